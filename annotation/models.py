@@ -1,0 +1,148 @@
+"""People: users, roles, invitations, leases on items, guidelines and snapshots."""
+
+import secrets
+from typing import ClassVar
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from corpus.models import Assessor, Collection, Item, Judgment
+
+
+class User(AbstractUser):
+    """An account. Owners create and delete collections; everyone else sees what they are a member of."""
+
+    first_name = None
+    last_name = None
+    is_owner = models.BooleanField(default=False)
+
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    def __str__(self) -> str:
+        return self.username
+
+
+class Role(models.IntegerChoices):
+    """Roles in a collection; each may do what the smaller ones may."""
+
+    ANNOTATOR = 1, "annotator"
+    ADJUDICATOR = 2, "adjudicator"
+    ADMIN = 3, "admin"
+
+
+class Membership(models.Model):
+    """A person's role in a collection, and the assessor under whose name their grades stand."""
+
+    user = models.ForeignKey(User, models.PROTECT, related_name="memberships")
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="memberships")
+    role = models.PositiveSmallIntegerField(choices=Role)
+    assessor = models.OneToOneField(Assessor, models.CASCADE)
+    is_active = models.BooleanField(default=True)
+    watermark_priority = models.FloatField(
+        null=True, help_text="Nothing before (priority, place) is new to this person."
+    )
+    watermark_place = models.BigIntegerField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "collection"], name="membership_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.collection}"
+
+
+def new_token() -> str:
+    """A secret for a link: 43 URL-safe characters."""
+    return secrets.token_urlsafe(32)
+
+
+class Invitation(models.Model):
+    """A link that lets one person sign up, or join another collection. Works once, until it expires."""
+
+    token = models.CharField(max_length=64, unique=True, default=new_token)
+    collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="invitations")
+    role = models.PositiveSmallIntegerField(choices=Role, null=True)
+    note = models.CharField(max_length=200, blank=True)
+    invited_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    accepted_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    expires_at = models.DateTimeField()
+    revoked = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk}"
+
+
+class Assignment(models.Model):
+    """An item lent to one annotator: a lease until it is settled, skipped, returned or expired."""
+
+    class State(models.TextChoices):
+        OPEN = "open", "open"
+        DONE = "done", "done"
+        SKIPPED = "skipped", "skipped"
+        RETURNED = "returned", "returned"
+
+    class SkipReason(models.TextChoices):
+        UNCLEAR_QUERY = "unclear-query", "The query is unclear"
+        UNREADABLE = "unreadable", "The text is unreadable or cut off"
+        LANGUAGE = "language", "I do not read this language"
+        KNOWLEDGE = "knowledge", "I lack the knowledge"
+        OTHER = "other", "Another reason"
+
+    item = models.ForeignKey(Item, models.CASCADE, related_name="assignments")
+    membership = models.ForeignKey(Membership, models.CASCADE, related_name="assignments")
+    state = models.CharField(max_length=8, choices=State, default=State.OPEN)
+    token = models.CharField(max_length=43, unique=True, default=new_token)
+    lent_at = models.DateTimeField(db_default=Now())
+    lease_until = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    skip_reason = models.CharField(max_length=15, choices=SkipReason, blank=True)
+    flagged = models.BooleanField(default=False)
+    flag_note = models.TextField(blank=True)
+    judgment = models.ForeignKey(Judgment, models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["item", "membership"], name="assignment_once"),
+            models.UniqueConstraint(fields=["membership"], condition=Q(state="open"), name="assignment_one_open"),
+        ]
+        indexes = [
+            models.Index(fields=["lease_until"], name="assignment_expiry", condition=Q(state="open")),
+            models.Index(fields=["membership", "-ended_at"], name="assignment_history"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item_id} to {self.membership_id}"
+
+
+class Guideline(models.Model):
+    """A version of what annotators are told. The newest holds; a judgment keeps the number of its own."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="guidelines")
+    version = models.PositiveIntegerField()
+    text = models.TextField()
+    written_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "version"], name="guideline_version")]
+
+    def __str__(self) -> str:
+        return f"{self.collection} guidelines {self.version}"
+
+
+class Snapshot(models.Model):
+    """An export that was made: its options, its manifest and where it lies under VAR."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="snapshots")
+    format = models.CharField(max_length=30)
+    options = models.JSONField(default=dict)
+    manifest = models.JSONField(default=dict)
+    folder = models.CharField(max_length=500)
+    made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.collection} {self.format} {self.pk}"

@@ -1,0 +1,36 @@
+"""Readers of environment variables: every setting of an instance comes from here."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable's value; unset and empty are the same."""
+    return os.environ.get(name) or default
+
+
+def flag(name: str, default: bool = False) -> bool:
+    """True for 1, true, yes and on, in any case."""
+    value = text(name)
+    return value.lower() in {"1", "true", "yes", "on"} if value else default
+
+
+def number(name: str, default: float) -> float:
+    """A number; anything else stops the program with one line."""
+    value = text(name)
+    try:
+        return float(value) if value else default
+    except ValueError:
+        raise SystemExit(f"{name}={value!r} is not a number") from None
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """Comma-separated words."""
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def var() -> Path:
+    """The folder that holds everything this instance writes (QUORUM_VAR)."""
+    return Path(text("QUORUM_VAR", str(ROOT / "var"))).resolve()

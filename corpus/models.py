@@ -1,0 +1,256 @@
+"""What is judged: collections, queries, documents, pairs, and the judgments, labels and items of pairs."""
+
+import pgtrigger
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+NAME = RegexValidator(r"\A[a-z0-9][a-z0-9_-]{0,62}\Z", "Use lower-case letters, digits, - and _ (at most 63).")
+
+
+class Collection(models.Model):
+    """Queries, documents and pairs that are judged by one definition of relevance (SPEC S1)."""
+
+    class Order(models.TextChoices):
+        UNCERTAIN = "uncertain", "Most uncertain first"
+        QUERY = "query", "Query by query"
+        RANDOM = "random", "Random (seeded)"
+
+    name = models.CharField(max_length=63, unique=True, validators=[NAME])
+    title = models.CharField(max_length=200, blank=True)
+    instruction = models.TextField(blank=True, help_text="What makes a document relevant here. Part of every prompt.")
+    grades = models.PositiveSmallIntegerField(default=3, help_text="The highest grade; 0 is the lowest.")
+    relevant_from = models.PositiveSmallIntegerField(default=1, help_text="Grades from here on are relevant.")
+    overlap = models.PositiveSmallIntegerField(default=1, help_text="Annotators for each item.")
+    order = models.CharField(max_length=10, choices=Order, default=Order.UNCERTAIN)
+    lease_minutes = models.PositiveSmallIntegerField(default=30)
+    seed = models.IntegerField(default=0)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="collection_grades", condition=Q(grades__gte=1, grades__lte=100)),
+            models.CheckConstraint(
+                name="collection_relevant_from", condition=Q(relevant_from__gte=1, relevant_from__lte=F("grades"))
+            ),
+            models.CheckConstraint(name="collection_overlap", condition=Q(overlap__gte=1, overlap__lte=25)),
+            models.CheckConstraint(name="collection_lease", condition=Q(lease_minutes__gte=1)),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Versioned(models.Model):
+    """A text with an id of its collection; a change makes a new row and the old one keeps its evidence."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE)
+    external_id = models.CharField(max_length=255)
+    version = models.PositiveIntegerField(default=1)
+    is_current = models.BooleanField(default=True)
+    text = models.TextField(blank=True)
+    metadata = models.JSONField(default=dict)
+    content_hash = models.CharField(max_length=64, help_text="sha256 of everything a reader sees, in hex.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        abstract = True
+        constraints = [
+            models.UniqueConstraint(
+                fields=["collection", "external_id"], condition=Q(is_current=True), name="%(class)s_current"
+            ),
+            models.UniqueConstraint(fields=["collection", "external_id", "content_hash"], name="%(class)s_content"),
+        ]
+
+    def __str__(self) -> str:
+        return self.external_id
+
+
+class Document(Versioned):
+    """A chunk of text that may answer a query."""
+
+    title = models.TextField(blank=True)
+
+    class Meta(Versioned.Meta):
+        pass
+
+
+class Query(Versioned):
+    """A need for information, with zero or more answers that a relevant document supports."""
+
+    answers = ArrayField(models.TextField(), default=list)
+    instruction = models.TextField(blank=True, help_text="A definition of relevance for this query alone.")
+
+    class Meta(Versioned.Meta):
+        verbose_name_plural = "queries"
+
+
+class Aspect(models.Model):
+    """A weighted sub-need of a query (BRIGHT-Pro 3)."""
+
+    query = models.ForeignKey(Query, models.CASCADE, related_name="aspects")
+    external_id = models.CharField(max_length=255)
+    text = models.TextField()
+    rationale = models.TextField(blank=True)
+    importance = models.PositiveSmallIntegerField(default=3)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["query", "external_id"], name="aspect_id"),
+            models.CheckConstraint(name="aspect_importance", condition=Q(importance__gte=1, importance__lte=5)),
+        ]
+
+    def __str__(self) -> str:
+        return self.external_id
+
+
+class Pair(models.Model):
+    """One query with one document. It has no state: work, items and labels have theirs."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE)
+    query = models.ForeignKey(Query, models.CASCADE)
+    document = models.ForeignKey(Document, models.CASCADE)
+    teacher_score = models.FloatField(null=True)
+    uncertainty = models.FloatField(default=0.0, help_text="Larger is asked first when the queue orders by it.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["query", "document"], name="pair_once")]
+
+    def __str__(self) -> str:
+        return f"{self.query_id} x {self.document_id}"
+
+
+class Assessor(models.Model):
+    """Whoever gives grades: a person, a judge's version, a policy, an import, or the reference."""
+
+    class Kind(models.TextChoices):
+        PERSON = "person", "person"
+        JUDGE = "judge", "judge"
+        POLICY = "policy", "policy"
+        HUMAN_IMPORT = "human-import", "imported people"
+        JUDGE_IMPORT = "judge-import", "imported judge"
+        REFERENCE = "reference", "reference"
+
+    collection = models.ForeignKey(Collection, models.CASCADE)
+    kind = models.CharField(max_length=12, choices=Kind)
+    name = models.CharField(max_length=150)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "kind", "name"], name="assessor_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Item(models.Model):
+    """A pair waiting for people, with one reason. Written by judges, annotation and benchmark."""
+
+    class Reason(models.TextChoices):
+        DISAGREEMENT = "disagreement", "the two sides did not agree"
+        CONFLICT = "conflict", "the panel's majority contradicts the debate"
+        SPLIT = "split", "too few equal votes"
+        UNPARSED = "unparsed", "an answer could not be read"
+        REFUSED = "refused", "a judge refused to answer"
+        ERROR = "error", "a judge could not be reached"
+        AUDIT = "audit", "drawn to check the automatic labels"
+
+    class State(models.TextChoices):
+        OPEN = "open", "open"
+        CONFLICT = "conflict", "waits for an adjudicator"
+        SETTLED = "settled", "settled"
+        WITHDRAWN = "withdrawn", "withdrawn"
+
+    collection = models.ForeignKey(Collection, models.CASCADE)
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="items")
+    campaign = models.BigIntegerField(null=True, help_text="The campaign that escalated it: judges_campaign's id.")
+    reason = models.CharField(max_length=12, choices=Reason)
+    seq = models.PositiveSmallIntegerField(default=0)
+    state = models.CharField(max_length=9, choices=State, default=State.OPEN)
+    priority = models.FloatField(default=0.0, help_text="Smaller is lent first.")
+    place = models.BigIntegerField(
+        help_text="Order among equals, from the sequence corpus_item_place; new when returned."
+    )
+    overlap = models.PositiveSmallIntegerField(default=1, help_text="People who shall judge it.")
+    taken = models.PositiveSmallIntegerField(default=0, help_text="Open leases and judgments on it.")
+    done = models.PositiveSmallIntegerField(default=0, help_text="Judgments on it.")
+    created_at = models.DateTimeField(db_default=Now())
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["pair", "reason", "seq"], name="item_once"),
+            models.CheckConstraint(name="item_taken", condition=Q(taken__lte=F("overlap"))),
+            models.CheckConstraint(name="item_done", condition=Q(done__lte=F("taken"))),
+        ]
+        indexes = [
+            models.Index(
+                fields=["collection", "priority", "place"],
+                name="item_queue",
+                condition=Q(state="open", taken__lt=F("overlap")),
+            ),
+            models.Index(fields=["collection", "state", "reason"], name="item_state"),
+            models.Index(fields=["campaign", "state"], name="item_campaign"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id} ({self.reason})"
+
+
+class Judgment(models.Model):
+    """One grade by one assessor for one pair. Append-only: a change is a row that supersedes another."""
+
+    class Step(models.TextChoices):
+        FIRST = "first", "first"
+        FINAL = "final", "final"
+        ADJUDICATION = "adjudication", "adjudication"
+        IMPORT = "import", "import"
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="judgments")
+    aspect = models.ForeignKey(Aspect, models.CASCADE, null=True)
+    assessor = models.ForeignKey(Assessor, models.PROTECT)
+    item = models.ForeignKey(Item, models.CASCADE, null=True, related_name="judgments")
+    step = models.CharField(max_length=12, choices=Step)
+    grade = models.SmallIntegerField(null=True, help_text="Null withdraws the judgment that it supersedes.")
+    supersedes = models.OneToOneField("self", models.CASCADE, null=True, related_name="superseded_by")
+    arm = models.CharField(max_length=20, blank=True, help_text="What of the debate was shown: shown, hidden, reveal.")
+    guideline = models.PositiveIntegerField(default=0, help_text="Version of the guidelines that held.")
+    milliseconds = models.PositiveIntegerField(null=True, help_text="Time on the page.")
+    comment = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["item", "assessor", "step"],
+                condition=Q(supersedes=None, item__isnull=False),
+                name="judgment_once",
+            ),
+            models.UniqueConstraint(
+                fields=["pair", "aspect", "assessor", "step"],
+                condition=Q(supersedes=None, item=None),
+                nulls_distinct=False,
+                name="judgment_import_once",
+            ),
+        ]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update)]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}: {self.grade}"
+
+
+class Label(models.Model):
+    """The resolved grade of a pair: a projection, rebuilt from judgments and outcomes at any time."""
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="labels")
+    aspect = models.ForeignKey(Aspect, models.CASCADE, null=True)
+    grade = models.SmallIntegerField()
+    origin = models.CharField(max_length=20, help_text="The policy's name, or people, adjudicator.")
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pair", "aspect"], nulls_distinct=False, name="label_once")]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}: {self.grade} ({self.origin})"

@@ -1,0 +1,266 @@
+"""LLM judges: who they are, what they are asked, what is to be judged, and every attempt they made."""
+
+import pgtrigger
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from corpus.models import Collection, Pair
+
+
+class JudgeVersion(models.Model):
+    """A configured model. A changed judge is a new version; old evidence keeps its own."""
+
+    class Provider(models.TextChoices):
+        OPENAI = "openai", "OpenAI"
+        ANTHROPIC = "anthropic", "Anthropic"
+        GOOGLE = "google", "Google"
+        COMPATIBLE = "openai-compatible", "OpenAI-compatible"
+        OFFLINE = "offline", "offline"
+
+    name = models.CharField(max_length=100)
+    version = models.PositiveIntegerField(default=1)
+    is_current = models.BooleanField(default=True)
+    provider = models.CharField(max_length=20, choices=Provider)
+    model = models.CharField(max_length=200)
+    base_url = models.CharField(max_length=500, blank=True)
+    api_key_env = models.CharField(
+        max_length=200, blank=True, help_text="Name of an environment variable, never the key."
+    )
+    parameters = models.JSONField(
+        default=dict, help_text="temperature, top_p, max_output_tokens, timeout_s, logprobs, scale"
+    )
+    max_concurrency = models.PositiveIntegerField(null=True)
+    requests_per_minute = models.PositiveIntegerField(null=True)
+    tokens_per_minute = models.PositiveIntegerField(null=True)
+    input_price = models.FloatField(null=True, help_text="USD per million tokens; null: the price table, else unknown.")
+    output_price = models.FloatField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["name", "version"], name="judge_version"),
+            models.UniqueConstraint(fields=["name"], condition=Q(is_current=True), name="judge_current"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+
+class Panel(models.Model):
+    """A named, ordered set of judges: two debaters, five voters, perhaps an adjudicator. Names, not versions."""
+
+    name = models.CharField(max_length=100, unique=True)
+    debate = ArrayField(
+        models.CharField(max_length=100), default=list, help_text="Who holds relevant, who not relevant."
+    )
+    ensemble = ArrayField(models.CharField(max_length=100), default=list)
+    adjudicator = models.CharField(max_length=100, blank=True)
+    majority = models.PositiveSmallIntegerField(default=3)
+    early_stop = models.BooleanField(default=False)
+    is_default = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["is_default"], condition=Q(is_default=True), name="panel_default")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PromptVersion(models.Model):
+    """The text of a prompt as it was used: templates of the messages, joined."""
+
+    name = models.CharField(max_length=100)
+    sha256 = models.CharField(max_length=64)
+    text = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name", "sha256"], name="prompt_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.sha256[:8]}"
+
+
+class Campaign(models.Model):
+    """One execution of a policy with a panel over pairs of a collection."""
+
+    class Policy(models.TextChoices):
+        DEBATE = "debate", "debate"
+        ENSEMBLE = "ensemble", "ensemble"
+        DEBATE_ENSEMBLE = "debate+ensemble", "debate + ensemble"
+        SINGLE = "single", "single judge"
+
+    class State(models.TextChoices):
+        RUNNING = "running", "running"
+        PAUSED = "paused", "paused"
+        FINISHED = "finished", "finished"
+        CANCELLED = "cancelled", "cancelled"
+        BUDGET = "budget", "stopped by the budget"
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="campaigns")
+    policy = models.CharField(max_length=20, choices=Policy)
+    state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
+    rounds = models.PositiveSmallIntegerField(default=2)
+    panel = models.CharField(max_length=100)
+    debaters = ArrayField(models.BigIntegerField(), default=list, help_text="JudgeVersion ids: relevant, not relevant.")
+    voters = ArrayField(models.BigIntegerField(), default=list, help_text="JudgeVersion ids, in order.")
+    majority = models.PositiveSmallIntegerField(default=3)
+    early_stop = models.BooleanField(default=False)
+    failed_to_people = models.BooleanField(default=False)
+    instruction = models.TextField(blank=True, help_text="The collection's definition of relevance when it began.")
+    seed = models.IntegerField(default=0)
+    budget = models.FloatField(null=True, help_text="USD; null: none.")
+    max_calls = models.BigIntegerField(null=True)
+    reserved = models.FloatField(default=0.0, help_text="USD, upper bound of calls that are out.")
+    spent = models.FloatField(default=0.0, help_text="USD, of calls whose price is known.")
+    calls_reserved = models.BigIntegerField(default=0)
+    calls_spent = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["collection", "-id"], name="campaign_latest")]
+        constraints = [models.CheckConstraint(name="campaign_rounds", condition=Q(rounds__gte=1, rounds__lte=5))]
+
+    def __str__(self) -> str:
+        return f"campaign {self.pk}"
+
+
+class Work(models.Model):
+    """One pair of one campaign: the truth of what is to be judged (MECHANICS M3)."""
+
+    class State(models.TextChoices):
+        PENDING = "pending", "pending"
+        RUNNING = "running", "running"
+        LABELLED = "labelled", "labelled"
+        ESCALATED = "escalated", "escalated"
+        FAILED = "failed", "failed"
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="work")
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="work")
+    state = models.CharField(max_length=9, choices=State, default=State.PENDING)
+    fence = models.PositiveIntegerField(
+        default=0, help_text="Goes up with every claim; a write with an older one is refused."
+    )
+    claims = models.PositiveSmallIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    label = models.SmallIntegerField(null=True, help_text="0 or 1: the policy's verdict.")
+    reason = models.CharField(max_length=12, blank=True, help_text="Why it was escalated, or why it failed.")
+    error = models.TextField(blank=True, help_text="The last error of a failed pair, one line.")
+    agreed_in_round = models.PositiveSmallIntegerField(null=True)
+    attempt_base = models.PositiveSmallIntegerField(
+        default=0, help_text="Goes up with retry-failed: new attempts count anew."
+    )
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["campaign", "pair"], name="work_once")]
+        indexes = [
+            models.Index(fields=["campaign", "id"], name="work_pending", condition=Q(state="pending")),
+            models.Index(fields=["campaign", "lease_until"], name="work_running", condition=Q(state="running")),
+            models.Index(fields=["campaign", "state", "reason", "id"], name="work_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id}/{self.pair_id}: {self.state}"
+
+
+class Attempt(models.Model):
+    """One call to a judge, whatever came of it. Append-only. A turn or a vote IS a counted attempt."""
+
+    class Role(models.TextChoices):
+        FOR = "for", "for"
+        AGAINST = "against", "against"
+        VOTE = "vote", "vote"
+        CHECK = "check", "check"
+
+    class Outcome(models.TextChoices):
+        LABELLED = "labelled", "labelled"
+        UNPARSED = "unparsed", "unparsed"
+        TRUNCATED = "truncated", "truncated"
+        REFUSED = "refused", "refused"
+        ERROR = "error", "error"
+        OUT_OF_RANGE = "out_of_range", "out of range"
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="attempts")
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="attempts")
+    judge = models.ForeignKey(JudgeVersion, models.PROTECT)
+    prompt = models.ForeignKey(PromptVersion, models.PROTECT)
+    role = models.CharField(max_length=7, choices=Role)
+    round = models.PositiveSmallIntegerField(default=0, help_text="From 1 in a debate; 0 for votes.")
+    sample = models.PositiveSmallIntegerField(default=0, help_text="The voter's place on the panel, or the generation.")
+    number = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try of this turn or vote.")
+    outcome = models.CharField(max_length=12, choices=Outcome)
+    counts = models.BooleanField(help_text="This is the turn or the vote; earlier tries are not.")
+    cached = models.BooleanField(default=False, help_text="Taken over from an earlier, equal call: nothing was sent.")
+    verdict = models.SmallIntegerField(null=True, help_text="0 or 1; null unless labelled.")
+    reason = models.TextField(blank=True)
+    quotes = models.JSONField(default=list, help_text="[{text, start, end}]; start and end null: not in the document.")
+    error = models.TextField(blank=True)
+    status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status, where there was one.")
+    finish_reason = models.CharField(max_length=50, blank=True)
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_cached = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+    tokens_reasoning = models.PositiveIntegerField(default=0)
+    cost = models.FloatField(null=True, help_text="USD; null: the price is unknown.")
+    milliseconds = models.PositiveIntegerField(default=0)
+    cache_key = models.CharField(max_length=64)
+    started_at = models.DateTimeField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["campaign", "pair", "role", "round", "sample"],
+                condition=Q(counts=True),
+                name="attempt_counts_once",
+            ),
+            models.CheckConstraint(
+                name="attempt_verdict", condition=Q(outcome="labelled", verdict__isnull=False) | Q(verdict=None)
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["campaign", "pair", "id"], name="attempt_pair"),
+            models.Index(fields=["cache_key"], name="attempt_cache", condition=Q(outcome="labelled")),
+        ]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update)]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id}/{self.pair_id} {self.role} {self.round}"
+
+
+class AttemptBody(models.Model):
+    """What was sent and what came back, compressed, apart from the rows that are counted."""
+
+    pk = models.CompositePrimaryKey("campaign_id", "attempt_id")
+    campaign_id = models.BigIntegerField()
+    attempt_id = models.BigIntegerField()
+    messages = models.BinaryField(help_text="zlib of the rendered messages, JSON.")
+    raw = models.BinaryField(help_text="zlib of the raw response body, as it came.")
+
+    class Meta:
+        managed = False
+        db_table = "judges_attemptbody"
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id}/{self.attempt_id}"
+
+
+class Tally(models.Model):
+    """Counters of a campaign, in shards, written with what they count; status pages read only these."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="tallies")
+    shard = models.PositiveSmallIntegerField()
+    key = models.CharField(max_length=100)
+    value = models.FloatField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["campaign", "shard", "key"], name="tally_once")]
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}"
