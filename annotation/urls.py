@@ -1,5 +1,7 @@
-"""Addresses of the people's pages."""
+"""Addresses of the people's pages: judging, administration, reports."""
 
-from django.urls import URLPattern, URLResolver
+from annotation.urls_admin import urlpatterns as admin
+from annotation.urls_judging import urlpatterns as judging
+from annotation.urls_reports import urlpatterns as reports
 
-urlpatterns: list[URLPattern | URLResolver] = []
+urlpatterns = [*judging, *admin, *reports]

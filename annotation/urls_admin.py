@@ -1,0 +1,5 @@
+"""Addresses: admin."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

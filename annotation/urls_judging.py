@@ -1,0 +1,5 @@
+"""Addresses: judging."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

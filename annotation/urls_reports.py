@@ -1,0 +1,5 @@
+"""Addresses: reports."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

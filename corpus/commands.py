@@ -1,0 +1,50 @@
+"""The base of all commands: --json, one clear line for errors, the exit codes of the contract."""
+
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from corpus.errors import Incomplete, QuorumError
+
+
+class QuorumCommand(BaseCommand):
+    """A command implements `arguments` and `run`; `run` returns the JSON document, `say` prints for people."""
+
+    as_json = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add --json and the command's own."""
+        parser.add_argument("--json", action="store_true", help="print one JSON document on standard output")
+        self.arguments(parser)
+
+    def arguments(self, parser: CommandParser) -> None:
+        """The command's own arguments."""
+
+    def run(self, **options: Any) -> object:
+        """Do it; the return value is the JSON document."""
+        raise NotImplementedError
+
+    def say(self, line: str) -> None:
+        """A line for people: standard output, or standard error when a program reads standard output."""
+        (self.stderr if self.as_json else self.stdout).write(line)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run, print, and leave with the contract's exit code."""
+        self.as_json = options["json"]
+        try:
+            document = self.run(**options)
+        except QuorumError as error:
+            if isinstance(error, Incomplete):
+                self.print_document(error.document)
+            self.stderr.write(" ".join(str(error).split("\n")))
+            sys.exit(error.exit_code)
+        except KeyboardInterrupt:
+            sys.exit(130)
+        self.print_document(document)
+
+    def print_document(self, document: object) -> None:
+        """The JSON document, when it was asked for."""
+        if self.as_json and document is not None:
+            self.stdout.write(json.dumps(document, ensure_ascii=False))

@@ -1,0 +1,23 @@
+"""Errors that a person can act on. Their text is one line: what, where, what to do."""
+
+
+class QuorumError(Exception):
+    """Base of the errors that commands and pages show instead of a traceback."""
+
+    exit_code = 1
+
+
+class BadInput(QuorumError):
+    """The input is wrong and nothing was changed: exit 2, or a 4xx page."""
+
+    exit_code = 2
+
+
+class Incomplete(QuorumError):
+    """The work ended before its end (failed pairs, or the budget): exit 3. `document` is printed with --json."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, document: object = None) -> None:
+        super().__init__(message)
+        self.document = document

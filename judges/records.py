@@ -1,0 +1,188 @@
+"""Plain records that prompts, providers and the engine hand to each other. No Django here."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class Side(StrEnum):
+    """Whose turn it is in a debate: who began with "relevant", who with "not relevant"."""
+
+    FOR = "for"
+    AGAINST = "against"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What every judge of a pair sees: debate and vote get the same (SPEC S1)."""
+
+    query: str
+    answers: tuple[str, ...]
+    title: str
+    document: str
+    instruction: str = ""
+    collection: int = 0
+    """Id of the collection, for offline judges that ask its BM25 index; never in a prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A sentence that a side took from the document. `start`, `end`: characters in the document; None: not in it."""
+
+    text: str
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One agent's message in a round, parsed. `verdict` is 1 (relevant) or 0."""
+
+    verdict: int
+    reason: str
+    quotes: tuple[Quote, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A configured model as the engine uses it: a JudgeVersion without its row."""
+
+    id: int
+    name: str
+    provider: str
+    model: str
+    base_url: str = ""
+    api_key_env: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    max_concurrency: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    input_price: float | None = None
+    output_price: float | None = None
+
+    @property
+    def account(self) -> tuple[str, str, str]:
+        """Limits belong to it: provider, base URL and the name of the key."""
+        return (self.provider, self.base_url, self.api_key_env)
+
+    @property
+    def max_output_tokens(self) -> int:
+        """Upper bound of an answer's tokens."""
+        return int(self.parameters.get("max_output_tokens", 512))
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Messages as they are sent, and which version of which prompt made them."""
+
+    name: str
+    """Of the prompt version: debate-answers, debate-plain, vote-answers, vote-plain, ..."""
+    sha256: str
+    """Of the prompt's templates, not of the rendered text."""
+    system: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to one judge. `schema` is the JSON schema of the answer (CONTRACT, Judges file)."""
+
+    judge: Judge
+    prompt: Prompt
+    schema: dict[str, Any]
+    inputs: Inputs
+    role: str
+    """for, against, vote or check."""
+    round: int = 0
+    sample: int = 0
+    history: tuple[Turn, Turn] | None = None
+    """Turns of the round before: (for, against); None in round 1. Offline judges read it; others see the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counted them; 0 where it says nothing. `input` includes `cached`."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, before any parsing. `raw` is the response body as it came."""
+
+    raw: str
+    text: str
+    finish_reason: str = ""
+    """stop, length, refusal, or the provider's own word."""
+    usage: Usage = Usage()
+    model: str = ""
+    """The model that the provider says it used."""
+    status: int | None = 200
+
+    @property
+    def truncated(self) -> bool:
+        """Cut at the output limit."""
+        return self.finish_reason == "length"
+
+    @property
+    def refused(self) -> bool:
+        """The model, or the provider's filter, declined to answer."""
+        return self.finish_reason == "refusal"
+
+
+class ProviderError(Exception):
+    """A call that brought no answer. `raw` keeps the body that came with it, if any."""
+
+    retry = False
+
+    def __init__(
+        self, message: str, *, status: int | None = None, raw: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.raw = raw
+        self.retry_after = retry_after
+        """Seconds that the provider asks us to wait."""
+
+
+class RateLimited(ProviderError):
+    """429: too many requests or tokens."""
+
+    retry = True
+
+
+class Overloaded(ProviderError):
+    """5xx: the provider's fault, worth another try."""
+
+    retry = True
+
+
+class Unreachable(ProviderError):
+    """No connection, a dropped one, or no answer in time."""
+
+    retry = True
+
+
+class BadAnswer(ProviderError):
+    """A body that is not the provider's wire format, though the status said success. Worth another try."""
+
+    retry = True
+
+
+class Rejected(ProviderError):
+    """4xx: a wrong key, model, schema or request. Another try would fail alike."""
+
+
+class Provider(Protocol):
+    """A client of one account. `complete` sends exactly one request: the engine owns retries."""
+
+    async def complete(self, request: Request) -> Reply:
+        """The answer as it came. Raises ProviderError when there is none."""
+        ...
+
+    async def close(self) -> None:
+        """Release the connections."""
+        ...

@@ -1,0 +1,63 @@
+"""Rows for tests: plain functions with sensible defaults. Actors are Alice, Bob and Charlie."""
+
+from hashlib import sha256
+from itertools import count
+
+from annotation.models import Membership, Role, User
+from corpus.models import Assessor, Collection, Document, Item, Pair, Query
+
+_numbers = count(1)
+
+
+def make_collection(name: str | None = None, **values: object) -> Collection:
+    """A collection with binary grades unless told otherwise."""
+    values.setdefault("grades", 1)
+    return Collection.objects.create(name=name or f"collection-{next(_numbers)}", **values)
+
+
+def make_document(
+    collection: Collection, text: str = "A mapping object maps hashable values.", **values: object
+) -> Document:
+    """A current document."""
+    external_id = values.pop("external_id", None) or f"d{next(_numbers)}"
+    digest = sha256(f"{external_id}{values.get('title', '')}{text}".encode()).hexdigest()
+    return Document.objects.create(
+        collection=collection, external_id=external_id, text=text, content_hash=digest, **values
+    )
+
+
+def make_query(collection: Collection, text: str = "What does a mapping map?", **values: object) -> Query:
+    """A current query with one answer."""
+    external_id = values.pop("external_id", None) or f"q{next(_numbers)}"
+    values.setdefault("answers", ["It maps hashable values to objects."])
+    digest = sha256(f"{external_id}{text}".encode()).hexdigest()
+    return Query.objects.create(
+        collection=collection, external_id=external_id, text=text, content_hash=digest, **values
+    )
+
+
+def make_pair(collection: Collection, query: Query | None = None, document: Document | None = None) -> Pair:
+    """A pair, with a new query and document unless given."""
+    return Pair.objects.create(
+        collection=collection,
+        query=query or make_query(collection),
+        document=document or make_document(collection),
+    )
+
+
+def make_item(pair: Pair, reason: str = "disagreement", **values: object) -> Item:
+    """An open item at the end of the queue."""
+    values.setdefault("place", next(_numbers))
+    return Item.objects.create(collection=pair.collection, pair=pair, reason=reason, **values)
+
+
+def make_user(username: str, **values: object) -> User:
+    """An account whose password is the user name and "-password"."""
+    return User.objects.create_user(username=username, password=f"{username}-password", **values)
+
+
+def make_member(collection: Collection, username: str, role: Role = Role.ANNOTATOR) -> Membership:
+    """A user (made when missing) with a role in the collection."""
+    user = User.objects.filter(username=username).first() or make_user(username)
+    assessor = Assessor.objects.create(collection=collection, kind=Assessor.Kind.PERSON, name=username)
+    return Membership.objects.create(user=user, collection=collection, role=role, assessor=assessor)
