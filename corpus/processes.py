@@ -1,0 +1,105 @@
+"""Child processes that end when their parent does, however it died (MECHANICS M1).
+
+Bottom layer, and no Django here: `serve`, `demo`, `judge --wait` and the tests all start their children with it,
+whatever app they stand in. A direct child is killed by the kernel (PR_SET_PDEATHSIG). Grandchildren that a child
+forks by itself (Celery's prefork children, gunicorn's workers) call `watch_parent`, which waits on a pipe whose other
+end only the first parent holds: it closes with the parent, and the kernel closes it after a SIGKILL too.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+PR_SET_PDEATHSIG = 1
+LIFE_FD = "QUORUM_LIFE_FD"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_lock = threading.Lock()
+_life: tuple[int, int] | None = None
+_watched: int | None = None
+
+
+def _life_pipe() -> int:
+    """The read end that children inherit; one pipe serves all children of this process."""
+    global _life
+    with _lock:
+        if _life is None:
+            _life = os.pipe()
+    return _life[0]
+
+
+def die_with_parent(parent: int) -> None:
+    """For the child, between fork and exec: SIGKILL when the parent's thread that forked it ends."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before the line above
+        os._exit(1)
+
+
+def spawn(
+    args: Sequence[str | Path],
+    env: Mapping[str, str] | None = None,
+    *,
+    cwd: str | Path | None = None,
+    stdout: int | IO[str] | None = None,
+    stderr: int | IO[str] | None = None,
+) -> subprocess.Popen[str]:
+    """Start a child that cannot outlive this process. `env`: the whole environment (None: ours).
+
+    Call it from the main thread: the kernel watches the thread that forked, not the process. The child leads a process
+    group of its own, so Ctrl-C in a terminal reaches the parent alone, which then decides (`stop`).
+    """
+    read_end = _life_pipe()
+    parent = os.getpid()
+    return subprocess.Popen(
+        [str(arg) for arg in args],
+        env={**(os.environ if env is None else env), LIFE_FD: str(read_end)},
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+        process_group=0,
+        pass_fds=[read_end],
+        preexec_fn=lambda: die_with_parent(parent),
+    )
+
+
+def watch_parent() -> None:
+    """In a child or grandchild of `spawn`: kill this process as soon as the first parent is gone. Else: nothing.
+
+    Call it once in every process (after each fork: threads do not survive one).
+    """
+    global _watched
+    read_end = os.environ.get(LIFE_FD, "")
+    if not read_end or _watched == os.getpid():
+        return
+    _watched = os.getpid()
+    threading.Thread(target=_wait_for_end, args=(int(read_end),), name="watch-parent", daemon=True).start()
+
+
+def _wait_for_end(read_end: int) -> None:
+    with contextlib.suppress(OSError):  # a closed descriptor: whoever closed it does not want to be watched over
+        if os.read(read_end, 1) == b"":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stop(children: Iterable[subprocess.Popen[str]], patience: float = 10.0) -> None:
+    """End children: SIGTERM, then after `patience` seconds SIGKILL to whatever is left of their process groups."""
+    alive = [child for child in children if child.poll() is None]
+    for child in alive:
+        child.send_signal(signal.SIGTERM)
+    end = time.monotonic() + patience
+    for child in alive:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(max(0.0, end - time.monotonic()))
+    for child in alive:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
