@@ -4,7 +4,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from django.http import HttpRequest
 
 
-class InvitationOnlyAdapter(DefaultAccountAdapter):
+class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
     """Refuses open sign-up."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:

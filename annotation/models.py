@@ -14,8 +14,8 @@ from corpus.models import Assessor, Collection, Item, Judgment
 class User(AbstractUser):
     """An account. Owners create and delete collections; everyone else sees what they are a member of."""
 
-    first_name = None
-    last_name = None
+    first_name = None  # type: ignore[assignment]  # people are known by their user name
+    last_name = None  # type: ignore[assignment]
     is_owner = models.BooleanField(default=False)
 
     REQUIRED_FIELDS: ClassVar[list[str]] = []

@@ -1,0 +1,220 @@
+"""Who may do what: one decorator names the action on every view (MECHANICS M8).
+
+| action      | who                                                                       |
+|-------------|---------------------------------------------------------------------------|
+| public      | anybody                                                                   |
+| site        | anybody signed in                                                         |
+| own-site    | owners of the site                                                        |
+| member      | any member of the collection, and owners                                  |
+| judge       | members from annotator up                                                 |
+| adjudicate  | members from adjudicator up, and owners who are members                   |
+| admin       | admins of the collection, and owners                                      |
+
+A collection that the visitor is no member of does not exist for them: 404. Too small a role: 403. Not signed in: the
+sign-in page.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ClassVar, Literal, get_args
+from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import resolve_url
+from django.utils.cache import patch_cache_control
+from django.utils.crypto import constant_time_compare
+
+from annotation.models import Membership, Role, User
+from corpus.models import Collection
+
+Action = Literal["public", "site", "own-site", "member", "judge", "adjudicate", "admin"]
+View = Callable[..., HttpResponseBase]
+
+SMALLEST: dict[Action, Role] = {
+    "member": Role.ANNOTATOR,
+    "judge": Role.ANNOTATOR,
+    "adjudicate": Role.ADJUDICATOR,
+    "admin": Role.ADMIN,
+}
+"""Actions in a collection, and the smallest role that may do them."""
+
+AS_MEMBER: frozenset[Action] = frozenset({"judge", "adjudicate"})
+"""Actions that leave a grade: they need a membership, because grades stand under its assessor."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicScope:
+    """A page for anybody: `user` is None for a visitor who is not signed in."""
+
+    user: User | None
+    collection: ClassVar[None] = None
+    membership: ClassVar[None] = None
+    role: ClassVar[None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteScope:
+    """A page of the site, outside any collection."""
+
+    user: User
+    collection: ClassVar[None] = None
+    membership: ClassVar[None] = None
+    role: ClassVar[None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A page of a collection. `membership` is None for owners who are not members: they cannot judge."""
+
+    user: User
+    collection: Collection
+    membership: Membership | None
+    role: Role
+    """What they may do here; owners count as admins."""
+
+    @property
+    def is_admin(self) -> bool:
+        """May see and change everything of this collection."""
+        return self.role >= Role.ADMIN
+
+    @property
+    def can_judge(self) -> bool:
+        """Has an assessor here under whose name grades stand."""
+        return self.membership is not None
+
+    @property
+    def can_adjudicate(self) -> bool:
+        """May settle conflicts here."""
+        return self.membership is not None and self.role >= Role.ADJUDICATOR
+
+    @property
+    def member(self) -> Membership:
+        """The membership, in views whose action needs one (judge, adjudicate)."""
+        if self.membership is None:
+            raise PermissionDenied("You are not a member of this collection.")
+        return self.membership
+
+
+def action(name: Action) -> Callable[[View], View]:
+    """Name what a view does. Collection views take the URL's `name`; all are called `view(request, scope, ...)`."""
+    if name not in get_args(Action):
+        raise ValueError(f"unknown action {name!r}")
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            scope = scope_of(request, name, kwargs)
+            if scope is None:
+                return to_sign_in(request)
+            request.scope = scope  # type: ignore[attr-defined]  # error pages show the same navigation
+            return _private(name, view(request, scope, *args, **kwargs))
+
+        guarded.action = name  # type: ignore[attr-defined]  # the permission test reads it
+        return guarded
+
+    return decorate
+
+
+def foreign(name: Action, view: View) -> View:
+    """Name the action of a view that is not ours (allauth's), which takes no scope."""
+
+    def call(request: HttpRequest, scope: object, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        return view(request, *args, **kwargs)
+
+    return action(name)(call)
+
+
+def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> PublicScope | SiteScope | Scope | None:
+    """What the view may work with; None: sign in first. Takes the collection's `name` out of `kwargs`."""
+    if name in SMALLEST:
+        return _collection_scope(request, name, kwargs.pop("name"))
+    user = _user(request)
+    if name == "public":
+        return PublicScope(user)
+    if user is None:
+        return None
+    if name == "own-site" and not user.is_owner:
+        raise PermissionDenied("Only owners of this site may do this.")
+    return SiteScope(user)
+
+
+def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Scope | None:
+    membership = _membership_by_session(request, collection)
+    user = membership.user if membership else _user(request)
+    if user is None:
+        return None
+    if membership is None and not user.is_owner:
+        membership = (
+            Membership.objects.select_related("collection", "assessor")
+            .filter(user=user, collection__name=collection, is_active=True)
+            .first()
+        )
+    scope = _scope(user, membership, collection)
+    if scope.role < SMALLEST[name]:
+        raise PermissionDenied(f"This needs the role {SMALLEST[name].label}; yours here is {scope.role.label}.")
+    if name in AS_MEMBER and membership is None:
+        raise PermissionDenied("Grades stand under a member's name: add yourself on the members page first.")
+    return scope
+
+
+def _scope(user: User, membership: Membership | None, name: str) -> Scope:
+    if membership is not None:
+        return Scope(user, membership.collection, membership, Role.ADMIN if user.is_owner else Role(membership.role))
+    if not user.is_owner:
+        raise Http404("No such collection.")
+    collection = Collection.objects.filter(name=name).first()
+    if collection is None:
+        raise Http404("No such collection.")
+    return Scope(user, collection, None, Role.ADMIN)
+
+
+def _user(request: HttpRequest) -> User | None:
+    return request.user if request.user.is_authenticated else None
+
+
+def _membership_by_session(request: HttpRequest, collection: str) -> Membership | None:
+    """User, membership, collection and assessor in one statement: the judging path counts its statements.
+
+    It checks what django.contrib.auth.get_user checks (backend known, account active, session of the present
+    password). Whatever it does not recognise is left to that function.
+    """
+    session = getattr(request, "session", {})
+    if hasattr(request, "_cached_user") or session.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
+        return None
+    membership = (
+        Membership.objects.select_related("user", "collection", "assessor")
+        .filter(user_id=session[SESSION_KEY], user__is_active=True, collection__name=collection, is_active=True)
+        .first()
+    )
+    if membership is None:
+        return None
+    known = session.get(HASH_SESSION_KEY, "")
+    if not constant_time_compare(known, membership.user.get_session_auth_hash()):
+        return None
+    request._cached_user = membership.user  # type: ignore[attr-defined]  # request.user reads it
+    return membership
+
+
+def to_sign_in(request: HttpRequest) -> HttpResponse:
+    """The way to the sign-in page and back; an HTMX request moves the whole page there."""
+    htmx = bool(request.headers.get("HX-Request"))
+    back = request.headers.get("HX-Current-URL", "") if htmx else request.get_full_path()
+    address = resolve_url(settings.LOGIN_URL)
+    if htmx or request.method in {"GET", "HEAD"}:
+        parts = urlsplit(back)
+        address += "?" + urlencode({"next": parts.path + (f"?{parts.query}" if parts.query else "")})
+    if htmx:
+        return HttpResponse(status=401, headers={"HX-Redirect": address})
+    return HttpResponseRedirect(address)
+
+
+def _private(name: Action, response: HttpResponseBase) -> HttpResponseBase:
+    """Pages for members stay out of every cache, the browser's too: a shared computer shows nothing after sign-out."""
+    if name != "public" and not response.has_header("Cache-Control"):
+        patch_cache_control(response, private=True, no_store=True)
+    return response
