@@ -1,0 +1,72 @@
+"""The bundled collection: passages of the Python language reference, questions and gold labels of our own.
+
+The questions (queries.jsonl, 48 with answer sets) and the gold labels (gold.jsonl, by careful reading: relevant only
+when the passage holds everything that one of the answers says) are ours; the passages are cut from the Python that
+runs. Gold is keyed by the passage's content hash: where another Python words a passage differently, it is dropped.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from corpus.bundled.passages import Passage, passages
+
+HERE = Path(__file__).parent
+NAME = "python-reference"
+TITLE = "Python language reference"
+INSTRUCTION = (
+    "A passage is relevant when it states everything that at least one of the answers says. "
+    "A passage on the same topic that leaves the answer to be inferred is not relevant."
+)
+BM25 = 8
+"""Candidates for each question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The files of the collection, and what is in them."""
+
+    corpus: Path
+    queries: Path
+    pairs: Path
+    documents: int
+    questions: int
+    gold: int
+    gold_dropped: int
+    """Gold labels of passages that this Python words differently."""
+
+
+def build(folder: Path, topics: dict[str, str] | None = None) -> Built:
+    """Write corpus.jsonl, queries.jsonl and pairs.jsonl (gold) to `folder`. Same Python, same bytes."""
+    if topics is None:
+        from pydoc_data.topics import topics
+    cut = passages(topics)
+    gold = [json.loads(line) for line in (HERE / "gold.jsonl").read_text().splitlines()]
+    by_hash = {passage.sha256: passage.id for passage in cut}
+    pairs = [
+        {"query_id": row["query_id"], "doc_id": by_hash[row["sha256"]], "gold": row["gold"]}
+        for row in gold
+        if row["sha256"] in by_hash
+    ]
+    questions = [json.loads(line) for line in (HERE / "queries.jsonl").read_text().splitlines()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return Built(
+        corpus=_write(folder / "corpus.jsonl", (_document(passage) for passage in cut)),
+        queries=_write(folder / "queries.jsonl", questions),
+        pairs=_write(folder / "pairs.jsonl", pairs),
+        documents=len(cut),
+        questions=len(questions),
+        gold=len(pairs),
+        gold_dropped=len(gold) - len(pairs),
+    )
+
+
+def _document(passage: Passage) -> dict[str, str]:
+    fields = asdict(passage)
+    return {"_id": fields["id"], "title": fields["title"], "text": fields["text"]}
+
+
+def _write(path: Path, rows: Iterable[dict[str, object] | dict[str, str]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return path
