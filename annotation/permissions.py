@@ -78,17 +78,17 @@ class Scope:
     """What they may do here; owners count as admins."""
 
     @property
-    def is_admin(self) -> bool:
+    def may_admin(self) -> bool:
         """May see and change everything of this collection."""
         return self.role >= Role.ADMIN
 
     @property
-    def can_judge(self) -> bool:
+    def may_judge(self) -> bool:
         """Has an assessor here under whose name grades stand."""
         return self.membership is not None
 
     @property
-    def can_adjudicate(self) -> bool:
+    def may_adjudicate(self) -> bool:
         """May settle conflicts here."""
         return self.membership is not None and self.role >= Role.ADJUDICATOR
 
