@@ -1,0 +1,61 @@
+"""The bundled collection: cut from this Python, with gold that names the passages it was read from."""
+
+import json
+from pathlib import Path
+from pydoc_data.topics import topics
+
+from corpus.bundled import build
+from corpus.bundled.passages import content_hash, cut, passages
+
+
+def rows(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_passages_have_about_130_words_and_ids_of_their_own():
+    found = passages(topics)
+    words = [len(passage.text.split()) for passage in found]
+    assert len(found) > 350
+    assert 100 < sum(words) / len(words) < 150
+    assert len({passage.id for passage in found}) == len(found) == len({passage.sha256 for passage in found})
+
+
+def test_a_passage_never_crosses_a_heading_and_loses_no_word():
+    topic = (
+        "Loops\n*****\n\n"
+        + "\n\n".join(f"Paragraph {n} " + "word " * 50 for n in range(6))
+        + "\n\nElse\n====\n\n"
+        + "other " * 60
+    )
+    found = list(cut(topic))
+    assert [title for title, _ in found][-1] == "Loops: Else"
+    assert all("other" not in text for title, text in found if title == "Loops")
+    assert sum(len(text.split()) for _, text in found) == 6 * 52 + 60
+
+
+def test_the_same_python_builds_the_same_files(tmp_path: Path):
+    first, second = build(tmp_path / "a"), build(tmp_path / "b")
+    for name in ("corpus.jsonl", "queries.jsonl", "pairs.jsonl"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert first.documents == second.documents
+
+
+def test_questions_have_answers_and_gold_names_passages_that_exist(tmp_path: Path):
+    built = build(tmp_path)
+    questions, gold = rows(built.queries), rows(built.pairs)
+    documents = {row["_id"] for row in rows(built.corpus)}
+    assert len(questions) >= 40
+    assert all(question["answers"] for question in questions)
+    assert built.gold + built.gold_dropped == 83
+    assert built.gold >= 60
+    assert {row["doc_id"] for row in gold} <= documents
+    assert {row["query_id"] for row in gold} <= {row["_id"] for row in questions}
+    assert 20 < sum(row["gold"] for row in gold) < 60
+
+
+def test_gold_of_a_passage_that_is_worded_differently_is_dropped_and_counted(tmp_path: Path):
+    text = next(passage for passage in passages(topics) if passage.id.startswith("assert-")).text
+    changed = {**topics, "assert": topics["assert"].replace("convenient", "handy")}
+    assert content_hash(text) not in {passage.sha256 for passage in passages(changed)}
+    before, after = build(tmp_path / "a"), build(tmp_path / "b", changed)
+    assert after.gold_dropped == before.gold_dropped + 1
