@@ -1,0 +1,86 @@
+"""The panel's votes: who is asked next, what the majority is, and which votes may enter a kappa (Prism 4.3, M4)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+FIRST = 3
+"""Judges that an early-stopping panel asks together."""
+
+Votes = Mapping[int, int | None]
+"""By the judge's place on the panel, from 0: 1, 0, or None for a vote that was asked for and brought no verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Votes cast, and calls that brought none."""
+
+    yes: int
+    no: int
+    missing: int
+
+    @property
+    def asked(self) -> int:
+        """Calls that ended, with a verdict or without."""
+        return self.yes + self.no + self.missing
+
+    def label(self, majority: int) -> int | None:
+        """The verdict with at least `majority` votes and more than the other one; None where there is none."""
+        if self.yes >= majority and self.yes > self.no:
+            return 1
+        if self.no >= majority and self.no > self.yes:
+            return 0
+        return None
+
+    def settled(self, majority: int, left: int) -> bool:
+        """Whether `left` more votes could not change the label any more, or bring one about."""
+        outcomes = {
+            Count(self.yes + more, self.no + less, 0).label(majority)
+            for more in range(left + 1)
+            for less in range(left + 1 - more)
+        }
+        return len(outcomes) == 1
+
+
+def count(votes: Iterable[int | None]) -> Count:
+    """How often each verdict stands among the votes."""
+    cast = list(votes)
+    return Count(yes=cast.count(1), no=cast.count(0), missing=cast.count(None))
+
+
+def next_votes(votes: Votes, panel_size: int, majority: int, early_stop: bool, seed: int) -> list[int]:
+    """Places to ask now, at the same time; empty when the panel is done.
+
+    Without early stop: all that are missing. With it: three in an order drawn from `seed` (give `pair_seed`), then one
+    by one until the rest cannot change the outcome. The policy debate+ensemble asks all five: pass early_stop=False.
+    """
+    if not early_stop:
+        return [place for place in range(panel_size) if place not in votes]
+    order = drawn_order(panel_size, seed)
+    if first := [place for place in order[:FIRST] if place not in votes]:
+        return first
+    rest = [place for place in order[FIRST:] if place not in votes]
+    return rest[:1] if rest and not count(votes.values()).settled(majority, len(rest)) else []
+
+
+def drawn_order(panel_size: int, seed: int) -> tuple[int, ...]:
+    """All places in a random order that only the seed decides (Fisher-Yates on the bytes of one sha256)."""
+    number = int.from_bytes(sha256(str(seed).encode()).digest())
+    places = list(range(panel_size))
+    for last in range(panel_size - 1, 0, -1):
+        number, chosen = divmod(number, last + 1)
+        places[last], places[chosen] = places[chosen], places[last]
+    return tuple(places)
+
+
+def drawn_first(panel_size: int, early_stop: bool, seed: int) -> tuple[int, ...]:
+    """Places whose votes on the pair may enter agreement: two votes make a couple only when both are among them.
+
+    With early stop the later votes are cast only where the first three differ, so they would bend kappa (M4).
+    """
+    return drawn_order(panel_size, seed)[:FIRST] if early_stop else tuple(range(panel_size))
+
+
+def pair_seed(campaign_seed: int, pair_id: int) -> int:
+    """The seed of one pair in one campaign, the same on every machine."""
+    return int.from_bytes(sha256(f"{campaign_seed}:{pair_id}".encode()).digest()[:8])

@@ -1,0 +1,27 @@
+"""What judges are asked: versioned prompt files, rendered with the untrusted text fenced as data (DREAM 3.1, A.1)."""
+
+from judges.prompts.render import (
+    DOCUMENT_LIMIT,
+    TEXT_LIMIT,
+    TURN_SCHEMA,
+    VOTE_SCHEMA,
+    fence,
+    inputs_block,
+    repair_prompt,
+    turn_prompt,
+    versions,
+    vote_prompt,
+)
+
+__all__ = [
+    "DOCUMENT_LIMIT",
+    "TEXT_LIMIT",
+    "TURN_SCHEMA",
+    "VOTE_SCHEMA",
+    "fence",
+    "inputs_block",
+    "repair_prompt",
+    "turn_prompt",
+    "versions",
+    "vote_prompt",
+]

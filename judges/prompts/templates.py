@@ -1,0 +1,37 @@
+"""Prompt files with checked placeholders. A template that names an unknown place, or misses one, never renders."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+_PLACE = re.compile(r"\{\{([a-z_]+)\}\}")
+
+PLACES: dict[str, frozenset[str]] = {
+    "rubric-answers": frozenset(),
+    "rubric-plain": frozenset(),
+    "debate-system": frozenset({"rubric", "with_answers"}),
+    "debate-first": frozenset({"inputs", "own", "other"}),
+    "debate-later": frozenset({"inputs", "previous", "history", "round", "own", "other"}),
+    "vote-system": frozenset({"rubric", "with_answers"}),
+    "vote": frozenset({"inputs"}),
+    "inputs": frozenset({"definition", "data"}),
+    "repair": frozenset({"request", "problem"}),
+}
+
+
+@cache
+def text(name: str) -> str:
+    """The template as it is stored, without its last newline. Raises ValueError when its places are not as declared."""
+    template = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").removesuffix("\n")
+    found = frozenset(_PLACE.findall(template))
+    if found != PLACES[name]:
+        raise ValueError(f"{name}.txt has the places {sorted(found)}, not {sorted(PLACES[name])}.")
+    return template
+
+
+def render(name: str, **values: str) -> str:
+    """The template with its places filled, in one pass: what is filled in is never looked at again."""
+    if values.keys() != PLACES[name]:
+        raise ValueError(f"{name} takes {sorted(PLACES[name])}, not {sorted(values)}.")
+    return _PLACE.sub(lambda match: values[match[1]], text(name))

@@ -1,0 +1,110 @@
+"""From a judge's answer to a verdict, or to the statement that there is none. Never a default label.
+
+The schema is taken to the letter: one JSON object with the keys that were asked for and no others, none twice, strings
+where strings were asked for, nothing around it (no Markdown, no prose). White space that JSON allows is ignored.
+`response` must be exactly "yes" or "no". A turn needs all three keys; a vote may leave the reason out. Over-long
+reasons are kept, blank quotations are dropped. NUL and lone surrogates cannot be stored, so they are refused.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from judges.quotes import locate
+from judges.records import Turn
+
+VERDICTS = {"yes": 1, "no": 0}
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class Unusable(ValueError):
+    """An answer that is no verdict. Its text names the problem in our own words, fit for a repair prompt."""
+
+    outcome = "unparsed"
+
+
+class Unparsed(Unusable):
+    """The answer does not follow the schema."""
+
+
+class OutOfRange(Unusable):
+    """The answer follows the schema, but its response is neither yes nor no."""
+
+    outcome = "out_of_range"
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A turn or vote that brought no verdict, after its retries and its repair."""
+
+    outcome: str
+    """refused, unparsed, truncated, out_of_range or error (transport, 429, 5xx, timeout, rejected)."""
+
+    def __post_init__(self) -> None:
+        """No other word may stand for a failure."""
+        if self.outcome not in ("refused", "unparsed", "truncated", "out_of_range", "error"):
+            raise ValueError(f"{self.outcome!r} is not the outcome of a call without a verdict.")
+
+
+def parse_turn(text: str, document: str) -> Turn:
+    """A debate turn: reference, reason, response. Quotes are looked up in `document`. Raises Unparsed, OutOfRange."""
+    fields = _object(text, required={"reference", "reason", "response"}, optional=set())
+    sentences = fields["reference"]
+    if not isinstance(sentences, list):
+        raise Unparsed('"reference" is not a list of strings')
+    quotes = tuple(locate(_string(sentence, "reference"), document) for sentence in sentences if sentence != "")
+    reason = _string(fields["reason"], "reason")
+    return Turn(_verdict(fields), reason, tuple(quote for quote in quotes if quote.text.strip()))
+
+
+def parse_vote(text: str) -> Turn:
+    """A vote: response, and a reason if it has one. Raises Unparsed, OutOfRange."""
+    fields = _object(text, required={"response"}, optional={"reason"})
+    reason = _string(fields.get("reason", ""), "reason")
+    return Turn(_verdict(fields), reason)
+
+
+def _verdict(fields: Mapping[str, Any]) -> int:
+    response = _string(fields["response"], "response")
+    if response not in VERDICTS:
+        raise OutOfRange('"response" is neither "yes" nor "no"')
+    return VERDICTS[response]
+
+
+def _string(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise Unparsed(f'"{name}" is not made of strings' if name == "reference" else f'"{name}" is not a string')
+    if _UNSTORABLE.search(value):
+        raise Unparsed(f'"{name}" holds characters that are not text')
+    return value
+
+
+def _object(text: str, *, required: set[str], optional: set[str]) -> dict[str, Any]:
+    if not text.strip():
+        raise Unparsed("it was empty")
+    try:
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise Unparsed("it was not one JSON object and nothing else") from error
+    except ValueError as error:  # _once, _no_constant, and integers with more digits than Python converts
+        raise error if isinstance(error, Unparsed) else Unparsed("it holds a number out of all bounds") from error
+    if not isinstance(value, dict):
+        raise Unparsed("it was JSON, but not an object")
+    if missing := sorted(required - value.keys()):
+        raise Unparsed(f'it lacks "{missing[0]}"')
+    if value.keys() - required - optional:
+        raise Unparsed("it has keys that were not asked for")
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise Unparsed("it has the same key twice")
+    return fields
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise Unparsed("it was not one JSON object and nothing else")
