@@ -1,0 +1,163 @@
+"""BM25 over a collection's current documents: candidates for pairs, and a lexical assessor's evidence.
+
+`Index` is pure. `index_for` loads a collection's index, built once per content and kept in VAR. Scores are those of
+the `lucene` variant (k1 = 1.5, b = 0.75) over `corpus.text.words`, pinned here so that candidates stay the same.
+"""
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from time import monotonic
+
+import bm25s
+import numpy as np
+from bm25s.tokenization import Tokenized
+from django.conf import settings
+from django.db import connection, transaction
+
+from corpus.models import Collection
+from corpus.text import words
+
+logging.getLogger("bm25s").setLevel(logging.WARNING)
+
+VERSION = "1"
+"""Part of the cache's key: raise it when tokens, parameters or the file layout change."""
+
+_recent: dict[int, tuple[float, str, "Index"]] = {}
+
+
+class Index:
+    """Documents by their primary keys. Equal scores are ordered by document id, descending, as trec_eval does."""
+
+    def __init__(self, scorer: bm25s.BM25, keys: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
+        self._scorer = scorer
+        self._keys = keys
+        self._rows = {int(key): row for row, key in enumerate(keys)}
+
+    @classmethod
+    def build(cls, documents: Iterable[tuple[int, str]]) -> "Index":
+        """From (primary key, text), which must come ordered by document id, descending."""
+        vocabulary: dict[str, int] = {}
+        keys: list[int] = []
+        tokens: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
+        for key, text in documents:
+            keys.append(key)
+            found = [vocabulary.setdefault(word, len(vocabulary)) for word in words(text)]
+            tokens.append(np.array(found, dtype=np.int32))
+        vocabulary.setdefault("", len(vocabulary))
+        scorer = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
+        if keys:
+            scorer.index(Tokenized(ids=tokens, vocab=vocabulary), create_empty_token=False, show_progress=False)
+        return cls(scorer, np.array(keys, dtype=np.int64))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Index":
+        """From a folder that `save` wrote."""
+        keys = np.load(folder / "keys.npy")
+        scorer = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
+        if len(keys):
+            scorer = bm25s.BM25.load(folder, show_progress=False)
+        return cls(scorer, keys)
+
+    def save(self, folder: Path) -> None:
+        """Write beside and rename, so that a reader never meets half an index."""
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=folder.parent))
+        np.save(beside / "keys.npy", self._keys)
+        if len(self._keys):
+            self._scorer.save(beside, show_progress=False)
+        try:
+            beside.rename(folder)
+        except OSError:  # another process was first, with the same content
+            shutil.rmtree(beside, ignore_errors=True)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def search(self, query: str, k: int) -> list[tuple[int, float]]:
+        """The best k documents with a score above 0: (primary key, score), best first."""
+        tokens = self._tokens(query)
+        if not tokens:
+            return []
+        scores = self._scorer.get_scores_from_ids(tokens)
+        found = np.flatnonzero(scores > 0)
+        if len(found) > k:
+            # Everything not below the k-th score, so that the cut among equals is by document id, not by chance.
+            threshold = np.partition(scores[found], -k)[-k]
+            found = found[scores[found] >= threshold]
+        best = found[np.argsort(-scores[found], kind="stable")][:k]
+        return [(int(self._keys[row]), float(scores[row])) for row in best]
+
+    def score(self, query: str, document: int) -> float:
+        """The BM25 score of one document by its primary key; 0.0 for one that the index does not hold."""
+        row = self._rows.get(document)
+        if row is None:
+            return 0.0
+        total = 0.0
+        data, indices, starts = (self._scorer.scores[part] for part in ("data", "indices", "indptr"))
+        for token in self._tokens(query):
+            rows = indices[starts[token] : starts[token + 1]]
+            at = int(np.searchsorted(rows, row))
+            if at < len(rows) and rows[at] == row:
+                total += float(data[starts[token] + at])
+        return total
+
+    def _tokens(self, query: str) -> Sequence[int]:
+        """The query's known words, as often as they stand in it."""
+        if not len(self._keys):
+            return []
+        vocabulary = self._scorer.vocab_dict
+        return [vocabulary[word] for word in words(query) if word in vocabulary]
+
+
+def index_for(collection: Collection | int, *, max_age: float = 0.0) -> Index:
+    """The index of the collection's current documents (synchronous: it asks the database).
+
+    `max_age`: seconds for which this process may go on with the index it has without asking whether documents changed.
+    """
+    key = collection if isinstance(collection, int) else collection.pk
+    recent = _recent.get(key)
+    if recent and monotonic() - recent[0] < max_age:
+        return recent[2]
+    content = content_hash(key)
+    index = recent[2] if recent and recent[1] == content else _open(key, content)
+    while len(_recent) >= 4 and key not in _recent:
+        _recent.pop(next(iter(_recent)))
+    _recent[key] = (monotonic(), content, index)
+    return index
+
+
+def _open(collection: int, content: str) -> Index:
+    """From VAR, else built; what is built belongs to VAR only once its documents are committed."""
+    folder = Path(settings.VAR) / "indexes" / f"bm25-{content}"
+    if (folder / "keys.npy").exists():
+        return Index.load(folder)
+    index = Index.build(_documents(collection))
+    transaction.on_commit(lambda: index.save(folder))
+    return index
+
+
+def content_hash(collection: int) -> str:
+    """32 hex digits that name the set of current documents, rows and content both. One pass in the database."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT count(*), COALESCE(bit_xor(hashtextextended(id || content_hash, 0)), 0),
+                      COALESCE(bit_xor(hashtextextended(id || content_hash, 1)), 0)
+               FROM corpus_document WHERE collection_id = %s AND is_current""",
+            [collection],
+        )
+        count, first, second = cursor.fetchone()
+    return f"{VERSION}-{count}-{first & (2**64 - 1):016x}{second & (2**64 - 1):016x}"
+
+
+def _documents(collection: int) -> Iterable[tuple[int, str]]:
+    """Primary key and text of the current documents, by document id descending, read in chunks."""
+    with transaction.atomic(), connection.chunked_cursor() as cursor:
+        cursor.execute(
+            """SELECT id, CASE WHEN title = '' THEN text ELSE title || E'\\n' || text END FROM corpus_document
+               WHERE collection_id = %s AND is_current ORDER BY external_id COLLATE "C" DESC""",
+            [collection],
+        )
+        yield from cursor

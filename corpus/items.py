@@ -1,0 +1,83 @@
+"""The order of the queue: an item's priority (smaller is lent first) and its place among equals."""
+
+from hashlib import sha256
+
+from django.db import connection, transaction
+
+from corpus.models import Collection
+
+
+def priority(order: str, seed: int, *, pair_id: int, query_id: int, uncertainty: float) -> float:
+    """The priority of a pair's item under the collection's order. Pure; the SQL below computes the same."""
+    if order == Collection.Order.QUERY:
+        return float(query_id)
+    if order == Collection.Order.RANDOM:
+        digest = sha256(f"{seed}:{pair_id}".encode()).digest()
+        return int.from_bytes(digest[:6], "big") / 2**48
+    return -uncertainty
+
+
+PRIORITY_SQL = """CASE {order}
+    WHEN 'query' THEN p.query_id::float8
+    WHEN 'random' THEN
+        ('x' || left(encode(sha256(convert_to({seed}::text || ':' || p.id, 'UTF8')), 'hex'), 12))::bit(48)::bigint
+        / 281474976710656::float8
+    ELSE -p.uncertainty END"""
+"""`priority` in SQL for a pair `p`; format it with the SQL of `order` and `seed` (placeholders or columns)."""
+
+
+def next_place() -> int:
+    """A place behind all others: the default of the column, for rows written through the ORM."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval('corpus_item_place')")
+        (place,) = cursor.fetchone()
+    return int(place)
+
+
+@transaction.atomic
+def reprioritise(collection: Collection) -> int:
+    """Give every unsettled item the priority of the collection's present order; the number of items changed."""
+    new = PRIORITY_SQL.format(order="%(order)s", seed="%(seed)s")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""UPDATE corpus_item i SET priority = {new} FROM corpus_pair p
+                WHERE p.id = i.pair_id AND i.collection_id = %(collection)s AND i.state IN ('open', 'conflict')
+                  AND i.priority IS DISTINCT FROM {new}""",
+            {"order": collection.order, "seed": collection.seed, "collection": collection.pk},
+        )
+        changed = int(cursor.rowcount)
+    forget_watermarks(collection)
+    return changed
+
+
+def forget_watermarks(collection: Collection) -> None:
+    """Everything in the queue may be new to everyone again.
+
+    Who remembers how far they went is a layer above; its table is found through the collection's relations, so
+    that this layer need not import it.
+    """
+    for relation in Collection._meta.related_objects:
+        fields = {field.name for field in relation.related_model._meta.get_fields()}
+        if {"watermark_priority", "watermark_place"} <= fields:
+            rows = relation.related_model._default_manager.filter(collection=collection)
+            rows.update(watermark_priority=None, watermark_place=None)
+
+
+@transaction.atomic
+def change_overlap(collection: Collection, overlap: int) -> int:
+    """Ask `overlap` people for every open item, never fewer than already took it; the number of items changed.
+
+    An open item whose judgments already reach the new number keeps one more place open for the deciding
+    person: it settles at the next judgment, not by a change of settings.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """UPDATE corpus_item
+               SET overlap = GREATEST(%(overlap)s, taken, done + 1)
+               WHERE collection_id = %(collection)s AND state = 'open' AND reason <> 'audit'
+                 AND overlap <> GREATEST(%(overlap)s, taken, done + 1)""",
+            {"overlap": overlap, "collection": collection.pk},
+        )
+        changed = int(cursor.rowcount)
+    forget_watermarks(collection)
+    return changed

@@ -1,0 +1,168 @@
+"""Qrels resolution: one label per pair and aspect, derived from judgments alone (MECHANICS M2).
+
+Adjudication before people before imported people before policy. Reference grades and imported judges measure and
+never settle. A withdrawn judgment does not count. Nobody writes a label by hand: `rebuild_labels` makes them all
+again at any time.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+
+from corpus.models import Assessor, Collection, Judgment
+
+PEOPLE = "people"
+ADJUDICATOR = "adjudicator"
+Kind = Assessor.Kind
+Step = Judgment.Step
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A judgment as the resolution sees it. All those given to `resolve` are of one pair and aspect."""
+
+    id: int
+    kind: str
+    name: str
+    """Of the assessor."""
+    step: str
+    grade: int | None
+    """None withdraws what it supersedes."""
+    item: int | None = None
+    settled: bool = False
+    """The item is settled."""
+    supersedes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A label: the grade and who it comes from (adjudicator, people, or the policy's name)."""
+
+    grade: int
+    origin: str
+
+
+def resolve(grades: Iterable[Grade]) -> Resolved | None:
+    """The label of one pair and aspect; None where nothing settles it."""
+    grades = list(grades)
+    replaced = {grade.supersedes for grade in grades}
+    standing = [grade for grade in grades if grade.id not in replaced and grade.grade is not None]
+    return (
+        _newest([g for g in standing if g.step == Step.ADJUDICATION], ADJUDICATOR)
+        or _people([g for g in standing if g.kind == Kind.PERSON])
+        or _imported(standing)
+        or _newest([g for g in standing if g.kind == Kind.POLICY])
+    )
+
+
+def _newest(grades: list[Grade], origin: str | None = None) -> Resolved | None:
+    """The last word of the rows given."""
+    last = max(grades, key=lambda grade: grade.id, default=None)
+    if last is None or last.grade is None:
+        return None
+    return Resolved(last.grade, origin or last.name)
+
+
+def _people(grades: list[Grade]) -> Resolved | None:
+    """The majority of the newest settled item that has one."""
+    finals = [g for g in grades if g.step == Step.FINAL and g.settled and g.item is not None]
+    for item in sorted({g.item or 0 for g in finals}, reverse=True):
+        grade = _majority([g.grade for g in finals if g.item == item])
+        if grade is not None:
+            return Resolved(grade, PEOPLE)
+    return None
+
+
+def _imported(standing: list[Grade]) -> Resolved | None:
+    """The majority of imported people, where no person of the collection judged the pair."""
+    if any(g.kind == Kind.PERSON for g in standing):
+        return None
+    grade = _majority([g.grade for g in standing if g.kind == Kind.HUMAN_IMPORT])
+    return None if grade is None else Resolved(grade, PEOPLE)
+
+
+def _majority(grades: Sequence[int | None]) -> int | None:
+    """The grade that more gave than any other; None for a tie or for nobody."""
+    ranked = Counter(grades).most_common(2)
+    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
+        return None
+    return ranked[0][0]
+
+
+_RESOLVE = """
+WITH wanted AS MATERIALIZED ({wanted}),
+standing AS MATERIALIZED (
+    SELECT j.id, j.pair_id, j.aspect_id, j.grade, j.step, j.item_id, a.kind, a.name,
+           COALESCE(i.state = 'settled', false) AS settled
+    FROM wanted
+    JOIN corpus_judgment j ON j.pair_id = wanted.id
+    JOIN corpus_assessor a ON a.id = j.assessor_id
+    LEFT JOIN corpus_item i ON i.id = j.item_id
+    WHERE j.grade IS NOT NULL AND (a.kind IN ('person', 'policy', 'human-import') OR j.step = 'adjudication')
+      AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+),
+counted AS (
+    SELECT pair_id, aspect_id, kind, CASE kind WHEN 'person' THEN item_id ELSE 0 END AS item, grade, count(*) AS n
+    FROM standing
+    WHERE (kind = 'person' AND step = 'final' AND settled)
+       OR (kind = 'human-import' AND NOT EXISTS (
+            SELECT 1 FROM standing p WHERE p.kind = 'person' AND p.pair_id = standing.pair_id
+              AND p.aspect_id IS NOT DISTINCT FROM standing.aspect_id))
+    GROUP BY 1, 2, 3, 4, 5
+),
+ranked AS (
+    SELECT *, rank() OVER won AS place, count(*) OVER (PARTITION BY pair_id, aspect_id, kind, item, n) AS equals
+    FROM counted WINDOW won AS (PARTITION BY pair_id, aspect_id, kind, item ORDER BY n DESC)
+),
+candidate AS (
+    SELECT pair_id, aspect_id, grade, 'adjudicator' AS origin, 1 AS rank, id AS newest
+    FROM standing WHERE step = 'adjudication'
+    UNION ALL
+    SELECT pair_id, aspect_id, grade, 'people', CASE kind WHEN 'person' THEN 2 ELSE 3 END, item
+    FROM ranked WHERE place = 1 AND equals = 1
+    UNION ALL
+    SELECT pair_id, aspect_id, grade, name, 4, id FROM standing WHERE kind = 'policy' AND step <> 'adjudication'
+),
+resolved AS MATERIALIZED (
+    SELECT DISTINCT ON (pair_id, aspect_id) pair_id, aspect_id, grade, origin
+    FROM candidate ORDER BY pair_id, aspect_id, rank, newest DESC
+),
+gone AS (
+    DELETE FROM corpus_label l USING wanted
+    WHERE l.pair_id = wanted.id AND NOT EXISTS (
+        SELECT 1 FROM resolved r WHERE r.pair_id = l.pair_id AND r.aspect_id IS NOT DISTINCT FROM l.aspect_id)
+    RETURNING 1
+),
+written AS (
+    INSERT INTO corpus_label AS l (pair_id, aspect_id, grade, origin)
+    SELECT pair_id, aspect_id, grade, origin FROM resolved
+    ON CONFLICT (pair_id, aspect_id) DO UPDATE
+    SET grade = EXCLUDED.grade, origin = EXCLUDED.origin, updated_at = now()
+    WHERE (l.grade, l.origin) IS DISTINCT FROM (EXCLUDED.grade, EXCLUDED.origin)
+    RETURNING 1
+)
+SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM written)
+"""
+
+
+def rebuild_labels(collection: Collection) -> int:
+    """Derive every label of the collection again; the number of labels that changed."""
+    return _resolve_where("collection_id = %s", [collection.pk])
+
+
+def resolve_pairs(pair_ids: Iterable[int]) -> int:
+    """Derive the labels of these pairs again; the number of labels that changed."""
+    ids = list(pair_ids)
+    return _resolve_where("id = ANY(%s)", [ids]) if ids else 0
+
+
+def _resolve_where(condition: str, parameters: list[int | list[int]]) -> int:
+    """Lock the pairs in one order, then resolve: a later statement sees what a competing writer committed."""
+    wanted = f"SELECT id FROM corpus_pair WHERE {condition}"
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM ({wanted} ORDER BY id FOR NO KEY UPDATE) locked", parameters)
+        cursor.execute(_RESOLVE.format(wanted=wanted), parameters)
+        (changed,) = cursor.fetchone()
+    return int(changed)

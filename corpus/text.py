@@ -1,0 +1,150 @@
+"""Words, sentences, language and direction of a text, the same for every part (MECHANICS M9). Pure."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0002fa1f"
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_CJK_RUN = re.compile(f"[{CJK}]+")
+_END = re.compile(r"[.!?…؟۔]+[\"'”’»)\]]*(?=\s|\Z)|[。！？｡؟।]+[」』”’）)]*|\n[ \t]*(?:\r?\n[ \t]*)+")
+_ABBREVIATIONS = frozenset(
+    """al approx ca cf ch col dept dr ed eds eg e.g eq eqs esp est etc fig figs gen ie i.e inc jr ltd mr mrs ms no nos
+    op p.m a.m p pp prof ref refs rep sec sr st u.k u.s univ viz vol vols vs""".split()  # noqa: SIM905
+)
+_LATIN_LANGUAGES = {
+    "de": "der die das und ist nicht mit ein eine für auf von den dem zu",
+    "en": "the of and to is in that for with are as be by on this it",
+    "es": "el la los las de que y en un una es por con para del",
+    "fr": "le la les des et est une dans pour que qui sur du pas au",
+    "it": "il lo gli di che e una per con non è della sono nel",
+    "nl": "de het een en van is niet dat met op voor zijn te door",
+    "pt": "o os as de que e em um uma é por com para não do da",
+}
+_STOP_WORDS = {language: frozenset(words.split()) for language, words in _LATIN_LANGUAGES.items()}
+_SCRIPTS = (
+    ("ja", re.compile(r"[\u3040-\u30ff]")),
+    ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
+    ("zh", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")),
+    ("fa", re.compile(r"[پچژگ]")),
+    ("ar", re.compile(r"[\u0600-\u06ff\u0750-\u077f]")),
+    ("he", re.compile(r"[\u0590-\u05ff]")),
+    ("ru", re.compile(r"[\u0400-\u04ff]")),
+    ("el", re.compile(r"[\u0370-\u03ff]")),
+    ("hi", re.compile(r"[\u0900-\u097f]")),
+    ("th", re.compile(r"[\u0e00-\u0e7f]")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Characters [start, end) of the text: no white space at either end, never empty."""
+
+    start: int
+    end: int
+
+
+@cache
+def _any_word() -> re.Pattern[str]:
+    """Runs of letters and digits of any script, with the marks that combine with them (Indic vowels, accents)."""
+    marks = "".join(c for c in map(chr, range(0x300, 0xFFFF)) if unicodedata.category(c) in {"Mn", "Mc"})
+    return re.compile(f"[^\\W_][^\\W_{re.escape(marks)}]*(?:[{re.escape(marks)}]+[^\\W_]*)*")
+
+
+@cache
+def _unwritten() -> re.Pattern[str]:
+    """Marks that the same word is written with and without: Arabic vowels and the stretcher."""
+    return re.compile("[\u0640\u064b-\u065f\u0670]")
+
+
+def words(text: str) -> list[str]:
+    """Words as retrieval counts them: case-folded, width-normalised, Chinese, Japanese and Korean as bigrams."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    text = _unwritten().sub("", unicodedata.normalize("NFKC", text).casefold())
+    found: list[str] = []
+    for word in _any_word().findall(text):
+        found.extend(_split_cjk(word))
+    return found
+
+
+def _split_cjk(word: str) -> Iterator[str]:
+    """A word without CJK as it is; each CJK run in it as its bigrams (a single character as itself)."""
+    at = 0
+    for run in _CJK_RUN.finditer(word):
+        if run.start() > at:
+            yield word[at : run.start()]
+        characters = run.group()
+        if len(characters) == 1:
+            yield characters
+        for left, right in pairwise(characters):
+            yield left + right
+        at = run.end()
+    if at < len(word):
+        yield word[at:]
+
+
+def sentences(text: str) -> list[Sentence]:
+    """Where the sentences are, in order and without overlap; a blank line ends one too."""
+    found: list[Sentence] = []
+    start = 0
+    for end in _END.finditer(text):
+        if _ends_here(text, start, end):
+            _append(found, text, start, end.end())
+            start = end.end()
+    _append(found, text, start, len(text))
+    return found
+
+
+def _append(found: list[Sentence], text: str, start: int, end: int) -> None:
+    """Add [start, end) without the white space around it, when something is left."""
+    piece = text[start:end]
+    stripped = piece.strip()
+    if stripped:
+        start += len(piece) - len(piece.lstrip())
+        found.append(Sentence(start, start + len(stripped)))
+
+
+def _ends_here(text: str, start: int, end: re.Match[str]) -> bool:
+    """False for the stop of an abbreviation, of an initial, and before a sentence that goes on in lower case."""
+    mark = end.group()
+    if mark[0] not in ".!?…":
+        return True
+    before = text[start : end.start()]
+    if not before.strip() or before[-1].isspace():
+        return bool(before.strip())
+    if text[end.end() :].lstrip()[:1].islower():
+        return False
+    if mark != ".":
+        return True
+    word = before.split()[-1].lstrip("([\"'“‘").casefold()
+    initial = len(word) == 1 and word.isalpha() and before.rstrip()[-1:].isupper()
+    return word not in _ABBREVIATIONS and not initial
+
+
+def language(text: str) -> str:
+    """BCP 47 code for a `lang` attribute: by script, then by common words; English when nothing else shows."""
+    sample = text[:4000]
+    letters = sum(character.isalpha() for character in sample)
+    for code, script in _SCRIPTS:
+        share = 0.02 if code in {"ja", "fa"} else 0.2
+        if letters and len(script.findall(sample)) > share * letters:
+            return code
+    found = re.findall(r"[^\W\d_]+", sample.casefold())
+    counts = {code: sum(word in stop for word in found) for code, stop in _STOP_WORDS.items()}
+    best = max(counts, key=lambda code: (counts[code], code == "en"))
+    return best if counts[best] > counts["en"] + len(found) // 50 else "en"
+
+
+def direction(text: str) -> str:
+    """`rtl` or `ltr`, by the first letter that has a direction (as HTML's dir=auto)."""
+    for character in text:
+        kind = unicodedata.bidirectional(character)
+        if kind in {"R", "AL"}:
+            return "rtl"
+        if kind == "L":
+            return "ltr"
+    return "ltr"
