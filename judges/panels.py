@@ -1,0 +1,36 @@
+"""The offline panel, which exists from the start (DESIGN 4): its members, and the rows that stand for it."""
+
+from django.db import transaction
+
+from judges.models import JudgeVersion, Panel
+
+OFFLINE = "offline"
+OFFLINE_DEBATE = ["offline-for", "offline-against"]
+OFFLINE_ENSEMBLE = ["offline-answers", "offline-bm25", "offline-tfidf", "offline-coverage", "offline-ngrams"]
+
+
+def offline_models() -> dict[str, str]:
+    """Judge name to the offline model behind it."""
+    return {name: name.removeprefix("offline-") for name in OFFLINE_DEBATE + OFFLINE_ENSEMBLE}
+
+
+@transaction.atomic
+def ensure_offline() -> Panel:
+    """The panel `offline`, made anew where it is missing (a migration made it; emptied test databases lost it).
+
+    It becomes the default only while there is no other. A judge of that name that somebody configured is left alone.
+    """
+    panel = Panel.objects.filter(name=OFFLINE).first()
+    if panel is not None:
+        return panel
+    for name, model in offline_models().items():
+        if not JudgeVersion.objects.filter(name=name, is_current=True).exists():
+            version = JudgeVersion.objects.filter(name=name).count() + 1
+            JudgeVersion.objects.create(name=name, provider=OFFLINE, model=model, version=version)
+    return Panel.objects.create(
+        name=OFFLINE,
+        debate=OFFLINE_DEBATE,
+        ensemble=OFFLINE_ENSEMBLE,
+        majority=3,
+        is_default=not Panel.objects.filter(is_default=True).exists(),
+    )
