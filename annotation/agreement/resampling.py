@@ -1,0 +1,92 @@
+"""The bootstrap by item, made cheap: items graded alike by everybody are one pattern with a count. Pure numpy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISSING = -1
+"""Stands in a matrix of grades where an assessor did not grade an item."""
+
+CELLS = 24_000_000
+"""Numbers in the largest array that is held at a time (float32: 96 MB)."""
+
+Grades = NDArray[np.int64]
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """Columns of a matrix of grades, each once. `grades`: assessors x patterns; `counts`: items of each pattern."""
+
+    grades: Grades
+    counts: NDArray[np.int64]
+
+    @property
+    def items(self) -> int:
+        """Items that at least one assessor graded."""
+        return int(self.counts.sum())
+
+    @property
+    def width(self) -> int:
+        """Grades are 0 .. width - 1; at least one."""
+        return int(self.grades.max(initial=0)) + 1
+
+
+def patterns(grades: NDArray[np.integer]) -> Patterns:
+    """Group equal columns of assessors x items; columns without any grade are left out."""
+    matrix = np.asarray(grades, dtype=np.int64)
+    matrix = matrix[:, (matrix != MISSING).any(axis=0)]
+    assessors, base = matrix.shape[0], int(matrix.max(initial=0)) + 2
+    if base**assessors < 2**62:
+        powers = np.array([base**place for place in range(assessors)], dtype=np.int64)
+        codes: NDArray[np.generic] = powers @ (matrix + 1)
+    else:
+        columns = np.ascontiguousarray(matrix.T.astype(np.int16))
+        codes = columns.view([("", columns.dtype)] * assessors).ravel()
+    _, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    return Patterns(matrix[:, first], counts.astype(np.int64))
+
+
+def resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterator[NDArray[np.float32]]:
+    """Weights of the patterns in `number` samples of items with replacement, in chunks of resamples x patterns.
+
+    The same seed gives the same resamples.
+    """
+    random = np.random.default_rng(seed)
+    items, groups = int(counts.sum()), len(counts)
+    grouped = groups * 8 < items
+    chunk = max(1, min(number, CELLS // max(groups, 1)))
+    owner = np.repeat(np.arange(groups, dtype=np.int32), counts)
+    for start in range(0, number, chunk):
+        size = min(chunk, number - start)
+        if grouped:
+            yield random.multinomial(items, counts / items, size=size).astype(np.float32)
+            continue
+        weights = np.empty((size, groups), dtype=np.float32)
+        for row in weights:
+            drawn = random.integers(0, items, size=items, dtype=np.int32)
+            row[:] = np.bincount(owner[drawn] if groups < items else drawn, minlength=groups)
+        yield weights
+
+
+def interval(samples: Floats) -> tuple[Floats, Floats]:
+    """95% percentile interval down axis 0, over the resamples where the value is defined.
+
+    NaN where it is undefined in more than one resample of ten: an interval over the rest would flatter.
+    """
+    ordered = np.sort(samples, axis=0)
+    defined = np.isfinite(ordered).sum(axis=0)
+    enough = defined * 10 >= len(samples) * 9
+    return _quantile(ordered, defined, enough, 0.025), _quantile(ordered, defined, enough, 0.975)
+
+
+def _quantile(ordered: Floats, defined: NDArray[np.intp], enough: NDArray[np.bool_], share: float) -> Floats:
+    """Linear interpolation between order statistics; undefined values were sorted to the end."""
+    place = np.maximum(defined - 1, 0) * share
+    below = np.floor(place).astype(np.intp)
+    above = np.minimum(below + 1, np.maximum(defined - 1, 0))
+    low = np.take_along_axis(ordered, below[None], axis=0)[0]
+    high = np.take_along_axis(ordered, above[None], axis=0)[0]
+    return np.where(enough, low + (high - low) * (place - below), np.nan)
