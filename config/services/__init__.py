@@ -1,44 +1,9 @@
-"""Where PostgreSQL and Redis are: by URL, or our own under VAR (MECHANICS M1)."""
+"""Where PostgreSQL and Redis are: by URL, or our own under VAR, started by a keeper (MECHANICS M1).
 
-import os
-import secrets
-from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
+Settings ask for addresses, which are known before anything runs. Whoever needs the services calls `ensure`.
+"""
 
+from config.services.addresses import celery_url, database, embedded, redis_url, secret_key
+from config.services.startup import ensure, ensure_for_command
 
-def secret_key(var: Path) -> str:
-    """The instance's key, made once and kept in VAR."""
-    path = var / "secret_key"
-    if not path.exists():
-        var.mkdir(parents=True, exist_ok=True)
-        path.write_text(secrets.token_urlsafe(50))
-        path.chmod(0o600)
-    return path.read_text()
-
-
-def database(var: Path) -> dict[str, Any]:
-    """Django's settings of the database."""
-    url = urlsplit(os.environ["DATABASE_URL"])
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": url.path.lstrip("/"),
-        "USER": unquote(url.username or ""),
-        "PASSWORD": unquote(url.password or ""),
-        "HOST": url.hostname or "",
-        "PORT": url.port or "",
-    }
-
-
-def redis_url(var: Path) -> str:
-    """The address of Redis for redis-py."""
-    return os.environ["REDIS_URL"]
-
-
-def celery_url(var: Path) -> str:
-    """The address of Redis for Celery."""
-    return os.environ["REDIS_URL"]
-
-
-def ensure_for_command(argv: list[str]) -> None:
-    """Start what the command needs."""
+__all__ = ["celery_url", "database", "embedded", "ensure", "ensure_for_command", "redis_url", "secret_key"]

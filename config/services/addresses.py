@@ -1,0 +1,95 @@
+"""Addresses of PostgreSQL and Redis, and the instance's secret key. Nothing here needs a running service."""
+
+import contextlib
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from config.services.refuse import refuse
+
+LONGEST_SOCKET = 90
+"""Bytes. Unix allows 107, and PostgreSQL writes a lock file beside its socket whose name is longer."""
+POSTGRES_SOCKET = ".s.PGSQL.5432"
+REDIS_SOCKET = "redis.sock"
+DATABASE_NAME = "quorum"
+
+
+def embedded() -> bool:
+    """True unless both services are given by URL."""
+    return not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"))
+
+
+def run_folder(var: Path) -> Path:
+    """Where the sockets lie: VAR/run, or a private folder in /tmp when that path is too long for a socket."""
+    folder = var / "run"
+    if len(os.fsencode(folder / POSTGRES_SOCKET)) <= LONGEST_SOCKET:
+        return folder
+    name = hashlib.sha256(os.fsencode(var)).hexdigest()[:16]
+    return Path("/tmp") / f"quorum-{os.geteuid()}-{name}"
+
+
+def database_url(var: Path) -> str:
+    """The database as one URL: DATABASE_URL, or our own over its socket."""
+    folder = quote(str(run_folder(var)), safe="")
+    return os.environ.get("DATABASE_URL") or f"postgres://postgres@/{DATABASE_NAME}?host={folder}"
+
+
+def database(var: Path) -> dict[str, Any]:
+    """Django's settings of the database. `postgres://user:password@host:port/name`, or `...@/name?host=/folder`."""
+    url = urlsplit(database_url(var))
+    if url.scheme not in {"postgres", "postgresql"}:
+        refuse("DATABASE_URL must look like postgres://user:password@host:5432/name.")
+    options = {key: values[-1] for key, values in parse_qs(url.query).items()}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(url.path.lstrip("/")),
+        "USER": unquote(url.username or ""),
+        "PASSWORD": unquote(url.password or ""),
+        "HOST": options.pop("host", "") or url.hostname or "",
+        "PORT": str(url.port or ""),
+        "OPTIONS": options,
+    }
+
+
+def redis_url(var: Path) -> str:
+    """The address of Redis for redis-py and Django's cache."""
+    return os.environ.get("REDIS_URL") or f"unix://{quote(str(run_folder(var) / REDIS_SOCKET))}?db=0"
+
+
+def celery_url(var: Path) -> str:
+    """The address of Redis for Celery, which spells sockets in its own way."""
+    url = urlsplit(redis_url(var))
+    if url.scheme != "unix":
+        return redis_url(var)
+    db = parse_qs(url.query).get("db", ["0"])[-1]
+    return f"redis+socket://{url.path}?virtual_host={db}"
+
+
+def secret_key(var: Path) -> str:
+    """The instance's key, made once and kept in VAR; of two processes that make it at once, one wins for both."""
+    check_owner(var)
+    path = var / "secret_key"
+    if not path.exists():
+        var.mkdir(parents=True, exist_ok=True)
+        draft = var / f".secret_key.{os.getpid()}.{secrets.token_hex(4)}"
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(50))
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+    return path.read_text()
+
+
+def check_owner(var: Path) -> None:
+    """Refuse a VAR that belongs to somebody else: we would leave files there that they cannot read."""
+    try:
+        owner = var.stat().st_uid
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        refuse(f"{var} cannot be read by this user. Set QUORUM_VAR to a folder of your own.")
+    if owner != os.geteuid():
+        refuse(f"{var} belongs to another user (uid {owner}). Run as that user, or set QUORUM_VAR to your own folder.")

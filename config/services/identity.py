@@ -1,0 +1,84 @@
+"""PostgreSQL refuses to run as uid 0. These run in the child, between fork and exec, and make root look like another.
+
+First choice: a user namespace that shows root as uid 1000, so files stay root's. Where namespaces are forbidden
+(most containers): uid 65534, which keeps root's right to pass closed folders as an ambient capability, so it reaches
+the programs and VAR wherever they lie. No system user is made or edited.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from corpus.processes import PR_SET_PDEATHSIG
+
+CLONE_NEWUSER = 0x10000000
+PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 8, 47, 2
+CAP_DAC_OVERRIDE = 1
+CAPABILITY_VERSION_3 = 0x20080522
+NOBODY = 65534
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def end_with_keeper(end_signal: int) -> None:
+    """Ask the kernel to send this process the signal when the keeper's main thread ends."""
+    _libc.prctl(PR_SET_PDEATHSIG, end_signal, 0, 0, 0)
+
+
+def same_user() -> None:
+    """For an ordinary user there is nothing to change."""
+
+
+def in_namespace() -> None:
+    """Root becomes uid 1000 of a new user namespace; outside it is still root."""
+    if _libc.unshare(CLONE_NEWUSER):
+        raise OSError(ctypes.get_errno(), "user namespaces are forbidden here")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/gid_map").write_text("1000 0 1")
+    Path("/proc/self/uid_map").write_text("1000 0 1")
+
+
+def as_nobody() -> None:
+    """Root becomes uid 65534 and keeps CAP_DAC_OVERRIDE alone."""
+    _libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    bit = 1 << CAP_DAC_OVERRIDE
+    sets = (ctypes.c_uint32 * 6)(bit, bit, bit, 0, 0, 0)  # effective, permitted, inheritable; then the upper halves
+    if _libc.capset(header, sets) or _libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_OVERRIDE, 0, 0):
+        raise OSError(ctypes.get_errno(), "uid 65534 may not keep its way to VAR")
+
+
+def choose() -> tuple[Callable[[], None], int]:
+    """(what the child calls, owner that its files have outside). Raises OSError where no way is open."""
+    if os.geteuid() != 0:
+        return same_user, os.geteuid()
+    wanted = os.environ.get("QUORUM_ROOT_AS", "")  # "namespace" or "nobody": for tests and odd machines
+    if wanted != "nobody" and _works(in_namespace):
+        return in_namespace, 0
+    if wanted != "namespace" and _works(as_nobody):
+        return as_nobody, NOBODY
+    raise OSError("PostgreSQL does not run as root here: run as an ordinary user, or set DATABASE_URL and REDIS_URL.")
+
+
+def _works(change: Callable[[], None]) -> bool:
+    try:
+        return subprocess.run(["/bin/true"], preexec_fn=change, check=False).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def child(change: Callable[[], None], end_signal: int = signal.SIGKILL) -> Callable[[], None]:
+    """The whole preparation of a service's process. The death signal comes last: changing the user clears it."""
+
+    def prepare() -> None:
+        os.setpgid(0, 0)
+        change()
+        end_with_keeper(end_signal)
+
+    return prepare

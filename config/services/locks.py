@@ -1,0 +1,45 @@
+"""File locks of VAR. A flock belongs to an open file: children inherit it, the kernel frees it with its last holder."""
+
+import fcntl
+import os
+from pathlib import Path
+
+
+def open_lock(path: Path) -> int:
+    """Open (and make) a lock file; the descriptor closes on exec."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def try_exclusive(descriptor: int) -> bool:
+    """Take the lock alone, or return False at once."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def exclusive(descriptor: int) -> None:
+    """Wait until the lock is ours alone."""
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def shared(descriptor: int) -> None:
+    """Wait until nobody holds the lock alone, then hold it with others."""
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+
+
+def release(descriptor: int) -> None:
+    """Give it up, without closing the file."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def holders(path: Path) -> list[int]:
+    """Process ids that took the lock and live (not those that inherited it), from /proc/locks."""
+    inode = str(path.stat().st_ino)
+    found = set()
+    for line in Path("/proc/locks").read_text().splitlines():
+        words = line.split()
+        if "FLOCK" in words and "->" not in words and words[5].split(":")[-1] == inode:
+            found.add(int(words[4]))
+    return sorted(pid for pid in found if pid > 0 and Path(f"/proc/{pid}").exists())

@@ -1,0 +1,73 @@
+"""Pending migrations: applied by whoever comes first to an embedded database, asked for with an external one."""
+
+import hashlib
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+from config import env
+from config.services import addresses
+from config.services.refuse import refuse
+
+ADVISORY_LOCK = 0x51756F72756D
+"""One number for all instances of one database: "Quorum" in ASCII."""
+APPS = ("corpus", "judges", "annotation")
+
+
+def apply_or_refuse() -> None:
+    """Embedded: apply what is pending, once for all who come at the same time. By URL: exit 2 when it is pending."""
+    stamp = stamp_file(env.var())
+    if addresses.embedded() and not os.environ.get("DATABASE_URL"):
+        if not (stamp.exists() and stamp.read_text() == fingerprint()):
+            _apply()
+            stamp.write_text(fingerprint())
+    elif _pending():
+        refuse("The database has pending migrations: run `manage.py migrate` first.")
+
+
+def forget(var: Path) -> None:
+    """Before a command that changes the tables by itself: look again next time."""
+    stamp_file(var).unlink(missing_ok=True)
+
+
+def stamp_file(var: Path) -> Path:
+    """Beside the data that it speaks of, so that it goes when they go."""
+    return var / "postgres" / "migrated"
+
+
+def fingerprint() -> str:
+    """sha256 of our migrations and of the versions of the packages that bring others."""
+    digest = hashlib.sha256()
+    for app in APPS:
+        for path in sorted((env.ROOT / app / "migrations").glob("*.py")):
+            digest.update(f"{app}/{path.name}\0".encode() + path.read_bytes() + b"\0")
+    for package in ("django", "django-allauth"):
+        digest.update(version(package).encode())
+    return digest.hexdigest()
+
+
+def _pending() -> bool:
+    import django
+
+    django.setup()
+    from django.db import connection
+    from django.db.migrations.executor import MigrationExecutor
+
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def _apply() -> None:
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
+        try:
+            if _pending():
+                call_command("migrate", verbosity=0, interactive=False)
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])

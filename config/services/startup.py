@@ -1,0 +1,113 @@
+"""What a process does before it uses the services: take part, find or start the keeper, migrate (MECHANICS M1)."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from config import env
+from config.services import addresses, locks
+from config.services.probes import postgres_answers, redis_answers
+from config.services.refuse import refuse
+
+PATIENCE = 90.0
+"""Seconds to wait for the services: a first start takes one or two, recovery after a crash longer."""
+
+NEEDS_NOTHING = {"check", "diffsettings", "help", "services", "startapp", "startproject", "version"}
+NEEDS_NOTHING |= {"collectstatic", "compilemessages", "findstatic", "makemessages", "makemigrations"}
+MIGRATES_ITSELF = {
+    "dbshell",
+    "migrate",
+    "optimizemigration",
+    "showmigrations",
+    "sqlmigrate",
+    "squashmigrations",
+    "test",
+}
+
+_users_lock: int | None = None
+
+
+def ensure_for_command(argv: list[str]) -> None:
+    """Start what `manage.py <argv[1:]>` needs, and bring the tables up to date."""
+    command = argv[1] if len(argv) > 1 else "help"
+    if command.startswith("-") or command in NEEDS_NOTHING or {"-h", "--help"} & set(argv):
+        return
+    ensure()
+    if command not in MIGRATES_ITSELF:
+        from config.services.migrations import apply_or_refuse
+
+        apply_or_refuse()
+    elif addresses.embedded():
+        from config.services.migrations import forget
+
+        forget(env.var())
+
+
+def ensure(var: Path | None = None) -> None:
+    """Hold the instance's services for the life of this process; return when both answer. By URL: nothing to do."""
+    global _users_lock
+    if not addresses.embedded():
+        return
+    var = var or env.var()
+    addresses.check_owner(var)
+    var.mkdir(parents=True, exist_ok=True)
+    if _users_lock is None:
+        # Kept open on purpose until the process ends: the kernel frees it however that happens.
+        _users_lock = locks.open_lock(var / "users.lock")
+        locks.shared(_users_lock)
+        os.utime(var / "users.lock")
+    wait_for_services(var)
+
+
+def wait_for_services(var: Path) -> None:
+    """Start a keeper where none lives, and wait until both services answer."""
+    began, end = time.time(), time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        refuse_after_failure(var / "keeper.error", began)
+        if not start_keeper(var) and answers(var):
+            return
+        time.sleep(0.05)
+    refuse(f"PostgreSQL and Redis of {var} did not start in {PATIENCE:.0f} s. See {var / 'logs'}.", 1)
+
+
+def refuse_after_failure(path: Path, began: float) -> None:
+    """Pass on why a keeper gave up since we began to wait."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_mtime >= began:
+            refuse(path.read_text(), 1)
+
+
+def answers(var: Path) -> bool:
+    """True when the keeper has announced the services and both take requests."""
+    folder = addresses.run_folder(var)
+    return (
+        (var / "services.json").exists()
+        and postgres_answers(folder / addresses.POSTGRES_SOCKET)
+        and redis_answers(folder / addresses.REDIS_SOCKET)
+    )
+
+
+def start_keeper(var: Path) -> bool:
+    """Start a keeper unless one lives. The lock that says so is handed over to it, so there is no gap between us."""
+    lock = locks.open_lock(var / "keeper.lock")
+    try:
+        if not locks.try_exclusive(lock):
+            return False
+        (var / "services.json").unlink(missing_ok=True)
+        started = subprocess.run(
+            [sys.executable, "-m", "config.services.keeper", str(var), str(lock)],
+            cwd=env.ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            pass_fds=[lock],
+            check=False,
+        )
+    finally:
+        os.close(lock)
+    if started.returncode:
+        refuse(started.stderr or "the keeper of PostgreSQL and Redis did not start", started.returncode)
+    return True
