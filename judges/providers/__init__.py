@@ -1,0 +1,38 @@
+"""Providers: one small client for each way of asking a model. Found by name, imported on first use."""
+
+import asyncio
+from importlib import import_module
+
+from judges.records import Judge, Provider
+
+PROVIDERS = {
+    "openai": "judges.providers.openai.OpenAIProvider",
+    "openai-compatible": "judges.providers.openai_compatible.CompatibleProvider",
+    "anthropic": "judges.providers.anthropic.AnthropicProvider",
+    "google": "judges.providers.google.GoogleProvider",
+    "offline": "judges.providers.offline.OfflineProvider",
+}
+
+_Account = tuple[str, str, str]
+_open: dict[asyncio.AbstractEventLoop, dict[_Account, Provider]] = {}
+
+
+def open_provider(judge: Judge) -> Provider:
+    """The client of the judge's account, opened once for each event loop. Call it inside a running loop.
+
+    Connections belong to the loop that made them, so each loop has its own client. `close_providers` releases them.
+    """
+    loop = asyncio.get_running_loop()
+    for dead in [other for other in _open if other.is_closed()]:
+        del _open[dead]
+    accounts = _open.setdefault(loop, {})
+    if judge.account not in accounts:
+        module, _, name = PROVIDERS[judge.provider].rpartition(".")
+        accounts[judge.account] = getattr(import_module(module), name)(judge)
+    return accounts[judge.account]
+
+
+async def close_providers() -> None:
+    """Close every client that was opened in this loop."""
+    for provider in _open.pop(asyncio.get_running_loop(), {}).values():
+        await provider.close()

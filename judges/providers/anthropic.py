@@ -1,0 +1,66 @@
+"""Anthropic: messages with an answer bound to a JSON schema. It takes no temperature, top_p or log-probabilities."""
+
+from typing import Any
+
+from anthropic import AsyncAnthropic
+
+from judges.providers.base import SdkProvider
+from judges.providers.replies import count, get, text
+from judges.records import Judge, Reply, Request, Usage
+
+FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
+
+
+class AnthropicProvider(SdkProvider):
+    """POST <base_url>/v1/messages."""
+
+    default_base_url = "https://api.anthropic.com"
+    default_key_env = "ANTHROPIC_API_KEY"
+    key_header = "x-api-key"
+    key_prefix = ""
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(judge)
+        self.client = AsyncAnthropic(
+            api_key="set-as-it-leaves", base_url=self.base_url, http_client=self.http, max_retries=0, timeout=None
+        )
+
+    async def send(self, request: Request) -> object:
+        """One `create`; the raw form spares the parsing that `read` does."""
+        return await self.client.messages.with_raw_response.create(
+            model=request.judge.model,
+            max_tokens=request.judge.max_output_tokens,
+            system=request.prompt.system,
+            messages=[{"role": "user", "content": request.prompt.user}],
+            output_config={"format": {"type": "json_schema", "schema": request.schema}},
+        )
+
+    def read(self, body: dict[str, Any], raw: str) -> Reply | None:
+        """The text blocks, joined."""
+        blocks = body.get("content")
+        if not isinstance(blocks, list) and "usage" not in body:
+            return None
+        finish = text(body.get("stop_reason"), 50)
+        return Reply(
+            raw=raw,
+            text="".join(text(get(block, "text")) for block in blocks or []),
+            finish_reason=FINISH.get(finish, finish),
+            usage=usage(body.get("usage")),
+            model=text(body.get("model"), 200),
+        )
+
+
+def usage(counts: object) -> Usage:
+    """Tokens of an answer. Anthropic counts input without what was read from or written to its cache: added here."""
+    cached = count(counts, "cache_read_input_tokens")
+    return Usage(
+        input=count(counts, "input_tokens") + cached + count(counts, "cache_creation_input_tokens"),
+        cached=cached,
+        output=count(counts, "output_tokens"),
+        reasoning=count(counts, "output_tokens_details", "thinking_tokens"),
+    )

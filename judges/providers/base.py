@@ -1,0 +1,93 @@
+"""What all SDK providers share: time limit, credentials, the kept body, and what it means."""
+
+import asyncio
+import os
+from abc import ABC, abstractmethod
+from typing import Any
+from urllib.parse import urlsplit
+
+from judges.providers import wire as wires
+from judges.providers.replies import error_code, parse, refusal
+from judges.providers.wire import Wire
+from judges.records import BadAnswer, Judge, Rejected, Reply, Request, Unreachable
+
+TIMEOUT_S = 60.0
+
+
+class SdkProvider(ABC):
+    """A client of one account. Subclasses say how to send a request and where an answer keeps its parts."""
+
+    default_base_url = ""
+    default_key_env = ""
+    key_header = "authorization"
+    key_prefix = "Bearer "
+
+    def __init__(self, judge: Judge) -> None:
+        self.base_url = judge.base_url or self.default_base_url
+        self.key_env = judge.api_key_env or self.default_key_env
+        self.host = urlsplit(self.base_url).netloc
+        self.local = wires.is_loopback(self.base_url)
+        self.http = wires.http_client(self.base_url)
+
+    @abstractmethod
+    async def send(self, request: Request) -> object:
+        """One call through the SDK. What it returns is not used: the wire has kept the body."""
+
+    @abstractmethod
+    def read(self, body: dict[str, Any], raw: str) -> Reply | None:
+        """The reply in a body of this wire format; None when it is of another."""
+
+    async def complete(self, request: Request) -> Reply:
+        """Send exactly one request; the whole of it ends within the judge's `timeout_s`. Raises ProviderError."""
+        wire = Wire(credentials=self.credentials())
+        token = wires.current.set(wire)
+        seconds = float(request.judge.parameters.get("timeout_s", TIMEOUT_S))
+        try:
+            async with asyncio.timeout(seconds):
+                await self.send(request)
+        except TimeoutError:
+            wire.failure = wire.failure or f"no whole answer within {seconds:g} s"
+        except Exception:
+            # SDKs raise on bodies that they cannot use. The wire knows what came, and that decides; an error
+            # that left no trace on the wire is ours.
+            if wire.status is None and not wire.failure:
+                raise
+        finally:
+            wires.current.reset(token)
+        return self.outcome(wire)
+
+    def outcome(self, wire: Wire) -> Reply:
+        """The reply that the kept body means. Raises the ProviderError that it means otherwise."""
+        raw = wire.text
+        if wire.status is None or not (wire.whole or wire.too_long):
+            raise Unreachable(f"{self.host}: {wire.failure}", status=wire.status, raw=raw)
+        if not 200 <= wire.status < 300:
+            raise refusal(self.host, wire.status, raw, wire.retry_after)
+        if wire.too_long:
+            message = f"{self.host}: the answer is longer than {wires.MAX_BODY} bytes; its beginning is kept"
+            raise BadAnswer(message, status=wire.status, raw=raw)
+        body = parse(raw)
+        if body.get("error"):
+            raise refusal(self.host, error_code(body, wire.status), raw, wire.retry_after)
+        reply = self.read(body, raw)
+        if reply is None:
+            raise BadAnswer(f"{self.host}: the answer is not in the provider's format", status=wire.status, raw=raw)
+        return reply
+
+    def credentials(self) -> dict[str, str]:
+        """The header with the key, read from the environment now.
+
+        Raises Rejected when the key is not set, or in a test (QUORUM_LOOPBACK_ONLY) for any host but this one.
+        """
+        if wires.only_loopback() and not self.local:
+            raise Rejected(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
+        if not self.key_env:
+            return {}
+        key = os.environ.get(self.key_env, "").strip()
+        if not key:
+            raise Rejected(f"set the environment variable {self.key_env} to the API key of {self.host}")
+        return {self.key_header: self.key_prefix + key}
+
+    async def close(self) -> None:
+        """Release the connections."""
+        await self.http.aclose()

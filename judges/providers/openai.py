@@ -1,0 +1,81 @@
+"""OpenAI: chat completions with an answer bound to a JSON schema."""
+
+from typing import Any
+
+from openai import AsyncOpenAI
+
+from judges.providers.base import SdkProvider
+from judges.providers.replies import count, get, text
+from judges.records import Judge, Reply, Request, Usage
+
+FINISH = {"content_filter": "refusal"}
+
+
+class OpenAIProvider(SdkProvider):
+    """POST <base_url>/chat/completions."""
+
+    default_base_url = "https://api.openai.com/v1"
+    default_key_env = "OPENAI_API_KEY"
+    output_limit = "max_completion_tokens"
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(judge)
+        self.client = AsyncOpenAI(
+            api_key="set-as-it-leaves", base_url=self.base_url, http_client=self.http, max_retries=0, timeout=None
+        )
+
+    async def send(self, request: Request) -> object:
+        """One `create`; the raw form spares the parsing that `read` does."""
+        return await self.client.chat.completions.with_raw_response.create(**self.body(request))
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The request as the wire format has it. Temperature 0 unless the judge sets another."""
+        parameters = request.judge.parameters
+        body: dict[str, Any] = {
+            "model": request.judge.model,
+            "messages": [
+                {"role": "system", "content": request.prompt.system},
+                {"role": "user", "content": request.prompt.user},
+            ],
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": request.schema, "strict": is_strict(request.schema)},
+            },
+            "temperature": parameters.get("temperature", 0),
+            self.output_limit: request.judge.max_output_tokens,
+        }
+        if "top_p" in parameters:
+            body["top_p"] = parameters["top_p"]
+        if parameters.get("logprobs"):
+            body |= {"logprobs": True, "top_logprobs": int(parameters["logprobs"])}
+        return body
+
+    def read(self, body: dict[str, Any], raw: str) -> Reply | None:
+        """The first choice; a `refusal` in the message is one whatever the finish reason says."""
+        if not isinstance(body.get("choices"), list) and "usage" not in body:
+            return None
+        choice = get(body, "choices", 0)
+        declined = text(get(choice, "message", "refusal"))
+        finish = text(get(choice, "finish_reason"), 50)
+        return Reply(
+            raw=raw,
+            text=text(get(choice, "message", "content")) or declined,
+            finish_reason="refusal" if declined else FINISH.get(finish, finish),
+            usage=usage(body.get("usage")),
+            model=text(body.get("model"), 200),
+        )
+
+
+def usage(counts: object) -> Usage:
+    """Tokens of an answer; `prompt_tokens` includes the cached, `completion_tokens` the reasoning ones."""
+    return Usage(
+        input=count(counts, "prompt_tokens"),
+        cached=count(counts, "prompt_tokens_details", "cached_tokens"),
+        output=count(counts, "completion_tokens"),
+        reasoning=count(counts, "completion_tokens_details", "reasoning_tokens"),
+    )
+
+
+def is_strict(schema: dict[str, Any]) -> bool:
+    """Strict schemas require every property and allow no other."""
+    return schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(schema["properties"])

@@ -1,0 +1,139 @@
+"""The HTTP client under the SDKs: it keeps every body as it came, within bounds of size, whatever the SDK makes of it.
+
+The SDKs hold no key: the header is set on the request as it leaves, so no SDK can log it.
+"""
+
+import os
+import time
+import zlib
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+MAX_BODY = 4_000_000
+"""Bytes of one answer that are read and kept; a judge's answer has a few thousand."""
+CONNECTIONS = 1024
+"""Above any concurrency of one process: the account's limits hold calls back, not the pool."""
+LONGEST_WAIT = 86_400.0
+CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key")
+
+
+@dataclass(slots=True)
+class Wire:
+    """What one call sent as credentials, and what it received."""
+
+    credentials: dict[str, str] = field(default_factory=dict)
+    status: int | None = None
+    headers: httpx2.Headers = field(default_factory=httpx2.Headers)
+    chunks: list[bytes] = field(default_factory=list)
+    whole: bool = False
+    too_long: bool = False
+    failure: str = ""
+    """Why no whole answer came, in the HTTP client's words."""
+
+    @property
+    def body(self) -> bytes:
+        """The bytes as they came, unpacked where the server packed them."""
+        packed = b"".join(self.chunks)
+        if self.headers.get("content-encoding", "identity").lower() not in {"gzip", "deflate", "x-gzip"}:
+            return packed
+        try:
+            return zlib.decompressobj(wbits=47).decompress(packed, MAX_BODY)
+        except zlib.error:
+            return packed
+
+    @property
+    def text(self) -> str:
+        """The body as text, without the key should the server repeat it."""
+        text = self.body.decode("utf-8", "replace")
+        for value in self.credentials.values():
+            key = value.rpartition(" ")[2]
+            if key in text:
+                text = text.replace(key, "[key]")
+        return text
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds that the server asks us to wait, from seconds or an HTTP date; None without a usable header."""
+        milliseconds = self.headers.get("retry-after-ms")
+        value = self.headers.get("retry-after", "")
+        try:
+            seconds = float(milliseconds) / 1000 if milliseconds else float(value)
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - time.time()
+            except (ValueError, TypeError, OverflowError):
+                return None
+        return min(max(seconds, 0.0), LONGEST_WAIT) if seconds == seconds else None
+
+
+current: ContextVar[Wire] = ContextVar("wire")
+
+
+class KeepingTransport(httpx2.AsyncHTTPTransport):
+    """Reads each answer into the call's `Wire`, and only then hands it to the SDK."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send it with the call's credentials; the body is read here, up to MAX_BODY."""
+        wire = current.get()
+        for name in CREDENTIALS:
+            request.headers.pop(name, None)
+        request.headers.update(wire.credentials)
+        request.headers["accept-encoding"] = "identity"
+        try:
+            response = await super().handle_async_request(request)
+            wire.status, wire.headers = response.status_code, response.headers
+            await self._read(response, wire)
+        except httpx2.TransportError as error:
+            wire.failure = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise
+        headers = [pair for pair in response.headers.raw if pair[0].lower() != b"content-encoding"]
+        return httpx2.Response(wire.status, headers=headers, content=wire.body, request=request)
+
+    async def _read(self, response: httpx2.Response, wire: Wire) -> None:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        size = 0
+        try:
+            async for chunk in response.stream:
+                wire.chunks.append(chunk[: MAX_BODY - size])
+                size += len(chunk)
+                if size > MAX_BODY:
+                    wire.too_long = True
+                    return
+            wire.whole = True
+        finally:
+            await response.stream.aclose()
+
+
+def http_client(base_url: str) -> httpx2.AsyncClient:
+    """One pool of connections for one account. It follows no redirect; `complete` sets the time limit."""
+    limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=30)
+    transport = KeepingTransport(limits=limits, proxy=_proxy(base_url))
+    return httpx2.AsyncClient(transport=transport, timeout=None, follow_redirects=False)
+
+
+def is_loopback(base_url: str) -> bool:
+    """Whether the address stays on this machine."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def only_loopback() -> bool:
+    """Tests set QUORUM_LOOPBACK_ONLY=1, which makes a paid call impossible."""
+    return os.environ.get("QUORUM_LOOPBACK_ONLY", "") not in {"", "0"}
+
+
+def _proxy(base_url: str) -> str | None:
+    parts = urlsplit(base_url)
+    if is_loopback(base_url) or proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")

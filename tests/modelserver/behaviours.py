@@ -1,0 +1,133 @@
+"""What a scripted model does with a call: its latency, its verdict, and its fault."""
+
+import re
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+STATUSES = {"400": 400, "401": 401, "403": 403, "404": 404, "408": 408, "429": 429, "500": 500, "503": 503, "529": 529}
+FAULTS = {
+    *STATUSES,
+    "drop",  # the connection is cut without an answer
+    "half",  # cut in the middle of the body
+    "hang",  # no answer until the client goes
+    "drip",  # a byte of the body every 50 ms
+    "truncated",  # stopped at the output limit
+    "refused",  # declined: in the message, and by the finish reason
+    "filtered",  # stopped by the provider's filter, with no text
+    "garbage",  # a good answer of the wire format whose text is no JSON
+    "schema",  # JSON of another schema
+    "range",  # the schema, with a response that is neither yes nor no
+    "empty",  # a good answer of the wire format without text
+    "other-model",  # answered by a model of another name
+    "error-body",  # 200 with an error in the body
+    "not-json",  # 200 with HTML
+    "no-body",  # 200 with nothing
+    "redirect",  # 307 to itself
+    "huge",  # a body of 10 MB
+    "echo-key",  # 401 that repeats the key
+}
+VERDICTS = {"yes", "no", "hash", "stance", "converge", "swap"}
+
+
+@dataclass
+class Behaviour:
+    """One entry of a model's script. The first one that applies to a call is taken."""
+
+    verdict: str | dict[str, Any] = "hash"
+    """A name of VERDICTS, or {"A": [by round], "B": [by round], "vote": "yes"}."""
+    latency: float = 0.0
+    fault: str = ""
+    retry_after: str = ""
+    times: int = 0
+    """How many calls it takes, then it is over; 0: any number."""
+    every: int = 1
+    """It takes only each n-th call that it applies to."""
+    contains: str = ""
+    """It takes only calls whose user message has this text."""
+    key: str = ""
+    """It takes only calls with this key."""
+    text: str = ""
+    """The answer's text, as it is."""
+    body: str = ""
+    """The whole body of the answer under 200, as it is."""
+    reasoning: int = 0
+    cached: int = 0
+    seen: int = 0
+    taken: int = 0
+
+    def applies(self, user: str, key: str) -> bool:
+        """Whether this call is one of its; counts it when it is."""
+        if (self.times and self.taken >= self.times) or self.contains not in user or self.key not in ("", key):
+            return False
+        self.seen += 1
+        if self.seen % self.every:
+            return False
+        self.taken += 1
+        return True
+
+
+@dataclass
+class Script:
+    """Behaviours by model name; "*" is for models without their own. Else the model's name says it (`from_name`)."""
+
+    models: dict[str, list[Behaviour]] = field(default_factory=dict)
+    latency: float = 0.0
+
+    @classmethod
+    def load(cls, models: dict[str, Any], latency: float = 0.0) -> "Script":
+        """From JSON: {model: behaviour or [behaviour, ...]}. Raises on unknown keys and faults."""
+        script = cls(latency=latency)
+        for name, entries in models.items():
+            entries = entries if isinstance(entries, list) else [entries]
+            script.models[name] = [Behaviour(**{"latency": latency, **entry}) for entry in entries]
+            unknown = {entry.fault for entry in script.models[name]} - FAULTS - {""}
+            if unknown:
+                raise ValueError(f"unknown fault {unknown}")
+        return script
+
+    def behaviour(self, model: str, user: str, key: str) -> Behaviour:
+        """What this call meets."""
+        for entry in self.models.get(model) or self.models.get("*", []):
+            if entry.applies(user, key):
+                return entry
+        return from_name(model, self.latency)
+
+
+def from_name(model: str, latency: float) -> Behaviour:
+    """`stance`, `gpt+yes`, `x+429`, `y+no+latency=0.2`: parts of the name that are verdicts, faults or a latency."""
+    behaviour = Behaviour(latency=latency)
+    for part in model.split("+"):
+        if part in VERDICTS:
+            behaviour.verdict = part
+        elif part in FAULTS:
+            behaviour.fault = part
+        elif part.startswith("latency="):
+            behaviour.latency = float(part.removeprefix("latency="))
+    return behaviour
+
+
+_PLACE = re.compile(r"This is round (\d+)\b.*?You are ([AB])\b", re.DOTALL)
+
+
+def place(user: str) -> tuple[str, int]:
+    """Who is asked and in which round: ("A", 1), ("B", 2), ("vote", 0), from the end of the user message."""
+    found = _PLACE.search(user, max(0, user.rfind("This is round")))
+    return (found[2], int(found[1])) if found else ("vote", 0)
+
+
+def response(verdict: str | dict[str, Any], user: str, side: str, round: int) -> str:
+    """yes or no. `hash` depends on the material alone, so every model says the same of a pair."""
+    if isinstance(verdict, dict):
+        said = verdict[side]
+        return str(said if isinstance(said, str) else said[min(round, len(said)) - 1])
+    if verdict in ("yes", "no"):
+        return verdict
+    if side != "vote":
+        stance = {"A": "yes", "B": "no"}[side]
+        if verdict == "stance" or (verdict == "converge" and round == 1):
+            return stance
+        if verdict == "swap":
+            return stance if round % 2 else {"yes": "no", "no": "yes"}[stance]
+    material = user[user.find("<<<DATA") : user.find("DATA", user.find("<<<DATA") + 7) + 32]
+    return "yes" if sha256((material or user).encode()).digest()[0] % 2 else "no"

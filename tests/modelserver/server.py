@@ -1,0 +1,178 @@
+"""The server: HTTP/1.1 on a plain asyncio protocol, for more than a thousand calls per second at little CPU."""
+
+import asyncio
+import json
+import time
+from hashlib import sha256
+from typing import Any, TextIO
+
+from tests.modelserver.behaviours import STATUSES, Behaviour, Script, place
+from tests.modelserver.formats import Call, answer, error, read
+
+REASONS = {200: "OK", 307: "Temporary Redirect"}
+
+
+class ModelServer:
+    """The script, the log and the counters that all connections share."""
+
+    def __init__(self, log: TextIO, latency: float, bodies: bool) -> None:
+        self.script = Script(latency=latency)
+        self.latency, self.log, self.bodies = latency, log, bodies
+        self.number = self.connections = self.open = self.in_flight = 0
+
+    def control(self, path: str, body: bytes) -> object:
+        """POST /control/script takes a script; GET /control/stats gives the counters."""
+        if path == "/control/script":
+            self.script = Script.load(json.loads(body), self.latency)
+        names = ("number", "connections", "open", "in_flight")
+        return {name: getattr(self, name) for name in names}
+
+    def record(self, call: Call, entry: dict[str, Any], behaviour: Behaviour, body: bytes, status: int | None) -> None:
+        """One line of the log, written when the call ends and before its answer is sent."""
+        side, round = place(call.user)
+        line = {
+            **entry,
+            "answered": time.time(),
+            "format": call.format,
+            "model": call.model,
+            "key": call.key,
+            "side": side,
+            "round": round,
+            "fault": behaviour.fault,
+            "status": status,
+            "sha256": sha256(body).hexdigest(),
+        }
+        if self.bodies:
+            line |= {"system": call.system, "user": call.user, "body": json.loads(body)}
+        self.log.write(json.dumps(line) + "\n")
+        self.log.flush()
+
+
+class Connection(asyncio.Protocol):
+    """One connection: a request at a time."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, server: ModelServer) -> None:
+        self.server = server
+        self.buffer = bytearray()
+        self.busy = self.closed = False
+        self.hanging: list[Any] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Count it."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.server.connections += 1
+        self.server.open += 1
+        self.name = self.server.connections
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone; a call that hangs ends here."""
+        self.closed = True
+        self.server.open -= 1
+        for call, entry, behaviour, body in self.hanging:
+            self.end(call, entry, behaviour, body, None)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and answer when it is whole."""
+        self.buffer += data
+        self.take()
+
+    def take(self) -> None:
+        """The next whole request in the buffer, if there is one."""
+        end = self.buffer.find(b"\r\n\r\n")
+        if self.busy or end < 0:
+            return
+        first, *lines = self.buffer[:end].decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        whole = end + 4 + int(headers.get("content-length", 0))
+        if len(self.buffer) < whole:
+            return
+        body = bytes(self.buffer[end + 4 : whole])
+        del self.buffer[:whole]
+        self.busy = True
+        self.handle(first.split(" ")[1], headers, body)
+
+    def handle(self, path: str, headers: dict[str, str], body: bytes) -> None:
+        """Find what the call meets, and answer after its latency."""
+        server = self.server
+        if path.startswith("/control/"):
+            return self.send(200, json.dumps(server.control(path, body)).encode())
+        call = read(path, headers, json.loads(body)) if body else None
+        if call is None:
+            return self.send(404, b'{"error": {"message": "no such address"}}')
+        server.number += 1
+        server.in_flight += 1
+        entry = {"seq": server.number, "arrived": time.time(), "path": path, "connection": self.name}
+        behaviour = server.script.behaviour(call.model, call.user, call.key)
+        if behaviour.latency:
+            loop = asyncio.get_running_loop()
+            loop.call_later(behaviour.latency, self.respond, call, entry, behaviour, body)
+        else:
+            self.respond(call, entry, behaviour, body)
+
+    def respond(self, call: Call, entry: dict[str, Any], behaviour: Behaviour, body: bytes) -> None:
+        """The answer, or the fault."""
+        fault = behaviour.fault
+        if fault == "hang":
+            self.hanging.append((call, entry, behaviour, body))
+            return
+        status, answered, headers = self.outcome(call, entry, behaviour)
+        self.end(call, entry, behaviour, body, None if fault == "drop" or self.closed else status)
+        if fault == "drop":
+            self.transport.abort()
+        elif fault == "half":
+            self.transport.write(_head(200, len(answered), {}) + answered[: len(answered) // 2])
+            self.transport.close()
+        elif fault == "drip":
+            self.transport.write(_head(200, len(answered), {}))
+            self.drip(answered)
+        else:
+            self.send(status, answered, headers)
+
+    def outcome(self, call: Call, entry: dict[str, Any], behaviour: Behaviour) -> tuple[int, bytes, dict[str, str]]:
+        """Status, body and headers."""
+        fault = behaviour.fault
+        headers = {"Retry-After": behaviour.retry_after} if behaviour.retry_after else {}
+        if fault in STATUSES:
+            status = STATUSES[fault]
+            return status, json.dumps(error(call.format, status, f"scripted {fault}")).encode(), headers
+        if fault == "echo-key":
+            return 401, json.dumps(error(call.format, 401, f"wrong key {call.key}")).encode(), headers
+        if fault == "redirect":
+            return 307, b"", {"Location": entry["path"]}
+        if fault == "error-body":
+            return 200, json.dumps(error(call.format, 500, "scripted error under 200")).encode(), headers
+        if behaviour.body:
+            return 200, behaviour.body.encode(), headers
+        plain = {"not-json": b"<html>Bad gateway</html>", "no-body": b"", "huge": b" " * 10_000_000}
+        if fault in plain:
+            return 200, plain[fault], headers
+        return 200, json.dumps(answer(call, behaviour, entry["seq"])).encode(), headers
+
+    def end(self, call: Call, entry: dict[str, Any], behaviour: Behaviour, body: bytes, status: int | None) -> None:
+        """Log the call; status None: its client got no answer."""
+        self.server.in_flight -= 1
+        self.server.record(call, entry, behaviour, body, status)
+
+    def send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+        """Write the answer and take the next request."""
+        if not self.closed:
+            self.transport.write(_head(status, len(body), headers or {}) + body)
+        self.busy = False
+        self.take()
+
+    def drip(self, rest: bytes) -> None:
+        """One byte every 50 ms."""
+        if self.closed or not rest:
+            self.busy = False
+            return
+        self.transport.write(rest[:1])
+        asyncio.get_running_loop().call_later(0.05, self.drip, rest[1:])
+
+
+def _head(status: int, length: int, headers: dict[str, str]) -> bytes:
+    lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Error')}", "Content-Type: application/json"]
+    lines += [f"{name}: {value}" for name, value in {"Content-Length": length, **headers}.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
