@@ -130,6 +130,25 @@ class Campaign(models.Model):
         return f"campaign {self.pk}"
 
 
+class Reservation(models.Model):
+    """What one worker process holds of a campaign's budget: calls that are out, and a little ahead.
+
+    The sums stand in the campaign (`reserved`, `calls_reserved`). A dead worker's row expires and is taken back.
+    """
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="reservations")
+    holder = models.CharField(max_length=64)
+    usd = models.FloatField(default=0.0)
+    calls = models.BigIntegerField(default=0)
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["campaign", "holder"], name="reservation_once")]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id} {self.holder}: {self.usd}"
+
+
 class Work(models.Model):
     """One pair of one campaign: the truth of what is to be judged (MECHANICS M3)."""
 
