@@ -28,7 +28,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "pgtrigger",
     "template_partials",
-    "config",
+    "config.apps.ConfigConfig",
     "corpus",
     "judges",
     "annotation",
@@ -66,7 +66,17 @@ TEMPLATES = [
     }
 ]
 
+# Connections (MECHANICS M6): a pool as large as the threads that share it (serve: 8 in each of 2 web processes), 2 in
+# each child of a judge worker, and none in commands, which hold one plain connection. config/checks.py adds them up.
+WEB_PROCESSES = int(env.number("QUORUM_WEB_PROCESSES", 2))
+WEB_THREADS = int(env.number("QUORUM_WEB_THREADS", 8))
+JUDGE_WORKERS = int(env.number("QUORUM_JUDGE_WORKERS", 1))
+CONNECTIONS_PER_JUDGE_WORKER = 2
+MAX_CONNECTIONS = int(env.number("QUORUM_MAX_CONNECTIONS", 100))
 DATABASES = {"default": services.database(VAR)}
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+if pool_size := int(env.number("QUORUM_DB_POOL", 0)):
+    DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 30}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = services.redis_url(VAR)
 CACHES = {
@@ -85,6 +95,7 @@ SECURE_SSL_REDIRECT = PRODUCTION
 SECURE_HSTS_SECONDS = 31_536_000 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
 SECURE_HSTS_PRELOAD = PRODUCTION
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PRODUCTION else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

@@ -2,7 +2,9 @@
 
 from django.urls import include, path
 
+from config.health import healthz
+
 urlpatterns = [
-    path("accounts/", include("allauth.urls")),
+    path("healthz", healthz, name="healthz"),
     path("", include("annotation.urls")),
 ]

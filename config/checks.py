@@ -1,0 +1,31 @@
+"""Checks of the settings that `manage.py check` runs, and every command before it starts."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+COMMANDS = 10
+"""Connections left for commands, the superuser's reserve and people at psql."""
+
+
+def connections(judge_workers: int) -> int:
+    """PostgreSQL connections that a fully used instance with so many judge workers opens (MECHANICS M6)."""
+    web = settings.WEB_PROCESSES * settings.WEB_THREADS
+    return int(web + judge_workers * settings.CONNECTIONS_PER_JUDGE_WORKER + COMMANDS)
+
+
+@register()
+def enough_connections(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """The pools together fit into PostgreSQL's max_connections."""
+    wanted = connections(settings.JUDGE_WORKERS)
+    if wanted <= settings.MAX_CONNECTIONS:
+        return []
+    return [
+        Error(
+            f"The settings may open {wanted} database connections, and PostgreSQL allows {settings.MAX_CONNECTIONS}.",
+            hint="Lower QUORUM_WEB_PROCESSES, QUORUM_WEB_THREADS or QUORUM_JUDGE_WORKERS, or raise max_connections "
+            "and QUORUM_MAX_CONNECTIONS.",
+            id="quorum.E001",
+        )
+    ]

@@ -1,0 +1,22 @@
+"""How gunicorn serves the site: threads, one pool of connections as large as they are many (MECHANICS M6)."""
+
+import os
+from typing import Any
+
+from config import env
+from corpus.processes import watch_parent
+
+worker_class = "gthread"
+workers = int(env.number("QUORUM_WEB_PROCESSES", 2))
+threads = int(env.number("QUORUM_WEB_THREADS", 8))
+keepalive = 5
+timeout = 60
+graceful_timeout = 5
+worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # heartbeats must not wait for a disk
+control_socket_disable = True
+os.environ["QUORUM_DB_POOL"] = str(threads)
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """Workers are gunicorn's children and the command's grandchildren: they watch by themselves."""
+    watch_parent()
