@@ -5,7 +5,7 @@ from typing import Any
 from anthropic import AsyncAnthropic
 
 from judges.providers.base import SdkProvider
-from judges.providers.replies import count, get, text
+from judges.providers.replies import count, entries, get, text
 from judges.records import Judge, Reply, Request, Usage
 
 FINISH = {
@@ -42,13 +42,12 @@ class AnthropicProvider(SdkProvider):
 
     def read(self, body: dict[str, Any], raw: str) -> Reply | None:
         """The text blocks, joined."""
-        blocks = body.get("content")
-        if not isinstance(blocks, list) and "usage" not in body:
+        if not isinstance(body.get("content"), list) and "usage" not in body:
             return None
         finish = text(body.get("stop_reason"), 50)
         return Reply(
             raw=raw,
-            text="".join(text(get(block, "text")) for block in blocks or []),
+            text="".join(text(get(block, "text")) for block in entries(body, "content")),
             finish_reason=FINISH.get(finish, finish),
             usage=usage(body.get("usage")),
             model=text(body.get("model"), 200),

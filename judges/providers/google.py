@@ -6,7 +6,7 @@ from google import genai
 from google.genai import types
 
 from judges.providers.base import SdkProvider
-from judges.providers.replies import count, get, text
+from judges.providers.replies import count, entries, get, text
 from judges.records import Judge, Reply, Request, Usage
 
 FINISH = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(
@@ -58,11 +58,11 @@ class GoogleProvider(SdkProvider):
         if not isinstance(body.get("candidates"), list) and not blocked and "usageMetadata" not in body:
             return None
         candidate = get(body, "candidates", 0)
-        parts = get(candidate, "content", "parts")
+        parts = entries(candidate, "content", "parts")
         finish = "SAFETY" if blocked and candidate is None else text(get(candidate, "finishReason"), 50)
         return Reply(
             raw=raw,
-            text="".join(text(get(part, "text")) for part in parts or [] if not get(part, "thought")),
+            text="".join(text(get(part, "text")) for part in parts if not get(part, "thought")),
             finish_reason=FINISH.get(finish, finish),
             usage=usage(body.get("usageMetadata")),
             model=text(body.get("modelVersion"), 200),

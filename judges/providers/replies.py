@@ -30,6 +30,12 @@ def get(value: object, *path: str | int) -> Any:
     return value
 
 
+def entries(value: object, *path: str | int) -> list[Any]:
+    """The list at the end of the path; [] where there is none."""
+    found = get(value, *path)
+    return found if isinstance(found, list) else []
+
+
 def text(value: object, limit: int | None = None) -> str:
     """Text that the database can hold: no lone surrogates, no NUL; "" for anything but text."""
     if not isinstance(value, str):
@@ -76,7 +82,7 @@ def error_code(body: dict[str, Any], status: int) -> int:
 
 def _retry_delay(error: object) -> float | None:
     """Google writes the wait into the body: details[].retryDelay = "34s"."""
-    for detail in get(error, "details") or []:
+    for detail in entries(error, "details"):
         delay = text(get(detail, "retryDelay"))
         if delay.endswith("s") and delay[:-1].replace(".", "", 1).isdigit():
             return float(delay[:-1])

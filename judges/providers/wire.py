@@ -113,7 +113,9 @@ class KeepingTransport(httpx2.AsyncHTTPTransport):
 def http_client(base_url: str) -> httpx2.AsyncClient:
     """One pool of connections for one account. It follows no redirect; `complete` sets the time limit."""
     limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=30)
-    transport = KeepingTransport(limits=limits, proxy=_proxy(base_url))
+    # Reading the certificates takes longer than opening the rest of a client.
+    secure = base_url.startswith("https")
+    transport = KeepingTransport(verify=secure, limits=limits, proxy=_proxy(base_url))
     return httpx2.AsyncClient(transport=transport, timeout=None, follow_redirects=False)
 
 

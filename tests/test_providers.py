@@ -1,0 +1,320 @@
+"""Providers with the real SDKs against the local server: what comes back is kept, whatever it is."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from judges.prompts import VOTE_SCHEMA, vote_prompt
+from judges.providers import close_providers, open_provider
+from judges.records import (
+    BadAnswer,
+    Inputs,
+    Judge,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    Rejected,
+    Reply,
+    Request,
+    Unreachable,
+)
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "model_server"]
+
+SDKS = ["openai", "openai-compatible", "anthropic", "google"]
+ODD_BODIES = [
+    "[]",
+    "null",
+    "7",
+    '{"choices": null, "content": null, "candidates": null}',
+    '{"choices": [], "content": [], "candidates": []}',
+    '{"choices": [7], "content": [7], "candidates": [7]}',
+    '{"choices": {"a": 1}, "content": "text", "candidates": 7, "usage": 7, "usageMetadata": []}',
+    '{"choices": [{"message": {"content": ["x"]}, "finish_reason": 7}], "content": [{"text": 7}], "candidates": '
+    '[{"content": {"parts": 7}, "finishReason": {}}], "usage": {"prompt_tokens": "9", "input_tokens": -1}}',
+    '{"choices": [{"message": {"content": "\\ud800\\u0000"}}], "content": [{"text": "\\ud800"}], "usage": null}',
+    '{"error": "plain"}',
+    '{"error": {"code": "x", "message": 7}, "choices": [], "content": [], "candidates": []}',
+    "[" * 5000,
+]
+INPUTS = Inputs("What does a mapping map?", ("Hashable values.",), "", "A mapping maps hashable values. It is mutable.")
+
+
+def request(judge: Judge) -> Request:
+    return Request(judge, vote_prompt(INPUTS), VOTE_SCHEMA, INPUTS, "vote")
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    async def whole() -> Any:
+        try:
+            return await work
+        finally:
+            await close_providers()
+
+    return asyncio.run(whole())
+
+
+def ask(judge: Judge) -> Reply:
+    async def once() -> Reply:
+        return await open_provider(judge).complete(request(judge))
+
+    reply = run(once())
+    assert isinstance(reply, Reply)
+    return reply
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_an_answer_comes_with_text_usage_finish_reason_and_body(model_server: LocalModels, sdk: str) -> None:
+    reply = ask(model_server.judge("yes", sdk))
+    assert json.loads(reply.text)["response"] == "yes"
+    assert reply.finish_reason == "stop" and not reply.truncated and not reply.refused
+    assert reply.usage.input > 100 and reply.usage.output > 1
+    assert reply.model == "yes" and reply.status == 200
+    assert json.dumps(reply.text) in reply.raw
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_cached_input_is_part_of_input_and_reasoning_part_of_output(model_server: LocalModels, sdk: str) -> None:
+    model_server.script({"m": {"verdict": "yes"}})
+    plain = ask(model_server.judge("m", sdk)).usage
+    model_server.script({"m": {"verdict": "yes", "cached": 40, "reasoning": 7}})
+    usage = ask(model_server.judge("m", sdk)).usage
+    assert (usage.input, usage.cached) == (plain.input, 40)
+    if sdk != "anthropic":
+        assert (usage.output, usage.reasoning) == (plain.output + 7, 7)
+
+
+# What a judge of each provider answers without failing: (fault, text or None for any, finish reason).
+ANSWERED = [
+    ("truncated", None, "length"),
+    ("filtered", "", "refusal"),
+    ("garbage", "Well, it depends. I would say yes and no.", "stop"),
+    ("schema", '{"relevance": 1}', "stop"),
+    ("empty", "", "stop"),
+    ("refused", None, "refusal"),
+]
+
+
+@pytest.mark.parametrize(("fault", "text", "finish"), ANSWERED)
+@pytest.mark.parametrize("sdk", SDKS)
+def test_nothing_that_was_paid_for_is_lost(
+    model_server: LocalModels, sdk: str, fault: str, text: str | None, finish: str
+) -> None:
+    reply = ask(model_server.judge(fault, sdk))
+    assert reply.finish_reason == finish
+    assert text is None or reply.text == text
+    assert reply.usage.input > 100 and reply.usage.output >= 1
+    body = json.loads(reply.raw)
+    assert fault in (body.get("model"), body.get("modelVersion"))
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_the_model_that_answered_is_named(model_server: LocalModels, sdk: str) -> None:
+    assert ask(model_server.judge("other-model", sdk)).model == "another-model"
+
+
+FAILED = [
+    ("429", RateLimited, 429, "scripted 429"),
+    ("400", Rejected, 400, "scripted 400"),
+    ("401", Rejected, 401, "scripted 401"),
+    ("403", Rejected, 403, "scripted 403"),
+    ("404", Rejected, 404, "scripted 404"),
+    ("408", Unreachable, 408, "scripted 408"),
+    ("500", Overloaded, 500, "scripted 500"),
+    ("503", Overloaded, 503, "scripted 503"),
+    ("529", Overloaded, 529, "scripted 529"),
+    ("error-body", ProviderError, None, "scripted error under 200"),
+    ("not-json", BadAnswer, 200, "<html>Bad gateway</html>"),
+    ("no-body", BadAnswer, 200, ""),
+    ("redirect", Rejected, 307, ""),
+    ("drop", Unreachable, None, ""),
+    ("half", Unreachable, 200, '"usage'),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind", "status", "raw"), FAILED)
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_failed_call_is_one_call_and_says_whether_to_try_again(
+    model_server: LocalModels, sdk: str, fault: str, kind: type[ProviderError], status: int | None, raw: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        ask(model_server.judge(fault, sdk))
+    error = caught.value
+    assert error.retry == (kind is not Rejected)
+    assert error.status == status or fault == "error-body"
+    assert raw in error.raw or (fault == "half" and error.raw.startswith("{"))
+    assert f"127.0.0.1:{model_server.port}" in str(error) and "\n" not in str(error)
+    assert len(model_server.requests()) == 1
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_an_answer_of_10_mb_is_cut_and_kept(model_server: LocalModels, sdk: str) -> None:
+    with pytest.raises(BadAnswer, match="longer than 4000000 bytes") as caught:
+        ask(model_server.judge("huge", sdk))
+    assert len(caught.value.raw) == 4_000_000
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_dripping_answer_ends_at_the_time_limit_and_its_part_is_kept(model_server: LocalModels, sdk: str) -> None:
+    with pytest.raises(Unreachable, match=r"no whole answer within 0\.3 s") as caught:
+        ask(model_server.judge("drip", sdk, timeout_s=0.3))
+    assert caught.value.raw.startswith("{") and caught.value.retry
+
+
+def test_a_server_that_hangs_ends_at_the_time_limit(model_server: LocalModels) -> None:
+    with pytest.raises(Unreachable, match=r"no whole answer within 0\.2 s"):
+        ask(model_server.judge("hang", timeout_s=0.2))
+
+
+def test_a_port_where_nobody_listens_is_unreachable(model_server: LocalModels) -> None:
+    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:9"):
+        ask(model_server.judge("m", base_url="http://127.0.0.1:9/v1"))
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+@pytest.mark.parametrize("fault", ["429", "503"])
+def test_retry_after_is_read_in_seconds_and_as_a_date(model_server: LocalModels, sdk: str, fault: str) -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    for header, low, high in (("2", 2, 2), ("1.5", 1.5, 1.5), (date, 80, 91), ("-3", 0, 0)):
+        model_server.script({"m": {"fault": fault, "retry_after": header}})
+        with pytest.raises(ProviderError) as caught:
+            ask(model_server.judge("m", sdk))
+        assert caught.value.retry_after is not None
+        assert low <= caught.value.retry_after <= high
+    model_server.script({"m": {"fault": fault, "retry_after": "soon"}})
+    with pytest.raises(ProviderError) as caught:
+        ask(model_server.judge("m", sdk))
+    assert caught.value.retry_after is None
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_the_request_has_the_wire_format_of_its_provider(model_server: LocalModels, sdk: str) -> None:
+    judge = model_server.judge("yes", sdk, max_output_tokens=77, **({} if sdk == "anthropic" else {"top_p": 0.5}))
+    ask(judge)
+    (sent,) = model_server.requests()
+    body, schema = sent["body"], VOTE_SCHEMA
+    assert sent["key"] == KEY
+    assert sent["user"] == vote_prompt(INPUTS).user and sent["system"] == vote_prompt(INPUTS).system
+    if sdk == "anthropic":
+        assert sent["path"] == "/v1/messages" and body["max_tokens"] == 77
+        assert "temperature" not in body and "top_p" not in body
+    elif sdk == "google":
+        assert sent["path"] == "/v1beta/models/yes:generateContent"
+        assert body["generationConfig"] == {
+            "temperature": 0,
+            "topP": 0.5,
+            "maxOutputTokens": 77,
+            "responseMimeType": "application/json",
+            "responseJsonSchema": schema,
+        }
+    else:
+        limit = "max_completion_tokens" if sdk == "openai" else "max_tokens"
+        assert sent["path"] == "/v1/chat/completions"
+        assert (body["temperature"], body["top_p"], body[limit]) == (0, 0.5, 77)
+        assert body["response_format"]["json_schema"] == {"name": "answer", "schema": schema, "strict": True}
+
+
+@pytest.mark.parametrize("sdk", ["openai", "openai-compatible", "google"])
+def test_logprobs_are_asked_for_when_the_judge_says_so(model_server: LocalModels, sdk: str) -> None:
+    ask(model_server.judge("yes", sdk, logprobs=5))
+    body = model_server.requests()[0]["body"]
+    config = body.get("generationConfig", body)
+    assert (config.get("logprobs"), config.get("top_logprobs", config.get("responseLogprobs"))) in (
+        (True, 5),
+        (5, True),
+    )
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_without_its_key_nothing_is_sent(model_server: LocalModels, sdk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KEY_ENV)
+    with pytest.raises(Rejected, match="set the environment variable QUORUM_TEST_KEY"):
+        ask(model_server.judge("yes", sdk))
+    assert model_server.requests() == []
+
+
+def test_a_compatible_server_needs_no_key(model_server: LocalModels, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not-for-this-server")
+    ask(model_server.judge("yes", api_key_env=""))
+    assert model_server.requests()[0]["key"] == ""
+
+
+def test_the_key_is_read_when_the_call_is_made(model_server: LocalModels, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = model_server.judge("yes")
+
+    async def twice() -> None:
+        await open_provider(judge).complete(request(judge))
+        monkeypatch.setenv(KEY_ENV, "another-key")
+        await open_provider(judge).complete(request(judge))
+
+    run(twice())
+    assert [sent["key"] for sent in model_server.requests()] == [KEY, "another-key"]
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_the_key_is_in_no_log_and_in_no_kept_body(
+    model_server: LocalModels, sdk: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    ask(model_server.judge("yes", sdk))
+    with pytest.raises(Rejected) as caught:
+        ask(model_server.judge("echo-key", sdk))
+    assert "wrong key [key]" in caught.value.raw
+    assert KEY not in caught.value.raw + str(caught.value) + caplog.text
+    assert caplog.text
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_tests_can_call_no_other_host(model_server: LocalModels, sdk: str) -> None:
+    for base_url in ("", "https://example.org/v1", "http://127.0.0.1.example.org", "http://192.0.2.1:80"):
+        judge = model_server.judge("yes", sdk, base_url=base_url)
+        if base_url or sdk != "openai-compatible":
+            with pytest.raises(Rejected, match="QUORUM_LOOPBACK_ONLY"):
+                ask(judge)
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_connections_are_used_again(model_server: LocalModels, sdk: str) -> None:
+    judge = model_server.judge("yes", sdk)
+
+    async def many() -> None:
+        for _ in range(3):
+            provider = open_provider(judge)
+            await asyncio.gather(*(provider.complete(request(judge)) for _ in range(10)))
+
+    before = model_server.stats()["connections"]
+    run(many())
+    assert len({sent["connection"] for sent in model_server.requests()}) <= 10
+    assert model_server.stats()["connections"] - before <= 11
+
+
+def test_judges_of_one_account_share_a_client_and_other_accounts_do_not(model_server: LocalModels) -> None:
+    async def look() -> None:
+        first, second = model_server.judge("a"), model_server.judge("b", name="b")
+        assert open_provider(first) is open_provider(second)
+        assert open_provider(first) is not open_provider(model_server.judge("a", api_key_env="OTHER_KEY"))
+
+    run(look())
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+@pytest.mark.parametrize("body", ODD_BODIES)
+def test_any_json_under_200_is_a_reply_or_a_provider_error(model_server: LocalModels, sdk: str, body: str) -> None:
+    """No odd body breaks the reader: not the wrong types, nor text that no database can hold."""
+    judge = model_server.judge("m", sdk)
+    model_server.script({"m": {"body": body}})
+    try:
+        reply = ask(judge)
+    except ProviderError as error:
+        assert error.raw == body
+    else:
+        assert reply.raw == body
+        assert min(reply.usage.input, reply.usage.output) >= 0
+        reply.text.encode()
