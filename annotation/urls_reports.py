@@ -1,5 +1,10 @@
-"""Addresses: reports."""
+"""Addresses: agreement and exports."""
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from annotation.views import reports
+
+urlpatterns: list[URLPattern] = [
+    path("c/<str:name>/agreement/", reports.agreement, name="agreement"),
+    path("c/<str:name>/exports/", reports.exports, name="exports"),
+]

@@ -76,7 +76,7 @@ def measure(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -
     )
     family = _family(between, assessors, values[0], low[0], high[0])
     graded = (found.grades != MISSING).sum(axis=0)
-    full, double = (int(found.counts[graded >= least].sum()) for least in (assessors, 2))
+    full, double = (int(found.counts[graded >= max(least, 2)].sum()) for least in (assessors, 2))
     none, nowhere = (ONE_ASSESSOR, ONE_ASSESSOR) if assessors < 2 else (NOT_ALL, NO_DOUBLE)
     nominal, ordinal, by_distance = (_statistic(values[2][k], low[2][k], high[2][k], double, nowhere) for k in range(3))
     return Measures(

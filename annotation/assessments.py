@@ -1,0 +1,218 @@
+"""The only union of what assessors said: people's judgments, imports, and counted votes (MECHANICS M2, M4).
+
+What does not enter: a debate's turns (their stance is given), withdrawn judgments, grades of an aspect, adjudications
+(made with everybody's answer in view), votes of an early-stopping panel beyond the three drawn first. Policies and
+the reference enter only by name.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from django.db import connection
+from django.db.models import Exists, OuterRef
+from numpy.typing import NDArray
+
+from annotation.agreement.resampling import MISSING
+from corpus.errors import BadInput
+from corpus.models import Assessor, Collection, Judgment
+from judges.ensemble import drawn_first, pair_seed
+from judges.models import Campaign, JudgeVersion
+
+Population = Literal["all", "escalated"]
+Kind = Assessor.Kind
+PEOPLE = (Kind.PERSON, Kind.HUMAN_IMPORT)
+JUDGES = (Kind.JUDGE, Kind.JUDGE_IMPORT)
+BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Somebody whose grades can be compared. `name` is unique in the collection; `id` is a row's of its `kind`.
+
+    The newest version of a judge carries its plain name, older ones `name@version`; where a person and an import
+    share a name, both carry `kind:name`.
+    """
+
+    kind: str
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assessments:
+    """Grades of assessors x pairs, -1 where there is none. `pairs`: ids of pairs that at least one of them graded."""
+
+    assessors: tuple[Known, ...]
+    pairs: NDArray[np.int64]
+    grades: NDArray[np.int16]
+
+    def counts(self) -> list[int]:
+        """How many pairs each assessor graded."""
+        return [int(n) for n in (self.grades != MISSING).sum(axis=1)]
+
+
+def known_assessors(collection: Collection) -> list[Known]:
+    """Everybody who gave a grade here or voted in a campaign, by kind and name."""
+    rows = (
+        Assessor.objects.filter(Exists(Judgment.objects.filter(assessor=OuterRef("pk"), aspect=None)))
+        .filter(collection=collection)
+        .exclude(kind=Kind.JUDGE)
+        .values_list("kind", "id", "name")
+    )
+    voters = Campaign.objects.filter(collection=collection).values_list("voters", flat=True)
+    ids = {judge for panel in voters for judge in panel}
+    found = [*rows, *_judges(ids)]
+    uses = Counter(name for _, _, name in found)
+    order = {kind: place for place, kind in enumerate(Kind.values)}
+    named = [Known(kind, pk, f"{kind}:{name}" if uses[name] > 1 else name) for kind, pk, name in found]
+    return sorted(named, key=lambda one: (order[one.kind], one.name))
+
+
+def _judges(ids: Iterable[int]) -> list[tuple[str, int, str]]:
+    newest: set[str] = set()
+    found = []
+    for pk, name, version in (
+        JudgeVersion.objects.filter(pk__in=ids).order_by("name", "-version").values_list("id", "name", "version")
+    ):
+        found.append((Kind.JUDGE.value, pk, f"{name}@{version}" if name in newest else name))
+        newest.add(name)
+    return found
+
+
+def choose(
+    known: Sequence[Known], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
+) -> list[Known]:
+    """Those that are named, plus all people or judges if asked; nobody named: every judge, person and import.
+
+    Raises BadInput for a name that nobody here has.
+    """
+    by_name = {one.name: one for one in known} | {f"{one.kind}:{one.name}": one for one in known}
+    if unknown := [name for name in names if name not in by_name]:
+        raise BadInput(
+            f"no assessor named {', '.join(unknown)}; this collection has {', '.join(o.name for o in known) or 'none'}"
+        )
+    wanted = {by_name[name] for name in names}
+    kinds = (PEOPLE if people else ()) + (JUDGES if judges else ())
+    if not kinds and not names:
+        kinds = PEOPLE + JUDGES
+    return [one for one in known if one in wanted or one.kind in kinds]
+
+
+def assessments(
+    collection: Collection, assessors: Sequence[Known] | None = None, *, population: Population = "all"
+) -> Assessments:
+    """What the assessors said about the pairs of the collection; by default every judge, person and import.
+
+    A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`. A person's first answer on a pair counts;
+    of a judge's votes that of the newest campaign.
+    """
+    chosen = list(choose(known_assessors(collection)) if assessors is None else assessors)
+    rows = {(one.kind == Kind.JUDGE, one.id): place for place, one in enumerate(chosen)}
+    spoken = _spoken(collection, [one.id for one in chosen if one.kind != Kind.JUDGE])
+    votes = _votes(collection, [one.id for one in chosen if one.kind == Kind.JUDGE])
+    parts = [
+        (_places(spoken["who"], rows, False), spoken["pair"], spoken["grade"]),
+        (_places(votes["who"], rows, True), votes["pair"], votes["verdict"] * collection.relevant_from),
+    ]
+    row, pair, grade = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if population == "escalated":
+        inside = np.isin(pair, _escalated(collection))
+        row, pair, grade = row[inside], pair[inside], grade[inside]
+    pairs, column = np.unique(pair, return_inverse=True)
+    grades = np.full((len(chosen), len(pairs)), MISSING, dtype=np.int16)
+    grades[row, column] = grade
+    return Assessments(tuple(chosen), pairs, grades)
+
+
+def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") -> NDArray[np.int64]:
+    """Ids of the pairs that both graded and where they `disagree`, `agree`, or either (`both`).
+
+    Raises BadInput for an unknown name.
+    """
+    known = known_assessors(collection)
+    found = assessments(collection, [choose(known, names=[name])[0] for name in (a, b)])
+    first, second = found.grades
+    both = (first != MISSING) & (second != MISSING)
+    cells = {"disagree": both & (first != second), "agree": both & (first == second)}
+    chosen: NDArray[np.int64] = found.pairs[cells.get(cell, both)]
+    return chosen
+
+
+def _places(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judge: bool) -> NDArray[np.int64]:
+    """Rows of the matrix for ids of assessors or of judges."""
+    unique, inverse = np.unique(ids, return_inverse=True)
+    return np.array([rows[judge, int(one)] for one in unique], dtype=np.int64)[inverse]
+
+
+def _spoken(collection: Collection, ids: list[int]) -> NDArray[np.void]:
+    """Standing judgments of people, imports, policies: the one that shall count for a pair comes last."""
+    return _columns(
+        """
+        SELECT j.assessor_id, j.pair_id, j.grade::bigint
+        FROM corpus_judgment j JOIN corpus_pair p ON p.id = j.pair_id
+        WHERE j.assessor_id = ANY(%s) AND p.collection_id = %s AND j.aspect_id IS NULL AND j.grade IS NOT NULL
+          AND j.step <> 'adjudication' AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+        ORDER BY j.step = 'first', j.id DESC
+        """,
+        [ids, collection.pk],
+        ["who", "pair", "grade"],
+    )
+
+
+def _votes(collection: Collection, ids: list[int]) -> NDArray[np.void]:
+    """Counted votes that may enter agreement: the one that shall count for a pair comes last."""
+    campaigns = {campaign.pk: campaign for campaign in Campaign.objects.filter(collection=collection)}
+    found = _columns(
+        """
+        SELECT campaign_id, pair_id, judge_id, sample::bigint, verdict::bigint FROM judges_attempt
+        WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role = 'vote' AND counts AND outcome = 'labelled'
+        """,
+        [list(campaigns), ids],
+        ["campaign", "pair", "who", "sample", "verdict"],
+    )
+    found = found[np.lexsort((-found["sample"], found["campaign"]))]
+    early = [pk for pk, campaign in campaigns.items() if campaign.early_stop and campaign.policy == "ensemble"]
+    return found[_drawn(found, campaigns, early)] if early else found
+
+
+def _drawn(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[int]) -> NDArray[np.bool_]:
+    """Which votes are not among those that an early stop left to chance and to the other votes (MECHANICS M4)."""
+    kept = np.ones(len(found), dtype=np.bool_)
+    for place in np.flatnonzero(np.isin(found["campaign"], early)):
+        campaign = campaigns[int(found["campaign"][place])]
+        seed = pair_seed(campaign.seed, int(found["pair"][place]))
+        kept[place] = int(found["sample"][place]) in drawn_first(len(campaign.voters), True, seed)
+    return kept
+
+
+def _escalated(collection: Collection) -> NDArray[np.int64]:
+    """Pairs that a campaign handed to people; audits are labelled pairs and do not belong."""
+    return _columns(
+        "SELECT DISTINCT pair_id FROM corpus_item WHERE collection_id = %s AND reason <> 'audit'",
+        [collection.pk],
+        ["pair"],
+    )["pair"]
+
+
+def _columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> NDArray[np.void]:
+    """Rows of a query whose columns are all bigint and not null, as a structured array.
+
+    PostgreSQL's binary COPY has rows of a fixed width then, so millions of votes need no Python object each.
+    """
+    fields = [
+        ("fields", ">i2"),
+        *((part, kind) for name in names for part, kind in ((f"{name} size", ">i4"), (name, ">i8"))),
+    ]
+    data = bytearray()
+    with connection.cursor() as cursor, cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT BINARY)", parameters) as copy:
+        for block in copy:
+            data += block
+    # A header of 19 bytes (signature, flags, extension), a trailer of 2.
+    rows = np.frombuffer(data, dtype=fields, offset=19, count=(len(data) - 21) // np.dtype(fields).itemsize)
+    result = np.empty(len(rows), dtype=[(name, np.int64) for name in names])
+    for name in names:
+        result[name] = rows[name]
+    return result

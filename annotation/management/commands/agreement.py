@@ -1,0 +1,59 @@
+"""agreement NAME: how far the assessors of a collection agree."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.agreement.measures import Statistic
+from annotation.agreement.report import Report, agreement_report, document
+from annotation.assessments import choose, known_assessors
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+
+class Command(QuorumCommand):
+    help = "Measure how far judges, people and imports agree (kappa, alpha, percent)."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("--assessors", default="", help="names, separated by commas; reference and policies too")
+        parser.add_argument("--people", action="store_true", help="people and imported people")
+        parser.add_argument("--judges", action="store_true", help="judges and imported judges")
+        parser.add_argument("--binarize", type=int, metavar="G", help="count grades from G on as 1, others as 0")
+        parser.add_argument("--bootstrap", type=int, default=0, metavar="N", help="resamples for 95%% intervals")
+
+    def run(self, **options: Any) -> object:
+        collection = Collection.objects.filter(name=options["name"]).first()
+        if collection is None:
+            raise BadInput(f"no collection named {options['name']}")
+        names = [name.strip() for name in options["assessors"].split(",") if name.strip()]
+        chosen = choose(known_assessors(collection), names=names, people=options["people"], judges=options["judges"])
+        report = agreement_report(collection, chosen, binarize=options["binarize"], bootstrap=options["bootstrap"])
+        if not self.as_json:
+            self.show(report)
+        return document(report)
+
+    def show(self, report: Report) -> None:
+        """For people: one line an assessor, one a pair of assessors, one a measure over all."""
+        measures = report.measures
+        self.say(f"{len(report.assessors)} assessors, {measures.items} pairs")
+        for one in report.assessors:
+            self.say(f"  {one.name} ({one.kind}): {one.n} pairs, {one.relevant} relevant")
+        for pair in measures.pairwise:
+            names = f"{report.name(pair.a)} - {report.name(pair.b)}"
+            self.say(f"  {names}: kappa {_text(pair.kappa)}, percent {_text(pair.percent)}, n {pair.n}")
+        for label, value in (
+            ("Fleiss' kappa", measures.fleiss),
+            ("alpha, nominal", measures.alpha_nominal),
+            ("alpha, ordinal", measures.alpha_ordinal),
+            ("alpha, interval", measures.alpha_interval),
+        ):
+            self.say(f"{label}: {_text(value)}, n {value.n}")
+
+
+def _text(statistic: Statistic) -> str:
+    if statistic.value is None:
+        return f"undefined ({statistic.reason})"
+    bounds = "" if statistic.low is None else f" [{statistic.low:.3f}, {statistic.high:.3f}]"
+    return f"{statistic.value:.3f}{bounds}"
