@@ -133,6 +133,22 @@ class Guideline(models.Model):
         return f"{self.collection} guidelines {self.version}"
 
 
+class InstructionVersion(models.Model):
+    """A version of a collection's instruction, as it was edited. Campaigns keep a copy of the one they began with."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="instruction_versions")
+    version = models.PositiveIntegerField()
+    text = models.TextField(blank=True)
+    written_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "version"], name="instruction_version")]
+
+    def __str__(self) -> str:
+        return f"{self.collection} instruction {self.version}"
+
+
 class Snapshot(models.Model):
     """An export that was made: its options, its manifest and where it lies under VAR."""
 

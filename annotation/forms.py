@@ -1,0 +1,120 @@
+"""Forms of the admin pages and of accounts. What they accept is checked here; what it does is in the services."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import BaseUserCreationForm
+
+from annotation.models import Invitation, Membership, Role, User
+from corpus.models import Collection
+
+
+class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
+    """User name and password of somebody who was invited."""
+
+    class Meta:
+        model = User
+        fields = ("username",)
+
+    def clean_username(self) -> str:
+        """Free in any case: Alice and alice would sign in as one another."""
+        username = str(self.cleaned_data["username"])
+        if User.objects.filter(username__iexact=username).exists():
+            raise forms.ValidationError("This user name is taken. Choose another, or sign in if it is yours.")
+        return username
+
+
+class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new collection."""
+
+    class Meta:
+        model = Collection
+        fields = ("name", "title", "instruction", "grades")
+        widgets = {"instruction": forms.Textarea(attrs={"rows": 4})}
+        labels = {"grades": "Highest grade"}
+        help_texts = {
+            "name": "Stands in addresses and commands: lower-case letters, digits, - and _. It stays for ever.",
+            "title": "What people read at the top of each page.",
+            "instruction": "In a sentence or two: what makes a document relevant here. It is part of every prompt.",
+            "grades": "1 for relevant / not relevant; 3 for grades from 0 to 3.",
+        }
+
+
+class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
+    """How people's work is handed out. Open items take the new values where that loses nothing."""
+
+    class Meta:
+        model = Collection
+        fields = ("title", "overlap", "order", "lease_minutes", "relevant_from")
+        labels = {
+            "overlap": "People for each pair",
+            "lease_minutes": "Lease (minutes)",
+            "relevant_from": "Relevant from grade",
+        }
+        help_texts = {
+            "title": "What people read at the top of each page.",
+            "overlap": "Usually 1 or 3. With more than one, the majority settles and a tie goes to an adjudicator.",
+            "order": "What an annotator gets first.",
+            "lease_minutes": "A pair that is not judged within this time goes back to the queue.",
+            "relevant_from": "Grades from here up count as relevant.",
+        }
+
+    def clean_relevant_from(self) -> int:
+        """On the scale of the collection."""
+        grade = int(self.cleaned_data["relevant_from"])
+        if not 1 <= grade <= self.instance.grades:
+            raise forms.ValidationError(
+                f"The scale goes from 0 to {self.instance.grades}: choose 1 to {self.instance.grades}."
+            )
+        return grade
+
+    def clean_overlap(self) -> int:
+        """What the database holds to, said before it refuses."""
+        overlap = int(self.cleaned_data["overlap"])
+        if not 1 <= overlap <= 25:
+            raise forms.ValidationError("Choose 1 to 25 people.")
+        return overlap
+
+    def clean_lease_minutes(self) -> int:
+        """At least a minute, at most a day."""
+        minutes = int(self.cleaned_data["lease_minutes"])
+        if not 1 <= minutes <= 1440:
+            raise forms.ValidationError("Choose 1 to 1440 minutes.")
+        return minutes
+
+
+class TextForm(forms.Form):
+    """The instruction or the guidelines, and which version the writer started from."""
+
+    text = forms.CharField(widget=forms.Textarea(attrs={"rows": 18}), max_length=50_000)
+    base = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, *args: Any, label: str, required: bool = True, rows: int = 18, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["text"].label = label
+        self.fields["text"].required = required
+        self.fields["text"].widget.attrs["rows"] = rows
+
+
+class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
+    """For whom a link is, and what they shall be."""
+
+    role = forms.TypedChoiceField(choices=Role.choices, coerce=lambda value: Role(int(value)), initial=Role.ANNOTATOR)
+    days = forms.IntegerField(min_value=1, max_value=90, initial=14, label="Valid for (days)")
+
+    class Meta:
+        model = Invitation
+        fields = ("note",)
+        labels = {"note": "For whom"}
+        help_texts = {"note": "A note to yourself. It is not part of the link."}
+
+
+class RoleForm(forms.Form):
+    """Another role for a member."""
+
+    role = forms.TypedChoiceField(choices=Role.choices, coerce=lambda value: Role(int(value)))
+
+    @classmethod
+    def of(cls, membership: Membership) -> "RoleForm":
+        """Filled with the present role."""
+        return cls(initial={"role": membership.role})

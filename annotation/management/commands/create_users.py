@@ -1,0 +1,45 @@
+"""create_users [NAME] --role annotator|adjudicator|admin|owner --count N: accounts with random passwords."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.accounts import create_accounts
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+ROLES = ("annotator", "adjudicator", "admin", "owner")
+
+
+class Command(QuorumCommand):
+    help = "Makes accounts and prints them as a JSON list of {username, password}; a password is never shown again."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Checked in `run`, so that a wrong one is exit 2 with one line."""
+        parser.add_argument("name", nargs="?", metavar="NAME", help="the collection; none for owners")
+        parser.add_argument("--role", default="", metavar="|".join(ROLES))
+        parser.add_argument("--count", type=int, default=1, metavar="N")
+
+    def run(self, **options: Any) -> object:
+        """The accounts, once."""
+        name, role, count = options["name"], options["role"], options["count"]
+        if role not in ROLES:
+            raise BadInput(f"--role {role or 'is missing'}: choose one of {', '.join(ROLES)}")
+        if not 1 <= count <= 1000:
+            raise BadInput(f"--count {count}: choose 1 to 1000")
+        self.as_json = True  # the contract's output of this command is the JSON list, with --json and without
+        return create_accounts(role=role, count=count, collection=self.collection(name, role))
+
+    def collection(self, name: str | None, role: str) -> Collection | None:
+        """The collection that the role is in; owners have none."""
+        if role == "owner":
+            if name is not None:
+                raise BadInput(f"owner is a role of the whole site: leave out the collection {name}")
+            return None
+        if name is None:
+            raise BadInput(f"{role} is a role in a collection: name it, as in create_users NAME --role {role}")
+        collection = Collection.objects.filter(name=name).first()
+        if collection is None:
+            raise BadInput(f"there is no collection {name}: import it first")
+        return collection

@@ -1,0 +1,41 @@
+"""Filters of the admin pages."""
+
+from django import template
+from django.utils.safestring import SafeString, mark_safe
+
+from annotation.prose import to_html
+from corpus import text
+
+register = template.Library()
+
+
+@register.filter
+def prose(value: str) -> SafeString:
+    """Plain text as paragraphs and lists; everything in it is escaped."""
+    return mark_safe(to_html(value))
+
+
+@register.filter
+def lang(value: str) -> str:
+    """The language of a text for its `lang` attribute."""
+    return text.language(value)
+
+
+@register.filter(name="dir")
+def direction(value: str) -> str:
+    """ltr or rtl, for a text's `dir` attribute."""
+    return text.direction(value)
+
+
+@register.filter
+def usd(value: float | None) -> str:
+    """Money in USD: cents from ten dollars up, four decimals for small sums, "unknown" where there is no price."""
+    if value is None:
+        return "unknown"
+    return f"${value:,.2f}" if value >= 10 or value == 0 else f"${value:,.4f}"
+
+
+@register.filter
+def thousands(value: float | None) -> str:
+    """A count with separators that no screen reader stumbles over."""
+    return "" if value is None else f"{round(value):,}"

@@ -1,0 +1,118 @@
+"""Texts that an admin writes for a collection, in versions: the instruction of prompts and the guidelines of people."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from annotation import guidelines
+from annotation.models import InstructionVersion, User
+from corpus.errors import BadInput
+from corpus.items import change_overlap, reprioritise
+from corpus.models import Collection
+
+
+class Writer(Protocol):
+    """Keeps a new version, returns its number. `base`: the version the writer saw; BadInput when there is a newer."""
+
+    def __call__(self, *, collection: Collection, text: str, author: User, base: int | None) -> int: ...
+
+
+@dataclass(frozen=True)
+class Editor:
+    """What the editor's page says and does for one kind of text."""
+
+    kind: str
+    label: str
+    lead: str
+    warning: str
+    rows: int
+    required: bool
+    current: Callable[[Collection], tuple[int, str]]
+    versions: Callable[[Collection], QuerySet[Any]]
+    write: Writer
+
+
+def current_instruction(collection: Collection) -> tuple[int, str]:
+    """Number and text of the instruction; 0 until it was edited here."""
+    newest = collection.instruction_versions.order_by("-version").values_list("version", flat=True).first()
+    return newest or 0, collection.instruction
+
+
+def instruction_versions(collection: Collection) -> QuerySet[InstructionVersion]:
+    """All versions, newest first, with their writers."""
+    return collection.instruction_versions.select_related("written_by").order_by("-version")
+
+
+@transaction.atomic
+def write_instruction(*, collection: Collection, text: str, author: User, base: int | None) -> int:
+    """Change the instruction of campaigns to come; the text before is kept as a version of its own."""
+    held = Collection.objects.select_for_update().get(pk=collection.pk)
+    version, before = current_instruction(held)
+    _refuse_stale(base, version)
+    text = text.replace("\r\n", "\n").strip()
+    if text == before:
+        return version
+    if not version and before:
+        version = 1
+        InstructionVersion.objects.create(collection=held, version=version, text=before)
+    InstructionVersion.objects.create(collection=held, version=version + 1, text=text, written_by=author)
+    Collection.objects.filter(pk=held.pk).update(instruction=text)
+    return version + 1
+
+
+@transaction.atomic
+def write_guidelines(*, collection: Collection, text: str, author: User, base: int | None) -> int:
+    """Change what people are told from now on; judgments keep the number of the version that held."""
+    Collection.objects.select_for_update().get(pk=collection.pk)
+    _refuse_stale(base, guidelines.current(collection)[0])
+    return guidelines.write(collection=collection, text=text, author=author)
+
+
+@transaction.atomic
+def configure(*, collection: Collection, changed: Sequence[str]) -> None:
+    """Save changed settings; another order or overlap holds for what waits already, too."""
+    if not changed:
+        return
+    collection.save(update_fields=list(changed))
+    if "order" in changed:
+        reprioritise(collection)
+    if "overlap" in changed:
+        change_overlap(collection, collection.overlap)
+
+
+def _refuse_stale(base: int | None, version: int) -> None:
+    if base is not None and base != version:
+        raise BadInput(
+            f"Somebody saved version {version} while you were writing. Nothing was overwritten and your text is kept "
+            "below: compare it with the newest version, then save again."
+        )
+
+
+EDITORS = {
+    "instruction": Editor(
+        kind="instruction",
+        label="Instruction",
+        lead="What makes a document relevant in this collection. It is part of every prompt that judges get.",
+        warning="A new instruction changes the prompts: campaigns that started keep theirs, the next one asks anew and "
+        "cannot use earlier answers. Labels made under two instructions are not comparable.",
+        rows=6,
+        required=False,
+        current=current_instruction,
+        versions=instruction_versions,
+        write=write_instruction,
+    ),
+    "guidelines": Editor(
+        kind="guidelines",
+        label="Guidelines",
+        lead="What annotators are told. They open it with g while they judge.",
+        warning="Each judgment keeps the number of the guidelines that held, so the change shows in exports.",
+        rows=22,
+        required=True,
+        current=guidelines.current,
+        versions=guidelines.versions,
+        write=write_guidelines,
+    ),
+}
