@@ -44,9 +44,13 @@ class Collection(models.Model):
 
 
 class Versioned(models.Model):
-    """A text with an id of its collection; a change makes a new row and the old one keeps its evidence."""
+    """A text with an id of its collection; a change makes a new row and the old one keeps its evidence.
 
-    collection = models.ForeignKey(Collection, models.CASCADE)
+    Rows enter by the importers' set-based SQL and leave with their collection, so foreign keys that the database
+    would check row by row are not declared here and on Pair (docs/adr/0007).
+    """
+
+    collection = models.ForeignKey(Collection, models.CASCADE, db_constraint=False, db_index=False)
     external_id = models.CharField(max_length=255)
     version = models.PositiveIntegerField(default=1)
     is_current = models.BooleanField(default=True)
@@ -61,7 +65,11 @@ class Versioned(models.Model):
             models.UniqueConstraint(
                 fields=["collection", "external_id"], condition=Q(is_current=True), name="%(class)s_current"
             ),
-            models.UniqueConstraint(fields=["collection", "external_id", "content_hash"], name="%(class)s_content"),
+            models.UniqueConstraint(
+                fields=["collection", "external_id", "content_hash"],
+                condition=Q(is_current=False),
+                name="%(class)s_content",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -109,9 +117,12 @@ class Aspect(models.Model):
 class Pair(models.Model):
     """One query with one document. It has no state: work, items and labels have theirs."""
 
-    collection = models.ForeignKey(Collection, models.CASCADE)
-    query = models.ForeignKey(Query, models.CASCADE)
-    document = models.ForeignKey(Document, models.CASCADE)
+    collection = models.ForeignKey(Collection, models.CASCADE, db_constraint=False)
+    query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, db_index=False)
+    document = models.ForeignKey(Document, models.CASCADE, db_constraint=False)
+    is_candidate = models.BooleanField(
+        default=True, db_default=True, help_text="To be judged; false: only an imported grade names it."
+    )
     teacher_score = models.FloatField(null=True)
     uncertainty = models.FloatField(default=0.0, help_text="Larger is asked first when the queue orders by it.")
 
@@ -234,7 +245,7 @@ class Judgment(models.Model):
                 name="judgment_import_once",
             ),
         ]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update)]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
 
     def __str__(self) -> str:
         return f"{self.pair_id}: {self.grade}"
