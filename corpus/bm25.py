@@ -104,6 +104,13 @@ class Index:
                 total += float(data[starts[token] + at])
         return total
 
+    def frequency(self, word: str) -> int:
+        """In how many documents a word (as `corpus.text.words` gives it) stands."""
+        if not len(self._keys) or word not in self._scorer.vocab_dict:
+            return 0
+        starts, token = self._scorer.scores["indptr"], self._scorer.vocab_dict[word]
+        return int(starts[token + 1] - starts[token])
+
     def _tokens(self, query: str) -> Sequence[int]:
         """The query's known words, as often as they stand in it."""
         if not len(self._keys):

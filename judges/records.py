@@ -23,6 +23,8 @@ class Inputs:
     instruction: str = ""
     collection: int = 0
     """Id of the collection, for offline judges that ask its BM25 index; never in a prompt."""
+    document_id: int = 0
+    """Primary key of the document, for the same purpose."""
 
 
 @dataclass(frozen=True, slots=True)
