@@ -1,0 +1,112 @@
+"""The offline judges as a provider: their answers are schema JSON and go through the same parser as any model's."""
+
+import asyncio
+import json
+from functools import lru_cache
+from time import monotonic
+
+from django.db import DatabaseError, connection
+
+from corpus.bm25 import Index, index_for
+from judges import offline, offline_debate
+from judges.records import Inputs, Judge, Rejected, Reply, Request, Side, Unreachable
+
+FRESH_S = 60.0
+"""Seconds for which a collection's word counts are used without asking whether its documents changed."""
+DEBATERS = ("for", "against")
+
+
+class CollectionLexicon:
+    """What a collection's BM25 index knows about words."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._weights: dict[str, float] = {}
+        self._best = lru_cache(maxsize=4096)(self._search)
+
+    def weight(self, word: str) -> float:
+        """Inverse document frequency in the collection; little for a stop word."""
+        found = self._weights.get(word)
+        if found is None:
+            found = self._weights[word] = offline.idf(word, self.index.frequency(word), len(self.index))
+        return found
+
+    def share(self, text: str, inputs: Inputs) -> float:
+        """The document's BM25 score over the best one in the collection; by its text where it is not in the index."""
+        best = self._best(text)
+        score = self.index.score(text, inputs.document_id)
+        return score / best if score > 0 else offline.Alone().share(text, inputs)
+
+    def _search(self, text: str) -> float:
+        found = self.index.search(text, 1)
+        return found[0][1] if found else 1.0
+
+
+class OfflineProvider:
+    """Answers in this process, at no cost, without a network."""
+
+    def __init__(self, judge: Judge) -> None:
+        del judge
+        self._lexicons: dict[int, tuple[float, offline.Lexicon]] = {}
+        self._opening = asyncio.Lock()
+
+    async def complete(self, request: Request) -> Reply:
+        """The verdict of the judge's model in schema JSON. Raises Rejected for a model that is not an offline one."""
+        lexicon = await self._lexicon(request.inputs.collection)
+        text = json.dumps(answer(request, lexicon), ensure_ascii=False)
+        return Reply(raw=text, text=text, finish_reason="stop", model=request.judge.model)
+
+    async def close(self) -> None:
+        """Forget what was counted."""
+        self._lexicons.clear()
+
+    async def _lexicon(self, collection: int) -> offline.Lexicon:
+        if not collection:
+            return ALONE
+        opened, lexicon = self._lexicons.get(collection, (-FRESH_S, ALONE))
+        if monotonic() - opened < FRESH_S:
+            return lexicon
+        async with self._opening:
+            opened, lexicon = self._lexicons.get(collection, (-FRESH_S, ALONE))
+            if monotonic() - opened >= FRESH_S:
+                index = await asyncio.to_thread(_load, collection)
+                if not (isinstance(lexicon, CollectionLexicon) and lexicon.index is index):
+                    lexicon = CollectionLexicon(index) if len(index) else ALONE
+                self._lexicons[collection] = (monotonic(), lexicon)
+        return lexicon
+
+
+ALONE = offline.Alone()
+
+
+def answer(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
+    """What the judge says, as the schema wants it.
+
+    Any offline model may debate: the role decides what is asked. A debater that votes gives its opening verdict.
+    """
+    model, inputs = request.judge.model, request.inputs
+    if model not in offline.ASSESSORS and model not in DEBATERS:
+        names = ", ".join([*offline.ASSESSORS, *DEBATERS])
+        raise Rejected(f"{model!r} is no offline judge: take one of {names}.")
+    if request.role in DEBATERS:
+        told = offline_debate.argue(Side(request.role), inputs, lexicon, request.history)
+        return {"reference": list(told.quotes), "reason": told.reason, "response": _word(told.verdict)}
+    if model in DEBATERS:
+        told = offline_debate.argue(Side(model), inputs, lexicon, None)
+        return {"reason": told.reason, "response": _word(told.verdict)}
+    verdict, reason = offline.assess(model, inputs, lexicon)
+    return {"reason": reason, "response": _word(verdict)}
+
+
+def _word(verdict: int) -> str:
+    return "yes" if verdict else "no"
+
+
+def _load(collection: int) -> Index:
+    """In a thread of its own, whose database connection goes back at once. Raises Unreachable without a database."""
+    try:
+        return index_for(collection, max_age=FRESH_S)
+    except DatabaseError as error:
+        raise Unreachable(f"The collection's word counts cannot be read: {error}") from error
+    finally:
+        connection.close()
