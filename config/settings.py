@@ -2,7 +2,10 @@
 
 from csp.constants import NONE, SELF
 
-from config import env, services
+from config import env, loopback, services
+
+if env.flag("QUORUM_LOOPBACK_ONLY"):
+    loopback.enforce()
 
 BASE_DIR = env.ROOT
 VAR = env.var()

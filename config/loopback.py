@@ -1,0 +1,51 @@
+"""QUORUM_LOOPBACK_ONLY=1: this process and its children may reach this machine alone.
+
+Tests set it, so that no paid call is possible whatever a test or the code under it does. An audit hook sees every
+connection that Python opens, whichever library opens it, and cannot be taken away again.
+"""
+
+import ipaddress
+import socket
+import sys
+from typing import Any
+
+EVENTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo"})
+_enforced = False
+
+
+class LeavesTheMachine(ConnectionError):
+    """A connection to another machine was tried where only loopback is allowed."""
+
+
+def enforce() -> None:
+    """From now on, for the life of this process."""
+    global _enforced
+    if not _enforced:
+        sys.addaudithook(_watch)
+        _enforced = True
+
+
+def _watch(event: str, args: tuple[Any, ...]) -> None:
+    if event not in EVENTS:
+        return
+    if event == "socket.getaddrinfo":
+        host = args[0]
+    else:
+        connection, address = args[0], args[1]
+        if connection.family not in (socket.AF_INET, socket.AF_INET6) or not address:
+            return
+        host = address[0]
+    if not is_local(host):
+        raise LeavesTheMachine(f"{event} to {host!r} refused: QUORUM_LOOPBACK_ONLY is set")
+
+
+def is_local(host: str | bytes | None) -> bool:
+    """True for loopback addresses and names; None and "" mean this machine to the socket functions."""
+    name = host.decode() if isinstance(host, bytes) else host
+    if not name or name == "localhost" or name == socket.gethostname():
+        return True
+    try:
+        address = ipaddress.ip_address(name.split("%")[0])
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified

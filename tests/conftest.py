@@ -1,0 +1,130 @@
+"""Fixtures of all tests: one database with what the migrations put there, and programs that work on it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import TransactionTestCase
+
+from config import env
+
+KEPT_TABLES = ("django_migrations", "django_content_type", "auth_permission")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a command left: exit code and both outputs."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON document on standard output."""
+        return json.loads(self.out)
+
+
+def pytest_configure() -> None:
+    # Pages are rendered without collected files; the pages that a browser opens come from a server with real ones.
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """After a transactional test, tables are emptied in one statement and get back what the migrations had put there.
+
+    Django's own flush knows neither tables without a managed model nor rows that migrations make.
+    """
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        tables = [f'"{name}"' for name in connection.introspection.table_names(cursor) if name not in KEPT_TABLES]
+        kept = {table: rows for table in tables if (rows := copy_out(cursor, table))}
+
+    def empty(self: TransactionTestCase) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
+            for table, rows in kept.items():
+                with cursor.copy(f"COPY {table} FROM STDIN") as copy:
+                    copy.write(rows)
+
+    TransactionTestCase._fixture_teardown = empty
+
+
+def copy_out(cursor: Any, table: str) -> bytes:
+    """All rows of a table as COPY writes them; b"" for none, and for a partitioned table."""
+    cursor.execute("SELECT relkind = 'p' FROM pg_class WHERE oid = %s::regclass", [table])
+    if cursor.fetchone()[0]:
+        return b""
+    with cursor.copy(f"COPY {table} TO STDOUT") as copy:
+        return b"".join(bytes(part) for part in copy)
+
+
+@pytest.fixture(scope="session")
+def instance_environment(django_db_setup: None) -> dict[str, str]:
+    """The environment in which another process works on this session's database, Redis and VAR."""
+    database = connection.settings_dict
+    host, port = database["HOST"], database["PORT"] or "5432"
+    place = f"/{database['NAME']}?host={quote(host, safe='')}"
+    if not host.startswith("/"):
+        user, password = quote(database["USER"]), quote(database["PASSWORD"])
+        place = f"{user}{':' + password if password else ''}@{host}:{port}/{database['NAME']}"
+    else:
+        place = f"{quote(database['USER'])}@{place}"
+    return {**os.environ, "DATABASE_URL": f"postgres://{place}", "DJANGO_SETTINGS_MODULE": "config.settings"}
+
+
+@pytest.fixture
+def instance(instance_environment: dict[str, str], transactional_db: None) -> Iterator[dict[str, str]]:
+    """`instance_environment` for one transactional test; what it left in Redis is removed."""
+    yield instance_environment
+    import redis
+
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        if keys := list(client.scan_iter(f"*{settings.PREFIX}:*", count=1000)):
+            client.delete(*keys)
+
+
+Manage = Callable[..., Finished]
+
+
+@pytest.fixture
+def manage(instance: dict[str, str]) -> Manage:
+    """Run `manage.py <args>` as its own process on the test's database: `manage("status", "books", "--json").json`.
+
+    `check`: fail the test unless it exits 0. `environment`: more variables. `timeout`: seconds.
+    """
+
+    def run(
+        *args: object,
+        stdin: str | None = None,
+        check: bool = True,
+        environment: dict[str, str] | None = None,
+        timeout: float = 120,
+    ) -> Finished:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *map(str, args)],
+            cwd=env.ROOT,
+            env={**instance, **(environment or {})},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if check and done.returncode:
+            pytest.fail(f"manage.py {' '.join(map(str, args))} ended with {done.returncode}:\n{done.stderr}")
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    return run

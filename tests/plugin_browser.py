@@ -1,0 +1,166 @@
+"""Tests in a real browser: find it, say so when there is none, and give pages that fail on console errors."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+ARGUMENTS += ["--disable-background-networking", "--disable-component-update"]
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+NO_BROWSER = "no Chromium was found"
+HOW_TO_GET = "apt-get install chromium-headless-shell, or set QUORUM_CHROMIUM to one"
+
+
+def find_chromium() -> str | None:
+    """QUORUM_CHROMIUM, or the first that stands on the path."""
+    if given := os.environ.get("QUORUM_CHROMIUM"):
+        return given if Path(given).exists() else None
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without a browser its tests are skipped; with QUORUM_REQUIRE_BROWSER=1 the session fails."""
+    wanted = [item for item in items if item.get_closest_marker("browser")]
+    if not wanted or find_chromium():
+        return
+    if os.environ.get("QUORUM_REQUIRE_BROWSER") == "1":
+        raise pytest.UsageError(f"QUORUM_REQUIRE_BROWSER=1 and {NO_BROWSER}: {HOW_TO_GET}.")
+    for item in wanted:
+        item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many browser tests did not run, and what would let them."""
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if NO_BROWSER in str(report.longrepr)]
+    if skipped:
+        terminalreporter.write_line(f"{len(skipped)} browser tests were not run: {NO_BROWSER}. {HOW_TO_GET}.")
+
+
+@pytest.fixture(scope="session")
+def live_site(instance_environment: dict[str, str]) -> Iterator[str]:
+    """The address of a real gunicorn with collected, compressed files on the test's database; needs `instance`."""
+    from corpus.processes import spawn, stop
+
+    environment = {**instance_environment, "QUORUM_WEB_PROCESSES": "1", "QUORUM_WEB_THREADS": "4"}
+    log = Path(environment["QUORUM_VAR"]) / "gunicorn.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"]
+    subprocess.run(collect, env=environment, check=True, cwd=Path(__file__).parent.parent)
+    port = free_port()
+    with log.open("w") as output:
+        args = ["-m", "gunicorn", "-c", "config/gunicorn.py", "-b", f"127.0.0.1:{port}", "config.wsgi"]
+        server = spawn([sys.executable, *args], environment, cwd=Path(__file__).parent.parent, stderr=output)
+    try:
+        wait_for(f"http://127.0.0.1:{port}/healthz", log)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        stop([server])
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    import socket
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def wait_for(address: str, log: Path, seconds: float = 30) -> None:
+    """Until the address answers 200."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            with urlopen(address, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"{address} did not answer: {log.read_text()[-2000:]}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    """One Chromium for the session."""
+    from playwright.sync_api import sync_playwright
+
+    # Playwright's own event loop runs in this thread; Django takes it for ours and refuses the ORM without this.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def console() -> list[str]:
+    """Errors that pages wrote to their consoles. A test that provokes one takes it out; what is left fails it."""
+    return []
+
+
+NewPage = Callable[..., "Page"]
+
+
+@pytest.fixture
+def new_page(browser: "Browser", live_site: str, instance: dict[str, str], console: list[str]) -> "Iterator[NewPage]":
+    """Open a page in a context of its own (its own cookies); `user` signs in, options go to Playwright's new_context.
+
+    `new_page(user=alice, viewport={"width": 375, "height": 700}, color_scheme="dark", java_script_enabled=False)`
+    """
+    contexts = []
+
+    def open_page(user: Any = None, **options: Any) -> "Page":
+        context = browser.new_context(base_url=live_site, **options)
+        context.set_default_timeout(10_000)
+        contexts.append(context)
+        if user is not None:
+            context.add_cookies([{"name": "sessionid", "value": session_of(user), "url": live_site}])
+        page = context.new_page()
+        page.on("console", lambda message: console.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: console.append(str(error)))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert console == [], f"the browser's console: {console}"
+
+
+@pytest.fixture
+def browser_page(new_page: NewPage) -> "Page":
+    """One page, not signed in."""
+    return new_page()
+
+
+def session_of(user: Any) -> str:
+    """The key of a session in which the user is signed in."""
+    from django.test import Client
+
+    client = Client()
+    client.force_login(user)
+    return str(client.cookies["sessionid"].value)
+
+
+@pytest.fixture
+def violations() -> "Callable[[Page], list[str]]":
+    """`violations(page)`: what axe-core finds on it, one line each; empty is good."""
+
+    def check(page: "Page") -> list[str]:
+        page.evaluate(AXE.read_text())
+        found = page.evaluate("async () => (await axe.run()).violations")
+        return [f"{rule['id']}: {node['html']}" for rule in found for node in rule["nodes"]]
+
+    return check

@@ -1,0 +1,64 @@
+"""Gives the tests a PostgreSQL and a Redis of their own before anything reads the settings.
+
+Loaded with `-p` (pyproject.toml), because pytest-django reads the settings before it imports conftest.py: started
+later, tests would run on a developer's own instance. Workers of xdist inherit the environment. With DATABASE_URL and
+REDIS_URL set, those are used and nothing is started.
+"""
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from config import loopback
+
+
+def set_environment() -> None:
+    """A fresh VAR, the addresses in it, and the line between this session and everything else."""
+    var = Path(tempfile.mkdtemp(prefix="quorum-test-"))
+    atexit.register(shutil.rmtree, var, ignore_errors=True)  # the keeper sees it go, and goes
+    os.environ["QUORUM_VAR"] = str(var)
+    os.environ.setdefault("QUORUM_LINGER", "2")
+    os.environ.setdefault("QUORUM_DURABLE", "0")
+    if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
+        return
+    from config import services
+    from config.services.addresses import database_url
+
+    services.ensure(var)
+    os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = database_url(var), services.redis_url(var)
+
+
+def part_from_other_workers(worker: str) -> None:
+    """Workers of one session share the services; prefix and VAR keep them apart (pytest-django parts the databases)."""
+    os.environ["QUORUM_PREFIX"] = f"{os.environ.get('QUORUM_PREFIX', 'test')}-{worker}"
+    os.environ["QUORUM_VAR"] = str(Path(os.environ["QUORUM_VAR"]) / worker)
+
+
+os.environ["QUORUM_LOOPBACK_ONLY"] = "1"
+for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "QUORUM_PRODUCTION"):
+    os.environ.pop(variable, None)
+loopback.enforce()
+if not {"-h", "--help", "--version", "-V"} & set(sys.argv):
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        part_from_other_workers(worker)
+    else:
+        set_environment()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow as well (make test-all)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the slow ones out unless they are asked for."""
+    if config.getoption("--slow"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
