@@ -62,22 +62,24 @@ def known_assessors(collection: Collection) -> list[Known]:
         .exclude(kind=Kind.JUDGE)
         .values_list("kind", "id", "name")
     )
-    voters = Campaign.objects.filter(collection=collection).values_list("voters", flat=True)
-    ids = {judge for panel in voters for judge in panel}
-    found = [*rows, *_judges(ids)]
+    campaigns = Campaign.objects.filter(collection=collection).values_list("pk", flat=True)
+    voters = judge_names(campaigns, voters_only=True)
+    found = [*rows, *((Kind.JUDGE.value, pk, name) for pk, name in voters.items())]
     uses = Counter(name for _, _, name in found)
     order = {kind: place for place, kind in enumerate(Kind.values)}
     named = [Known(kind, pk, f"{kind}:{name}" if uses[name] > 1 else name) for kind, pk, name in found]
     return sorted(named, key=lambda one: (order[one.kind], one.name))
 
 
-def _judges(ids: Iterable[int]) -> list[tuple[str, int, str]]:
+def judge_names(campaigns: Iterable[int], *, voters_only: bool = False) -> dict[int, str]:
+    """Names of the judges of some campaigns by id: the newest version is `name`, others are `name@version`."""
+    members = Campaign.objects.filter(pk__in=campaigns).values_list("voters", "debaters")
+    ids = {judge for voters, debaters in members for judge in (voters if voters_only else [*voters, *debaters])}
+    versions = JudgeVersion.objects.filter(pk__in=ids).order_by("name", "-version")
     newest: set[str] = set()
-    found = []
-    for pk, name, version in (
-        JudgeVersion.objects.filter(pk__in=ids).order_by("name", "-version").values_list("id", "name", "version")
-    ):
-        found.append((Kind.JUDGE.value, pk, f"{name}@{version}" if name in newest else name))
+    found = {}
+    for pk, name, version in versions.values_list("id", "name", "version"):
+        found[pk] = f"{name}@{version}" if name in newest else name
         newest.add(name)
     return found
 

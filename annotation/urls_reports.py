@@ -5,6 +5,6 @@ from django.urls import URLPattern, path
 from annotation.views import reports
 
 urlpatterns: list[URLPattern] = [
-    path("c/<str:name>/agreement/", reports.agreement, name="agreement"),
-    path("c/<str:name>/exports/", reports.exports, name="exports"),
+    path("c/<slug:name>/agreement/", reports.agreement, name="agreement"),
+    path("c/<slug:name>/exports/", reports.exports, name="exports"),
 ]

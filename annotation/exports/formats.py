@@ -1,0 +1,144 @@
+"""The formats that exist: how a row becomes a line, and what a manifest counts. Pure."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from corpus.errors import BadInput
+
+Row = Sequence[Any]
+
+NOT_YET = (
+    "beir",
+    "prism",
+    "erank-sft",
+    "sentence-transformers",
+    "flagembedding",
+    "trl",
+    "ms-swift",
+    "parquet",
+)
+"""Named in the contract, built later."""
+
+ALWAYS_FORMULA = ("=", "@", "\t", "\r")
+SIGNED_WORD = re.compile(r"[+-][\w.:-]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One file. `counted`: what the manifest counts by value, and the place of that value in a row."""
+
+    name: str
+    file: str
+    title: str
+    about: str
+    line: Callable[[Row], str]
+    header: str = ""
+    labels: bool = False
+    """Made of resolved labels, so that it can be limited to some origins."""
+    counted: Mapping[str, int] = field(default_factory=dict)
+    version: int = 1
+
+
+def cell(value: object) -> str:
+    """A CSV cell. Text that a spreadsheet would run as a formula gets an apostrophe in front.
+
+    Formulas begin with = + - @ tab or return. A sign before letters, digits, `_ . : -` alone cannot act (no call, no
+    reference): ids such as -9aX and numbers stay exact. A cell that begins with apostrophes and then a formula gets
+    one more apostrophe, so that taking one away always gives the id (docs/exports.md).
+    """
+    text = str(value)
+    bare = text.lstrip("'")
+    if bare.startswith(ALWAYS_FORMULA) or (bare.startswith(("+", "-")) and not SIGNED_WORD.match(bare)):
+        text = f"'{text}"
+    if any(mark in text for mark in ',"\r\n'):
+        text = '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def csv_line(row: Row) -> str:
+    """Cells of a row, joined."""
+    return ",".join(map(cell, row)) + "\n"
+
+
+def _qrels(row: Row) -> str:
+    return f"{row[0]} 0 {row[1]} {row[2]}\n"
+
+
+def _json(names: Sequence[str], values: Row) -> str:
+    return json.dumps(dict(zip(names, values, strict=True)), ensure_ascii=False) + "\n"
+
+
+JUDGMENT = ("query_id", "doc_id", "assessor", "kind", "grade", "step", "arm", "guideline", "ms", "time")
+DEBATE = ("query_id", "doc_id", "round", "side", "judge", "verdict", "reason", "quotes", "found")
+
+
+def _judgment(row: Row) -> str:
+    *values, time = row
+    return _json(JUDGMENT, (*values, iso(time)))
+
+
+def _debate(row: Row) -> str:
+    *values, quotes = row
+    return _json(
+        DEBATE, (*values, [quote["text"] for quote in quotes], [quote["start"] is not None for quote in quotes])
+    )
+
+
+def iso(time: datetime) -> str:
+    """A time in UTC, to the microsecond: 2026-11-20T09:30:00.000000Z."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        Format(
+            name="qrels",
+            file="qrels.txt",
+            title="TREC qrels",
+            about="The label of every settled pair, for trec_eval, ir_measures and other tools of the field.",
+            line=_qrels,
+            labels=True,
+            counted={"grades": 2, "origins": 3},
+        ),
+        Format(
+            name="csv",
+            file="labels.csv",
+            title="CSV of labels",
+            about="The same labels with their origin: a policy, people, or an adjudicator.",
+            line=csv_line,
+            header="query_id,doc_id,grade,origin\n",
+            labels=True,
+            counted={"grades": 2, "origins": 3},
+        ),
+        Format(
+            name="judgments",
+            file="judgments.jsonl",
+            title="Judgments",
+            about="Every standing grade by every person, judge, policy and import. Withdrawn ones are left out.",
+            line=_judgment,
+            counted={"grades": 4, "kinds": 3, "steps": 5},
+        ),
+        Format(
+            name="debates",
+            file="debates.jsonl",
+            title="Debates",
+            about="Every turn of each pair's newest debate: verdict, reason, and the sentences it quoted.",
+            line=_debate,
+            counted={"rounds": 2, "sides": 3, "verdicts": 5},
+        ),
+    )
+}
+
+
+def format_named(name: str) -> Format:
+    """The format; raises BadInput for one that does not exist, or not yet."""
+    if name in NOT_YET:
+        raise BadInput(f"format {name} does not exist yet; there are {', '.join(FORMATS)}")
+    if name not in FORMATS:
+        raise BadInput(f"no format named {name}; there are {', '.join(FORMATS)}")
+    return FORMATS[name]

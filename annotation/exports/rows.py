@@ -1,0 +1,102 @@
+"""Rows of the exports, straight from PostgreSQL: ordered by query id and document id, streamed."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.db import connection
+
+from annotation.assessments import judge_names
+from corpus.models import Collection
+from judges.models import Campaign
+
+BATCH = 5_000
+Row = tuple[Any, ...]
+
+ORDER = 'q.external_id COLLATE "C", d.external_id COLLATE "C"'
+# A pair of an older version of a text keeps its evidence but has the ids of the newer one: it would be in twice.
+PAIRS = """
+    JOIN corpus_pair p ON p.id = {of}.pair_id AND p.collection_id = %(collection)s
+    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+"""
+
+LABELS = f"""
+    SELECT q.external_id, d.external_id, l.grade, l.origin FROM corpus_label l {PAIRS.format(of="l")}
+    WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[]))
+    ORDER BY {ORDER}
+"""
+
+JUDGMENTS = f"""
+    SELECT q.external_id, d.external_id, j.name, j.kind, j.grade, j.step, j.arm, j.guideline, j.ms, j.time, j.judge
+    FROM (
+        SELECT j.pair_id, a.name, a.kind, j.grade, j.step, j.arm, j.guideline, j.milliseconds AS ms,
+               j.created_at AS time, NULL::bigint AS judge, j.id
+        FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
+        WHERE j.grade IS NOT NULL AND j.aspect_id IS NULL
+          AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+        UNION ALL
+        SELECT v.* FROM (
+            SELECT DISTINCT ON (pair_id, judge_id) pair_id, '' AS name, 'judge' AS kind,
+                   verdict * %(relevant_from)s AS grade, 'vote' AS step, '' AS arm, 0 AS guideline,
+                   milliseconds AS ms, created_at AS time, judge_id AS judge, id
+            FROM judges_attempt
+            WHERE campaign_id = ANY(%(campaigns)s) AND role = 'vote' AND counts AND outcome = 'labelled'
+            ORDER BY pair_id, judge_id, campaign_id DESC, sample
+        ) v
+    ) j {PAIRS.format(of="j")}
+    ORDER BY {ORDER}, j.kind COLLATE "C", j.name COLLATE "C", j.judge, j.id
+"""
+
+DEBATES = f"""
+    SELECT q.external_id, d.external_id, t.round, t.role, t.judge_id, t.verdict, t.reason, t.quotes
+    FROM (
+        SELECT pair_id, campaign_id, round, role, judge_id, verdict, reason, quotes,
+               max(campaign_id) OVER (PARTITION BY pair_id) AS newest
+        FROM judges_attempt
+        WHERE campaign_id = ANY(%(campaigns)s) AND role IN ('for', 'against') AND counts AND outcome = 'labelled'
+    ) t {PAIRS.format(of="t")}
+    WHERE t.campaign_id = t.newest
+    ORDER BY {ORDER}, t.round, t.role = 'against'
+"""
+
+
+def rows_of(format_name: str, collection: Collection, origins: Sequence[str] | None) -> Iterator[list[Row]]:
+    """Batches of rows as the format's `line` takes them. `origins` limits labels; None: all."""
+    campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
+    parameters = {
+        "collection": collection.pk,
+        "relevant_from": collection.relevant_from,
+        "campaigns": campaigns,
+        "origins": list(origins) if origins is not None else None,
+    }
+    if format_name == "judgments":
+        names = judge_names(campaigns)
+        for batch in _batches(JUDGMENTS, parameters):
+            yield [_judgment(row, names) for row in batch]
+    elif format_name == "debates":
+        names = judge_names(campaigns)
+        for batch in _batches(DEBATES, parameters):
+            yield [_turn(row, names) for row in batch]
+    else:
+        yield from _batches(LABELS, parameters)
+
+
+def _judgment(row: Row, names: dict[int, str]) -> Row:
+    query, document, name, *rest, judge = row
+    return (query, document, name if judge is None else names[judge], *rest)
+
+
+def _turn(row: Row, names: dict[int, str]) -> Row:
+    *start, judge, verdict, reason, quotes = row
+    return (*start, names[judge], verdict, reason, json.loads(quotes) if isinstance(quotes, str) else quotes)
+
+
+def _batches(sql: str, parameters: dict[str, Any]) -> Iterator[list[Row]]:
+    """A server-side cursor, so that memory does not grow with the rows. Needs an open transaction."""
+    with connection.cursor() as settings:
+        settings.execute("SET LOCAL work_mem = '64MB'")
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(sql, parameters)
+        while batch := cursor.fetchmany(BATCH):
+            yield batch

@@ -1,0 +1,137 @@
+"""Making a snapshot: one consistent view of the database, streamed into files with a manifest (MECHANICS M7)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
+
+from annotation import guidelines
+from annotation.exports import files
+from annotation.exports.formats import FORMATS, Format
+from annotation.exports.rows import rows_of
+from annotation.models import Snapshot, User
+from corpus.errors import BadInput
+from corpus.models import Collection, Judgment, Label, Pair
+
+Progress = Callable[[int], None]
+
+
+def begin(
+    *,
+    collection: Collection,
+    form: Format,
+    folder: Path | None = None,
+    origins: Sequence[str] | None = None,
+    user: User | None = None,
+) -> Snapshot:
+    """The row of a snapshot that is going to be made; `fill` makes it. Without a folder it lies under VAR.
+
+    `origins`: whose labels, for formats of labels; None: everybody's. Raises BadInput for origins elsewhere.
+    """
+    if origins is not None and not form.labels:
+        raise BadInput(f"format {form.name} has no labels, so it cannot be limited to origins")
+    return Snapshot.objects.create(
+        collection=collection,
+        format=form.name,
+        options={"origins": sorted(set(origins)) if origins is not None else None},
+        folder=str(folder or _home(collection) / uuid4().hex),
+        state=Snapshot.State.MAKING,
+        made_by=user,
+    )
+
+
+def fill(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot:
+    """Write the files and complete the row; a failure leaves neither files nor a folder, and the row says why.
+
+    Raises BadInput when the folder is not new or empty.
+    """
+    form, folder = FORMATS[snapshot.format], Path(snapshot.folder)
+    try:
+        made = files.ready_folder(folder)
+        try:
+            moment, manifest = _write(snapshot, form, folder, progress)
+        except BaseException:
+            files.discard(folder, form, made)
+            raise
+    except BaseException as error:
+        snapshot.state, snapshot.error = Snapshot.State.FAILED, " ".join(str(error).split()) or type(error).__name__
+        snapshot.save(update_fields=["state", "error"])
+        raise
+    snapshot.state, snapshot.manifest, snapshot.created_at = Snapshot.State.READY, manifest, moment
+    snapshot.save(update_fields=["state", "manifest", "created_at"])
+    return snapshot
+
+
+def _write(snapshot: Snapshot, form: Format, folder: Path, progress: Progress) -> tuple[datetime, dict[str, Any]]:
+    """Everything that the files hold is read in one transaction."""
+    collection, origins = snapshot.collection, snapshot.options["origins"]
+    with one_view() as moment:
+        written = files.write_rows(folder, form, rows_of(form.name, collection, origins), progress)
+        manifest = _manifest(collection, form, origins, written)
+    files.write_manifest(folder, manifest)
+    return moment, manifest
+
+
+@contextmanager
+def one_view() -> Iterator[datetime]:
+    """A REPEATABLE READ transaction and the moment just after its view was taken.
+
+    Inside a transaction that is already open the caller's isolation holds: tests do that, no command or page does.
+    """
+    fresh = not connection.in_atomic_block
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            if fresh:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("SELECT clock_timestamp()")
+            (moment,) = cursor.fetchone()
+        yield moment
+
+
+def _manifest(
+    collection: Collection, form: Format, origins: Sequence[str] | None, written: files.Written
+) -> dict[str, Any]:
+    """What was written, from what, and how it can be checked. No time and no host: the row has those."""
+    current = Pair.objects.filter(collection=collection, query__is_current=True, document__is_current=True)
+    labelled = current.filter(Exists(Label.objects.filter(pair=OuterRef("pk"), aspect=None)))
+    pairs, labels = current.count(), labelled.count()
+    return {
+        "collection": collection.name,
+        "format": form.name,
+        "filters": {"origins": origins, "texts": "current"},
+        "options": {"grades": collection.grades, "relevant_from": collection.relevant_from},
+        "counts": {
+            "rows": written.rows,
+            "queries": written.queries,
+            **written.counts,
+        },
+        "coverage": {"pairs": pairs, "labelled": labels, "share": round(labels / pairs, 6) if pairs else None},
+        "files": [written.in_manifest()],
+        "versions": {"manifest": 1, "format": form.version, "guidelines": guidelines.current(collection)[0]},
+    }
+
+
+def used_since(collection_id: int, moment: datetime) -> bool:
+    """Whether a snapshot of judgments or labels holds, or is about to hold, the data of that moment."""
+    return (
+        Snapshot.objects.filter(collection=collection_id, created_at__gte=moment)
+        .exclude(state=Snapshot.State.FAILED)
+        .exclude(format="debates")
+        .exists()
+    )
+
+
+def used_by_snapshot(judgment: Judgment) -> bool:
+    """Whether a snapshot may hold the judgment, so that it can no longer be undone (MECHANICS M5)."""
+    return used_since(judgment.pair.collection_id, judgment.created_at)
+
+
+def _home(collection: Collection) -> Path:
+    """Where snapshots made from the page lie."""
+    return Path(settings.VAR) / "exports" / collection.name
