@@ -19,6 +19,7 @@ MAX_BODY = 4_000_000
 """Bytes of one answer that are read and kept; a judge's answer has a few thousand."""
 CONNECTIONS = 1024
 """Above any concurrency of one process: the account's limits hold calls back, not the pool."""
+POOLS = 8
 LONGEST_WAIT = 86_400.0
 CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key")
 
@@ -75,8 +76,20 @@ class Wire:
 current: ContextVar[Wire] = ContextVar("wire")
 
 
-class KeepingTransport(httpx2.AsyncHTTPTransport):
-    """Reads each answer into the call's `Wire`, and only then hands it to the SDK."""
+class KeepingTransport(httpx2.AsyncBaseTransport):
+    """Reads each answer into the call's `Wire`, and only then hands it to the SDK.
+
+    Each request makes its pool look at all its connections, so at 128 in flight one pool takes a fifth of the time of
+    a call: they are spread over several.
+    """
+
+    def __init__(self, base_url: str) -> None:
+        limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=30)
+        # Reading the certificates takes longer than opening all the rest.
+        context = httpx2.create_ssl_context() if base_url.startswith("https") else False
+        proxy = _proxy(base_url)
+        self.pools = [httpx2.AsyncHTTPTransport(verify=context, limits=limits, proxy=proxy) for _ in range(POOLS)]
+        self.busy = [0] * POOLS
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send it with the call's credentials; the body is read here, up to MAX_BODY."""
@@ -85,15 +98,24 @@ class KeepingTransport(httpx2.AsyncHTTPTransport):
             request.headers.pop(name, None)
         request.headers.update(wire.credentials)
         request.headers["accept-encoding"] = "identity"
+        place = self.busy.index(min(self.busy))
+        self.busy[place] += 1
         try:
-            response = await super().handle_async_request(request)
+            response = await self.pools[place].handle_async_request(request)
             wire.status, wire.headers = response.status_code, response.headers
             await self._read(response, wire)
         except httpx2.TransportError as error:
             wire.failure = f"{type(error).__name__}: {error}".rstrip(": ")
             raise
+        finally:
+            self.busy[place] -= 1
         headers = [pair for pair in response.headers.raw if pair[0].lower() != b"content-encoding"]
         return httpx2.Response(wire.status, headers=headers, content=wire.body, request=request)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for pool in self.pools:
+            await pool.aclose()
 
     async def _read(self, response: httpx2.Response, wire: Wire) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -111,12 +133,8 @@ class KeepingTransport(httpx2.AsyncHTTPTransport):
 
 
 def http_client(base_url: str) -> httpx2.AsyncClient:
-    """One pool of connections for one account. It follows no redirect; `complete` sets the time limit."""
-    limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=30)
-    # Reading the certificates takes longer than opening the rest of a client.
-    secure = base_url.startswith("https")
-    transport = KeepingTransport(verify=secure, limits=limits, proxy=_proxy(base_url))
-    return httpx2.AsyncClient(transport=transport, timeout=None, follow_redirects=False)
+    """The connections of one account. It follows no redirect; `complete` sets the time limit."""
+    return httpx2.AsyncClient(transport=KeepingTransport(base_url), timeout=None, follow_redirects=False)
 
 
 def is_loopback(base_url: str) -> bool:

@@ -1,0 +1,158 @@
+"""What a campaign will cost, before it begins. Pure: `judge` prints it, the page shows it before the start.
+
+What is assumed stands in the constants; what a campaign really costs stands in its attempts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from judges.prices import ENVELOPE, price
+from judges.records import Judge, Prompt, Usage
+
+DISAGREE = 0.3
+"""Expected share of debates that a round leaves without agreement."""
+ESCALATED = 0.15
+"""Expected share of pairs that the ensemble alone cannot settle, and whose debate is played for people."""
+TURN_TOKENS, VOTE_TOKENS = 160, 60
+"""Expected tokens of an answer without reasoning that the model keeps to itself."""
+EARLY = 3.4
+"""Expected votes of a pair when the panel stops at three equal ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignOptions:
+    """What decides how many calls a campaign makes: pairs without an outcome, and its policy with its judges."""
+
+    pairs: int
+    policy: str
+    """debate, ensemble, debate+ensemble or single."""
+    debaters: Sequence[Judge] = ()
+    voters: Sequence[Judge] = ()
+    """Under `single` the first one judges."""
+    rounds: int = 2
+    early_stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Low, expected and upper value."""
+
+    low: float
+    expected: float
+    upper: float
+
+    def __add__(self, other: "Range") -> "Range":
+        return Range(self.low + other.low, self.expected + other.expected, self.upper + other.upper)
+
+    def times(self, other: "Range") -> "Range":
+        """Low with low, upper with upper."""
+        return Range(self.low * other.low, self.expected * other.expected, self.upper * other.upper)
+
+
+NOTHING = Range(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Calls, tokens and USD of a campaign. `cost` is None when a judge has no known price: `unknown` names it."""
+
+    calls: Range
+    tokens_in: Range
+    tokens_out: Range
+    cost: Range | None
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def free(self) -> bool:
+        """Nothing can be paid for: offline judges only."""
+        return self.cost is not None and self.cost.upper == 0
+
+    def line(self) -> str:
+        """One line for people."""
+        calls = f"about {self.calls.expected:,.0f} calls (at most {self.calls.upper:,.0f} without retries)"
+        if self.cost is None:
+            return f"{calls}, unknown price of {', '.join(self.unknown)}"
+        if self.free:
+            return f"{calls}, no cost"
+        return f"{calls}, about ${self.cost.expected:,.2f} (${self.cost.low:,.2f} to ${self.cost.upper:,.2f})"
+
+
+def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]) -> Estimate:
+    """Calls and cost of a campaign from some of its rendered prompts.
+
+    `sample_prompts`: for a random sample of the pairs (50 are plenty) the prompt of round 1 and of the vote, whichever
+    the policy asks; they are told apart by their names. Only their mean length is used. `upper` takes every round, one
+    token for each byte, and answers up to the judges' limit; retries and repairs come on top of it.
+    """
+    options = campaign_options
+    shares = _calls(options)
+    turn, vote = _input_tokens(sample_prompts, "debate"), _input_tokens(sample_prompts, "vote")
+    calls, tokens_in, tokens_out, cost = NOTHING, NOTHING, NOTHING, NOTHING
+    unknown: dict[str, None] = {}
+    for judge, per_pair, is_turn in shares:
+        number = per_pair.times(Range(options.pairs, options.pairs, options.pairs))
+        most = judge.max_output_tokens
+        told = _history(options.rounds, most) if is_turn else NOTHING
+        taken = number.times((turn if is_turn else vote) + told)
+        likely = TURN_TOKENS if is_turn else VOTE_TOKENS
+        given = number.times(Range(min(likely / 4, most), min(likely, most), most))
+        calls, tokens_in, tokens_out = calls + number, tokens_in + taken, tokens_out + given
+        money = _cost(judge, taken, given)
+        if money is None:
+            unknown[f"{judge.name} ({judge.model})"] = None
+        else:
+            cost = cost + money
+    return Estimate(calls, tokens_in, tokens_out, None if unknown else cost, tuple(unknown))
+
+
+def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, bool]]:
+    """(judge, calls for one pair, whether they are turns of a debate)."""
+    rounds = options.rounds
+    expected_rounds = sum(DISAGREE**number for number in range(rounds))
+    found: list[tuple[Judge, Range, bool]] = []
+    if options.policy in ("debate", "debate+ensemble"):
+        found += [(judge, Range(1, expected_rounds, rounds), True) for judge in options.debaters]
+    elif options.policy == "ensemble":
+        # Escalated pairs get a debate for the people who settle them (DREAM's history, played late).
+        found += [(judge, Range(0, ESCALATED * expected_rounds, rounds), True) for judge in options.debaters]
+    if options.policy == "single":
+        found += [(judge, Range(1, 1, 1), False) for judge in options.voters[:1]]
+    elif options.policy in ("ensemble", "debate+ensemble"):
+        size = len(options.voters)
+        vote = Range(min(3, size) / size, min(EARLY, size) / size, 1) if options.early_stop and size else Range(1, 1, 1)
+        found += [(judge, vote, False) for judge in options.voters]
+    return found
+
+
+def _input_tokens(prompts: Sequence[Prompt], kind: str) -> Range:
+    """Input tokens of a prompt of a kind, over the sample."""
+    texts = [prompt.system + prompt.user for prompt in prompts if prompt.name.startswith(kind)]
+    if not texts:
+        return NOTHING
+    low, likely, most = zip(*map(_tokens, texts), strict=True)
+    return Range(fmean(low), fmean(likely) + ENVELOPE / 4, fmean(most) + ENVELOPE)
+
+
+def _tokens(text: str) -> tuple[float, float, float]:
+    """English has about four characters a token; Chinese and most other scripts about one; a byte is the bound."""
+    size = len(text.encode("utf-8", "replace"))
+    plain = sum(character.isascii() for character in text)
+    other = len(text) - plain
+    return plain / 5 + other * 0.5, plain / 4 + other, size
+
+
+def _history(rounds: int, most: int) -> Range:
+    """Further input of a turn for the two turns of the round before; the first round has none."""
+    later = 1 - 1 / sum(DISAGREE**number for number in range(rounds))
+    return Range(0, 2 * TURN_TOKENS * later, 8 * most * (rounds - 1) / rounds)
+
+
+def _cost(judge: Judge, taken: Range, given: Range) -> Range | None:
+    known = price(judge)
+    if known is None:
+        return None
+    pairs = ((taken.low, given.low), (taken.expected, given.expected), (taken.upper, given.upper))
+    return Range(
+        *(known.cost(Usage(input=round(tokens_in), output=round(tokens_out))) for tokens_in, tokens_out in pairs)
+    )
