@@ -156,6 +156,9 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # The judging engine (MECHANICS M3).
 LEASE_SECONDS = env.number("QUORUM_LEASE_S", 120)
 DRAIN_SECONDS = env.number("QUORUM_DRAIN_S", 60)
+RETRY_SECONDS = env.number("QUORUM_RETRY_S", 0.5)
+PAIRS_IN_FLIGHT = int(env.number("QUORUM_PAIRS_IN_FLIGHT", 64))
+CALLS_IN_FLIGHT = int(env.number("QUORUM_CALLS_IN_FLIGHT", 128))
 
 LOGGING = {
     "version": 1,
