@@ -1,0 +1,186 @@
+"""Pairs: which query is to be judged with which document, and the reference grades that come with the files."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from corpus.bm25 import index_for
+from corpus.errors import BadInput
+from corpus.importing import judgments
+from corpus.importing.files import Source
+from corpus.importing.grades import Ranked, Row
+from corpus.importing.records import Candidate
+from corpus.importing.staging import Progress, copy, create, escape, execute, number, one
+from corpus.models import Assessor, Collection, Query
+
+LINE = "line int, query text, document text, teacher_score float8, grade smallint, assessor text"
+FOUND = """
+DROP TABLE IF EXISTS import_found;
+CREATE TEMP TABLE import_found ON COMMIT DROP AS
+SELECT s.*, q.id AS query_id, d.id AS document_id FROM import_line s
+LEFT JOIN corpus_query q ON q.collection_id = {c} AND q.is_current AND q.external_id = s.query
+LEFT JOIN corpus_document d ON d.collection_id = {c} AND d.is_current AND d.external_id = s.document
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Rows that an import added and changed."""
+
+    new: int = 0
+    updated: int = 0
+
+
+def begin() -> None:
+    """Empty tables for what the files name."""
+    create("import_candidate", "query_id bigint, document_id bigint, teacher_score float8")
+    judgments.begin()
+
+
+def stage_candidates(collection: Collection, source: Source, rows: Iterable[Candidate], progress: Progress) -> int:
+    """Lines of --pairs; the number of golds below 0, which became 0."""
+    clamped = 0
+
+    def lines() -> Iterable[str]:
+        nonlocal clamped
+        for row in rows:
+            gold = row.gold
+            if gold is not None and gold < 0:
+                clamped, gold = clamped + 1, 0
+            score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
+            grade = "\\N" if gold is None else gold
+            yield f"{row.line}\t{escape(row.query)}\t{escape(row.document)}\t{score}\t{grade}\n"
+
+    stage(lines(), "line, query, document, teacher_score, grade", "pairs", progress)
+    resolve(collection, source)
+    clash = one(
+        """SELECT max(line), min(line) FROM import_found GROUP BY query_id, document_id
+           HAVING count(*) > 1 AND (min(teacher_score) <> max(teacher_score) OR min(grade) <> max(grade))
+           ORDER BY 1 LIMIT 1"""
+    )
+    if clash:
+        raise source.bad(clash[0], f"the pair stands in line {clash[1]} with another teacher_score or gold")
+    execute("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
+    if one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
+        execute(
+            """INSERT INTO import_grade SELECT min(line), query_id, document_id, min(grade), %(assessor)s
+               FROM import_found WHERE grade IS NOT NULL GROUP BY query_id, document_id""",
+            {"assessor": judgments.assessor(collection, Assessor.Kind.REFERENCE, "gold").pk},
+        )
+    return clamped
+
+
+def stage_run(collection: Collection, source: Source, rows: Iterable[Ranked], progress: Progress) -> None:
+    """The best of a run's queries."""
+    lines = (f"{row.line}\t{escape(row.query)}\t{escape(row.document)}\n" for row in rows)
+    stage(lines, "line, query, document", "run lines", progress)
+    resolve(collection, source)
+    execute("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
+
+
+def stage_qrels(
+    collection: Collection, source: Source, rows: Iterable[Row], progress: Progress, *, are_candidates: bool
+) -> int:
+    """qrels' rows become reference grades; the number of grades below 0, which became 0."""
+    clamped = 0
+
+    def lines() -> Iterable[str]:
+        nonlocal clamped
+        for row in rows:
+            if row.problem:
+                raise source.bad(row.line, row.problem)
+            clamped += row.grade < 0
+            yield f"{row.line}\t{escape(row.query)}\t{escape(row.document)}\t{max(row.grade, 0)}\n"
+
+    stage(lines(), "line, query, document, grade", "judgments", progress)
+    resolve(collection, source)
+    twice = one(
+        """SELECT line, first FROM (
+             SELECT line, min(line) OVER same AS first, row_number() OVER same AS place
+             FROM import_found WINDOW same AS (PARTITION BY query_id, document_id ORDER BY line)) numbered
+           WHERE place > 1 ORDER BY line LIMIT 1"""
+    )
+    if twice:
+        raise source.bad(twice[0], f"the pair stands already in line {twice[1]}")
+    execute(
+        "INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s FROM import_found",
+        {"assessor": judgments.assessor(collection, Assessor.Kind.REFERENCE, "qrels").pk},
+    )
+    if are_candidates:
+        execute("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
+    return clamped
+
+
+def stage_bm25(collection: Collection, k: int, progress: Progress) -> None:
+    """The best k documents of every current query."""
+    index = index_for(collection)
+    queries = Query.objects.filter(collection=collection, is_current=True).order_by("pk").values_list("pk", "text")
+    lines = (f"{query}\t{document}\n" for query, text in queries.iterator() for document, _ in index.search(text, k))
+    copy("import_candidate (query_id, document_id)", list(lines), "BM25 candidates", progress)
+
+
+def stage(lines: Iterable[str], columns: str, what: str, progress: Progress) -> int:
+    """COPY lines into an empty `import_line`."""
+    create("import_line", LINE)
+    rows = copy(f"import_line ({columns})", lines, what, progress)
+    execute("ANALYZE import_line")
+    return rows
+
+
+def resolve(collection: Collection, source: Source) -> None:
+    """From ids of the files to keys of rows, in `import_found`. Raises BadInput for the first unknown id."""
+    execute(FOUND.format(c=int(collection.pk)))
+    unknown = one(
+        """SELECT line, query_id IS NULL, query, document FROM import_found
+           WHERE query_id IS NULL OR document_id IS NULL ORDER BY line LIMIT 1"""
+    )
+    if unknown:
+        line, is_query, query, document = unknown
+        raise source.bad(line, f'no query has the id "{query}"' if is_query else f'no document has the id "{document}"')
+
+
+def write_pairs(collection: Collection, *, update: bool) -> Written:
+    """Candidates become pairs; those that are there learn what is new about them."""
+    values = {"c": collection.pk}
+    create("import_pair", "query_id bigint, document_id bigint, teacher_score float8")
+    execute(
+        """INSERT INTO import_pair SELECT query_id, document_id, max(teacher_score) FROM import_candidate
+           GROUP BY query_id, document_id"""
+    )
+    execute("ANALYZE import_pair")
+    here = "p.query_id = s.query_id AND p.document_id = s.document_id"
+    updated = 0
+    if one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", values):
+        _refuse_other_scores(here, update=update)
+        updated = execute(
+            f"""UPDATE corpus_pair p
+                SET is_candidate = true, teacher_score = COALESCE(s.teacher_score, p.teacher_score)
+                FROM import_pair s
+                WHERE {here} AND (NOT p.is_candidate OR s.teacher_score IS NOT NULL
+                                  AND s.teacher_score IS DISTINCT FROM p.teacher_score)"""
+        )
+    new = execute(
+        f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, teacher_score, is_candidate, uncertainty)
+            SELECT %(c)s, query_id, document_id, teacher_score, true, 0 FROM import_pair s
+            WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE {here})""",
+        values,
+    )
+    return Written(new, updated)
+
+
+def _refuse_other_scores(here: str, *, update: bool) -> None:
+    other = (
+        None
+        if update
+        else one(
+            f"""SELECT q.external_id, d.external_id FROM import_pair s JOIN corpus_pair p ON {here}
+            JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
+            WHERE p.teacher_score <> s.teacher_score LIMIT 1"""
+        )
+    )
+    if other:
+        raise BadInput(f"query {other[0]}, document {other[1]}: another teacher_score; --update takes the new one")
+
+
+def count_pairs(collection: Collection) -> int:
+    """Candidates of the collection."""
+    return number("SELECT count(*) FROM corpus_pair WHERE collection_id = %(c)s AND is_candidate", {"c": collection.pk})

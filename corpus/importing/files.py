@@ -1,0 +1,92 @@
+"""Lines of a file that a person gave us: gzip or plain, always UTF-8, each with its number. Pure."""
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from corpus.errors import BadInput
+
+_BOM = b"\xef\xbb\xbf"
+_GZIP = b"\x1f\x8b"
+_WHITE = re.compile(r"\s")
+MAX_ID = 255
+
+
+class Source:
+    """A file by its path. Errors name it as the user did, with the line of the uncompressed text."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise BadInput(f"{path}: there is no such file")
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def bad(self, line: int, problem: str) -> BadInput:
+        """The error for a line, to be raised."""
+        return BadInput(f"{self.path}, line {line}: {problem}")
+
+    def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
+        """(number, bytes) of each line without its end; blank ones are skipped unless asked for.
+
+        Raises BadInput for NUL and for a gzip file that is cut off or damaged.
+        """
+        number = 0
+        try:
+            with self._open() as stream:
+                for number, line in enumerate(stream, 1):
+                    if number == 1 and line.startswith(_BOM):
+                        line = line[3:]
+                    if b"\0" in line:
+                        raise self.bad(number, "a NUL byte; remove it")
+                    if blank or not line.isspace():
+                        yield number, line.rstrip(b"\r\n")
+        except EOFError:
+            raise self.bad(number + 1, "the gzip file ends in the middle; copy it again") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise self.bad(number + 1, f"the gzip file is damaged ({error}); copy it again") from None
+        except OSError as error:
+            raise BadInput(f"{self.path}: {error.strerror or error}") from None
+
+    def texts(self, *, blank: bool = False) -> Iterator[tuple[int, str]]:
+        """As `lines`, decoded. Raises BadInput for bytes that are not UTF-8."""
+        for number, line in self.lines(blank=blank):
+            yield number, self.decode(number, line)
+
+    def decode(self, number: int, line: bytes) -> str:
+        """The line as text, or BadInput."""
+        try:
+            return line.decode()
+        except UnicodeDecodeError as error:
+            raise self.bad(number, f"byte {error.start + 1} is not UTF-8; convert the file") from None
+
+    def first(self) -> tuple[int, bytes]:
+        """The first line that is not blank; (0, b"") for an empty file."""
+        for number, line in self.lines():
+            if line.strip():
+                return number, line.strip()
+        return 0, b""
+
+    def identifier(self, number: int, value: object, field: str) -> str:
+        """An id: not empty, at most 255 characters, no white space (TREC files could not hold it)."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if not isinstance(value, str):
+            raise self.bad(number, f'"{field}" is not a string')
+        if not value:
+            raise self.bad(number, f'"{field}" is empty')
+        if _WHITE.search(value):
+            raise self.bad(number, f'"{field}" holds white space: {value[:60]!r}')
+        if len(value) > MAX_ID:
+            raise self.bad(number, f'"{field}" is longer than {MAX_ID} characters')
+        return value
+
+    def _open(self) -> io.BufferedReader:
+        stream = io.BufferedReader(io.FileIO(self.path), 1 << 18)
+        if stream.peek(2)[:2] == _GZIP:
+            return io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 18)
+        return stream

@@ -1,0 +1,123 @@
+"""Grades and rankings in files: qrels (BEIR, TREC), CSV of judgments, TREC runs. Pure."""
+
+import csv
+import math
+import re
+import struct
+from collections.abc import Iterator
+from heapq import heappush, heapreplace
+from typing import NamedTuple
+
+from corpus.importing.files import Source
+
+_INTEGER = re.compile(r"[+-]?\d{1,9}\Z")
+
+
+class Row(NamedTuple):
+    """One grade as it stands in the file; `problem` says why it is none (then the fields hold what could be read)."""
+
+    line: int
+    query: str
+    document: str
+    grade: int
+    assessor: str = ""
+    problem: str = ""
+    kind: str = ""
+    """Of the problem: malformed or out-of-range."""
+
+
+def grades(source: Source, top: int) -> Iterator[Row]:
+    """Rows of qrels (3 columns after a header, or TREC's 4) or of a CSV, by the first line."""
+    number, first = source.first()
+    if not number:
+        return iter(())
+    text = source.decode(number, first)
+    if "," in text and len(text.split()) < 3:
+        return _csv(source, top)
+    width = len(text.split())
+    if width not in (3, 4):
+        raise source.bad(number, f"{width} columns; qrels have 3 (after a header) or 4")
+    if width == 3 and _INTEGER.match(text.split()[2]):
+        raise source.bad(number, "3 columns without a header; begin with the line query-id, corpus-id, score")
+    return _qrels(source, top, width)
+
+
+def _qrels(source: Source, top: int, width: int) -> Iterator[Row]:
+    header = width == 3
+    for number, text in source.texts():
+        if header:
+            header = False
+            continue
+        columns = text.split()
+        if len(columns) != width:
+            yield Row(number, "", "", 0, "", f"{len(columns)} columns instead of {width}", "malformed")
+            continue
+        query, document, grade = columns[0], columns[-2], columns[-1]
+        yield _row(source, number, query, document, grade, top)
+
+
+def _csv(source: Source, top: int) -> Iterator[Row]:
+    """CSV with the header query_id,doc_id,grade and perhaps assessor; one record a line."""
+    header: list[str] | None = None
+    for number, text in source.texts():
+        columns = next(csv.reader([text], strict=False))
+        if header is None:
+            header = [column.strip() for column in columns]
+            if header not in (["query_id", "doc_id", "grade"], ["query_id", "doc_id", "grade", "assessor"]):
+                raise source.bad(
+                    number, "the header of a CSV is query_id,doc_id,grade or query_id,doc_id,grade,assessor"
+                )
+            continue
+        if len(columns) != len(header):
+            yield Row(number, "", "", 0, "", f"{len(columns)} columns instead of {len(header)}", "malformed")
+            continue
+        fields = [column.strip() for column in columns]
+        yield _row(source, number, fields[0], fields[1], fields[2], top, fields[3] if len(fields) == 4 else "")
+
+
+def _row(source: Source, number: int, query: str, document: str, grade: str, top: int, assessor: str = "") -> Row:
+    if not _INTEGER.match(grade):
+        return Row(number, query, document, 0, assessor, f"the grade is not an integer: {grade[:40]!r}", "malformed")
+    value = int(grade)
+    if value > top:
+        problem = f"grade {value} is above the highest grade {top}"
+        return Row(number, query, document, 0, assessor, problem, "out-of-range")
+    return Row(number, query, document, value, assessor)
+
+
+class Ranked(NamedTuple):
+    """A line of a run."""
+
+    line: int
+    query: str
+    document: str
+    score: float
+
+
+def top_of_run(source: Source, depth: int) -> Iterator[Ranked]:
+    """The best `depth` of each query: score (32 bits) descending, then document id descending, as trec_eval ranks.
+
+    Memory holds `depth` lines a query. Every line is checked, also those below the depth.
+    """
+    best: dict[str, list[tuple[float, str, int]]] = {}
+    for number, text in source.texts():
+        columns = text.split()
+        if len(columns) != 6:
+            raise source.bad(number, f"{len(columns)} columns instead of the 6 of a run")
+        query, document = columns[0], columns[2]
+        try:
+            score = struct.unpack("f", struct.pack("f", float(columns[4])))[0]
+        except (ValueError, OverflowError):
+            score = math.nan
+        if math.isnan(score):
+            raise source.bad(number, f"the score is not a number: {columns[4][:40]!r}")
+        kept = best.setdefault(query, [])
+        if any(document == other for _, other, _ in kept):
+            raise source.bad(number, f'document "{document}" stands twice for query "{query}"')
+        if len(kept) < depth:
+            heappush(kept, (score, document, number))
+        elif (score, document, number) > kept[0]:
+            heapreplace(kept, (score, document, number))
+    for query, kept in best.items():
+        for score, document, number in sorted(kept, reverse=True):
+            yield Ranked(number, query, document, score)

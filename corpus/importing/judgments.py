@@ -1,0 +1,67 @@
+"""Staged grades become judgments: append-only, once each, a changed one supersedes."""
+
+from dataclasses import dataclass
+
+from corpus.importing.staging import create, execute, one
+from corpus.models import Assessor, Collection
+
+# Which judgment of an assessor stands for a pair now: imported, not superseded.
+_STANDING = """j.pair_id = p.id AND j.assessor_id = s.assessor_id AND j.aspect_id IS NULL AND j.step = 'import'
+    AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)"""
+_PAIR = "p.query_id = s.query_id AND p.document_id = s.document_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Judgments appended: for pairs that had none of the assessor, and in place of an earlier grade."""
+
+    new: int
+    changed: int
+
+
+def begin() -> None:
+    """An empty `import_grade`."""
+    create("import_grade", "line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint")
+
+
+def assessor(collection: Collection, kind: Assessor.Kind, name: str) -> Assessor:
+    """The assessor of that kind and name, made when missing."""
+    found, _ = Assessor.objects.get_or_create(collection=collection, kind=kind, name=name)
+    return found
+
+
+def add_pairs(collection: Collection) -> None:
+    """A grade of a pair that is no candidate needs the pair all the same: to measure by, not to be judged."""
+    execute(
+        f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, is_candidate, uncertainty)
+            SELECT DISTINCT %(c)s::bigint, query_id, document_id, false, 0 FROM import_grade s
+            WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE {_PAIR})""",
+        {"c": collection.pk},
+    )
+
+
+def first_change(assessor_id: int) -> tuple[int, int, int] | None:
+    """The first line that grades otherwise than the assessor did before: (line, grade there, grade before)."""
+    return one(
+        f"""SELECT s.line, s.grade, j.grade FROM import_grade s
+            JOIN corpus_pair p ON {_PAIR} JOIN corpus_judgment j ON {_STANDING}
+            WHERE s.assessor_id = %(a)s AND j.grade IS DISTINCT FROM s.grade ORDER BY s.line LIMIT 1""",
+        {"a": assessor_id},
+    )
+
+
+def store() -> Stored:
+    """Append what `import_grade` holds and nobody said before. Its pairs must exist (`add_pairs`)."""
+    execute("ANALYZE import_grade")
+    counts = one(
+        f"""WITH written AS (
+              INSERT INTO corpus_judgment
+                (pair_id, assessor_id, step, grade, supersedes_id, arm, guideline, comment)
+              SELECT p.id, s.assessor_id, 'import', s.grade, j.id, '', 0, ''
+              FROM import_grade s JOIN corpus_pair p ON {_PAIR} LEFT JOIN corpus_judgment j ON {_STANDING}
+              WHERE j.id IS NULL OR j.grade IS DISTINCT FROM s.grade
+              ORDER BY s.line
+              RETURNING supersedes_id)
+            SELECT count(*) FILTER (WHERE supersedes_id IS NULL), count(supersedes_id) FROM written"""
+    )
+    return Stored(*counts) if counts else Stored(0, 0)

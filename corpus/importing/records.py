@@ -1,0 +1,200 @@
+"""Documents, queries and pairs from JSON lines or TREC XML, checked, one at a time. Pure."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from pydantic_core import from_json
+
+from corpus.errors import BadInput
+from corpus.importing.files import Source
+from corpus.importing.trec import Element, elements
+
+
+class Text(NamedTuple):
+    """A document or a query as it enters. `metadata` and `answers` are JSON texts."""
+
+    line: int
+    id: str
+    title: str
+    text: str
+    metadata: str
+    hash: str
+    answers: str = "[]"
+    instruction: str = ""
+
+
+class Candidate(NamedTuple):
+    """A line of --pairs."""
+
+    line: int
+    query: str
+    document: str
+    teacher_score: float | None
+    gold: int | None
+
+
+def documents(source: Source) -> Iterator[Text]:
+    """Documents of a BEIR corpus (JSON lines) or of TREC XML, whichever the file is."""
+    if _is_xml(source):
+        for element in elements(source, "doc"):
+            yield _trec_document(source, element)
+        return
+    for number, row in json_lines(source):
+        title = _text(source, number, row, "title", "")
+        text = _text(source, number, row, "text")
+        name = source.identifier(number, _required(source, number, row, "_id"), "_id")
+        yield Text(number, name, title, text, _metadata(source, number, row), _hash(title, text))
+
+
+def queries(source: Source, *, by_position: bool) -> Iterator[Text]:
+    """Queries; with `by_position` their ids are 1, 2, ... in the order of the file."""
+    rows = _trec_queries(source) if _is_xml(source) else _json_queries(source, by_position)
+    for place, query in enumerate(rows, 1):
+        if not query.text.strip():
+            raise source.bad(query.line, "the query has no text")
+        name = str(place) if by_position else source.identifier(query.line, query.id, "_id")
+        yield query._replace(id=name)
+
+
+def pairs(source: Source, top: int) -> Iterator[Candidate]:
+    """Lines of --pairs; `top` is the highest grade that `gold` may have. A gold below 0 is left to the caller."""
+    for number, row in json_lines(source):
+        query = source.identifier(number, _required(source, number, row, "query_id"), "query_id")
+        document = source.identifier(number, _required(source, number, row, "doc_id"), "doc_id")
+        score = row.get("teacher_score")
+        if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
+            raise source.bad(number, '"teacher_score" is not a number')
+        gold = row.get("gold")
+        if gold is not None and (isinstance(gold, bool) or not isinstance(gold, int)):
+            raise source.bad(number, f'"gold" is not an integer: {gold!r}')
+        if gold is not None and gold > top:
+            raise source.bad(number, f'"gold" is {gold}, above the highest grade {top}; see --grades')
+        if score is not None and not math.isfinite(score):
+            raise source.bad(number, '"teacher_score" is not a finite number')
+        yield Candidate(number, query, document, score, gold)
+
+
+def json_lines(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number, object) of each line. Raises BadInput for anything else than an object, and for NUL in it."""
+    for number, line in source.lines():
+        try:
+            row = from_json(line, allow_inf_nan=False, cache_strings="keys")
+        except ValueError as error:
+            source.decode(number, line)
+            raise source.bad(number, f"not JSON: {str(error).replace(' at line 1', ',')}") from None
+        if not isinstance(row, dict):
+            raise source.bad(number, "not a JSON object")
+        if b"\\u0000" in line and _holds_nul(row):
+            raise source.bad(number, "a NUL character (\\u0000); remove it")
+        yield number, row
+
+
+def _is_xml(source: Source) -> bool:
+    """By the first character. Raises BadInput for a file that is neither, and for one without a line."""
+    number, line = source.first()
+    if not number:
+        raise BadInput(f"{source}: the file is empty")
+    if line[:1] in b"{<":
+        return line[:1] == b"<"
+    source.decode(number, line)
+    raise source.bad(number, "neither JSON (a line that begins with {) nor TREC XML (with <)")
+
+
+def _json_queries(source: Source, by_position: bool) -> Iterator[Text]:
+    for number, row in json_lines(source):
+        text = _text(source, number, row, "text")
+        instruction = _text(source, number, row, "instruction", "")
+        answers = row.get("answers") or []
+        if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
+            raise source.bad(number, '"answers" is not a list of strings')
+        name = "" if by_position else _required(source, number, row, "_id")
+        digest = _hash(text, instruction, *answers)
+        metadata = _metadata(source, number, row)
+        yield Text(number, name, "", text, metadata, digest, json.dumps(answers, ensure_ascii=False), instruction)
+
+
+def _trec_document(source: Source, element: Element) -> Text:
+    fields = dict(element.fields)
+    name = fields.pop("docno", None) or fields.pop("docid", None) or fields.pop("id", None)
+    if name is None:
+        raise source.bad(element.line, "a <doc> without <docno>")
+    title = fields.pop("title", None) or fields.pop("headline", "")
+    if "text" not in fields:
+        raise source.bad(element.line, f"document {name}: no <text>")
+    text = fields.pop("text")
+    metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
+    return Text(element.line, source.identifier(element.line, name, "docno"), title, text, metadata, _hash(title, text))
+
+
+def _trec_queries(source: Source) -> Iterator[Text]:
+    """Topics: <num> and <title>; description and narrative are kept as metadata."""
+    for element in elements(source, "top"):
+        fields = {key: _without_prefix(value) for key, value in element.fields.items()}
+        name = fields.pop("num", "")
+        text = " ".join((fields.pop("title", "") or fields.get("desc", "")).split())
+        metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
+        yield Text(element.line, name, "", text, metadata, _hash(text, ""))
+
+
+def _without_prefix(value: str) -> str:
+    """TREC topics repeat the field's name: `Number: 301`, `Description: ...`."""
+    for prefix in ("Number:", "Topic:", "Description:", "Narrative:"):
+        if value.startswith(prefix):
+            return value.removeprefix(prefix).strip()
+    return value
+
+
+def _required(source: Source, number: int, row: dict[str, Any], field: str) -> Any:
+    if field not in row:
+        raise source.bad(number, f'the field "{field}" is missing')
+    return row[field]
+
+
+def _text(source: Source, number: int, row: dict[str, Any], field: str, default: str | None = None) -> str:
+    """A string field; null counts as absent. Without a default it must be there."""
+    value = row.get(field)
+    if value is None:
+        if default is None:
+            raise source.bad(number, f'the field "{field}" is missing')
+        return default
+    if not isinstance(value, str):
+        raise source.bad(number, f'"{field}" is not a string')
+    return value
+
+
+def _metadata(source: Source, number: int, row: dict[str, Any]) -> str:
+    value = row.get("metadata")
+    if not value:
+        return "{}"
+    if not isinstance(value, dict):
+        raise source.bad(number, '"metadata" is not an object')
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise source.bad(number, f'"metadata" cannot be stored: {error}') from None
+
+
+def _hash(*parts: str) -> str:
+    """sha256 in hex of everything a reader sees. NUL is in no part, so different parts never join to the same."""
+    return sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _holds_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(_holds_nul(part) for pair in value.items() for part in pair)
+    return isinstance(value, list) and any(_holds_nul(part) for part in value)
+
+
+def first_duplicate(source: Source, rows: Callable[[Source], Iterator[Text]]) -> BadInput:
+    """The error for an id that stands twice. The file is read again, and only then remembered."""
+    seen: dict[str, int] = {}
+    for row in rows(source):
+        if row.id in seen:
+            return source.bad(row.line, f'the id "{row.id}" stands already in line {seen[row.id]}')
+        seen[row.id] = row.line
+    return BadInput(f"{source}: an id stands twice")

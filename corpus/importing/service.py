@@ -1,0 +1,201 @@
+"""`import_collection`: one transaction that adds what the files hold, or nothing at all."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from corpus.errors import BadInput
+from corpus.importing import candidates, judgments, records, texts
+from corpus.importing.candidates import Written
+from corpus.importing.files import Source
+from corpus.importing.grades import grades, top_of_run
+from corpus.importing.staging import Progress, number, silent
+from corpus.models import Assessor, Collection, Document, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What to import and how: the options of the command."""
+
+    corpus: Path
+    queries: Path
+    qrels: Path | None = None
+    pairs: Path | None = None
+    runs: tuple[Path, ...] = ()
+    bm25: int = 0
+    depth: int = 10
+    qrels_pairs: bool = False
+    grades: int | None = None
+    """The highest grade; None: the collection's own, 3 for a new one."""
+    by_position: bool = False
+    keep_empty: bool = False
+    update: bool = False
+    dry_run: bool = False
+
+    @property
+    def qrels_are_candidates(self) -> bool:
+        """The qrels' pairs are to be judged: when nothing else names candidates, or when asked for."""
+        return self.qrels_pairs or not (self.pairs or self.runs or self.bm25)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the collection holds after the import (without dry run), and what the import did."""
+
+    collection: str
+    documents: int
+    queries: int
+    pairs: int
+    """Candidates: pairs to be judged."""
+    judgments: int
+    """Reference grades, of qrels and gold."""
+    new: dict[str, int]
+    updated: dict[str, int]
+    empty_documents: int
+    grades_below_zero: int
+    """Grades that became 0."""
+    changed: bool
+    dry_run: bool
+
+    def document(self) -> dict[str, Any]:
+        """For --json."""
+        return asdict(self)
+
+
+class _Empty:
+    """Counts documents without text, or refuses the first."""
+
+    def __init__(self, keep: bool) -> None:
+        self.keep = keep
+        self.count = 0
+
+    def documents(self, source: Source) -> Iterator[records.Text]:
+        """The documents of the source."""
+        self.count = 0
+        for document in records.documents(source):
+            if not document.text or document.text.isspace():
+                if not self.keep:
+                    raise source.bad(
+                        document.line, f'document "{document.id}" has no text; --empty keep takes such documents'
+                    )
+                self.count += 1
+            yield document
+
+
+def import_collection(name: str, files: Files, progress: Progress = silent) -> Report:
+    """Import the files into the collection `name`, which is made when missing.
+
+    Raises BadInput, with file and line where there is one, and then nothing is changed.
+    """
+    sources = _sources(files)
+    with transaction.atomic():
+        collection, is_new = _collection(name, files)
+        empty = _Empty(files.keep_empty)
+        queries = partial(records.queries, by_position=files.by_position)
+        options: dict[str, Any] = {"update": files.update, "progress": progress}
+        documents = texts.move_in(collection, texts.DOCUMENTS, sources["corpus"][0], empty.documents, **options)
+        asked = texts.move_in(collection, texts.QUERIES, sources["queries"][0], queries, **options)
+        candidates.begin()
+        clamped = _stage(collection, files, sources, progress)
+        pairs = candidates.write_pairs(collection, update=files.update)
+        graded = _write_grades(collection, sources, update=files.update)
+        new = {"documents": documents.new, "queries": asked.new, "pairs": pairs.new, "judgments": graded.new}
+        updated = {
+            "documents": documents.updated,
+            "queries": asked.updated,
+            "pairs": pairs.updated,
+            "judgments": graded.updated,
+        }
+        report = Report(
+            collection=name,
+            **_counts(collection),
+            new=new,
+            updated=updated,
+            empty_documents=empty.count,
+            grades_below_zero=clamped,
+            changed=is_new or any(new.values()) or any(updated.values()),
+            dry_run=files.dry_run,
+        )
+        if files.dry_run:
+            transaction.set_rollback(True)
+    return report
+
+
+def _sources(files: Files) -> dict[str, list[Source]]:
+    """Open every file's path before anything is read. Raises BadInput for a missing one and for bad numbers."""
+    if files.bm25 < 0 or files.depth < 1:
+        raise BadInput("--bm25 takes a number from 0, --depth one from 1")
+    if files.grades is not None and not 1 <= files.grades <= 100:
+        raise BadInput(f"--grades {files.grades}: the highest grade is a number from 1 to 100")
+    named = {"corpus": [files.corpus], "queries": [files.queries], "runs": list(files.runs)}
+    named["qrels"] = [files.qrels] if files.qrels else []
+    named["pairs"] = [files.pairs] if files.pairs else []
+    return {what: [Source(path) for path in paths] for what, paths in named.items()}
+
+
+def _collection(name: str, files: Files) -> tuple[Collection, bool]:
+    """The collection, locked against another import; and whether it is new."""
+    collection = Collection(name=name, grades=files.grades or 3)
+    try:
+        collection.clean_fields()
+    except ValidationError as error:
+        raise BadInput(f"collection name {name!r}: {'; '.join(error.messages)}") from None
+    _, is_new = Collection.objects.get_or_create(name=name, defaults={"grades": files.grades or 3})
+    # Judgments and items may come in meanwhile: their foreign keys take a weaker lock than this one excludes.
+    collection = Collection.objects.select_for_update(no_key=True).get(name=name)
+    if files.grades not in (None, collection.grades):
+        raise BadInput(
+            f'--grades {files.grades}: the collection "{name}" has {collection.grades}; configure_collection changes it'
+        )
+    return collection, is_new
+
+
+def _stage(collection: Collection, files: Files, sources: dict[str, list[Source]], progress: Progress) -> int:
+    """Everything that the files name as candidates and grades; the number of grades below 0."""
+    clamped = 0
+    top = collection.grades
+    for source in sources["pairs"]:
+        clamped += candidates.stage_candidates(collection, source, records.pairs(source, top), progress)
+    for source in sources["runs"]:
+        candidates.stage_run(collection, source, top_of_run(source, files.depth), progress)
+    for source in sources["qrels"]:
+        clamped += candidates.stage_qrels(
+            collection, source, grades(source, top), progress, are_candidates=files.qrels_are_candidates
+        )
+    if files.bm25:
+        candidates.stage_bm25(collection, files.bm25, progress)
+    return clamped
+
+
+def _write_grades(collection: Collection, sources: dict[str, list[Source]], *, update: bool) -> Written:
+    """Staged grades become judgments; a grade that differs from the collection's is refused unless `update`."""
+    judgments.add_pairs(collection)
+    for name, source in (("gold", sources["pairs"]), ("qrels", sources["qrels"])):
+        if not source or update:
+            continue
+        change = judgments.first_change(judgments.assessor(collection, Assessor.Kind.REFERENCE, name).pk)
+        if change:
+            line, now, before = change
+            raise source[0].bad(line, f"grade {now}, but the collection has {before}; --update takes the new one")
+    stored = judgments.store()
+    return Written(stored.new, stored.changed)
+
+
+def _counts(collection: Collection) -> dict[str, int]:
+    """What the collection holds."""
+    return {
+        "documents": Document.objects.filter(collection=collection, is_current=True).count(),
+        "queries": Query.objects.filter(collection=collection, is_current=True).count(),
+        "pairs": candidates.count_pairs(collection),
+        "judgments": number(
+            """SELECT count(*) FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+               WHERE a.collection_id = %(c)s AND a.kind = 'reference' AND j.grade IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)""",
+            {"c": collection.pk},
+        ),
+    }

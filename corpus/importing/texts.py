@@ -1,0 +1,146 @@
+"""Documents and queries: into the collection, as new rows, unchanged ones, or new versions."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import psycopg
+
+from corpus.importing.files import Source
+from corpus.importing.records import Text, first_duplicate
+from corpus.importing.staging import Progress, copy, create, escape, execute, number, one
+from corpus.models import Collection
+
+Rows = Callable[[Source], Iterator[Text]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Where rows of a kind go, and which columns of the stage fill it."""
+
+    what: str
+    name: str
+    columns: str
+    values: str
+
+
+DOCUMENTS = Table("documents", "corpus_document", "title", "s.title")
+QUERIES = Table(
+    "queries",
+    "corpus_query",
+    "answers, instruction",
+    "ARRAY(SELECT a FROM jsonb_array_elements_text(s.answers) WITH ORDINALITY AS t(a, n) ORDER BY n), s.instruction",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What an import did to the documents or queries of a collection."""
+
+    read: int
+    new: int
+    updated: int
+
+
+def move_in(
+    collection: Collection, table: Table, source: Source, rows: Rows, *, update: bool, progress: Progress
+) -> Moved:
+    """Import what `rows` reads from `source`. Raises BadInput with the line for a duplicate or changed id."""
+    filled = one(f"SELECT 1 FROM {table.name} WHERE collection_id = %(c)s LIMIT 1", {"c": collection.pk})
+    if table is DOCUMENTS and not filled:
+        return _straight(collection, source, rows, progress)
+    create(
+        "import_text",
+        "line int, external_id text, title text, text text, metadata jsonb, content_hash text, "
+        "answers jsonb, instruction text",
+    )
+    lines = (
+        f"{r.line}\t{escape(r.id)}\t{escape(r.title)}\t{escape(r.text)}\t{escape(r.metadata)}\t{r.hash}"
+        f"\t{escape(r.answers)}\t{escape(r.instruction)}\n"
+        for r in rows(source)
+    )
+    read = copy("import_text", lines, table.what, progress)
+    execute("ANALYZE import_text")
+    _refuse_duplicates(source, read)
+    updated = _update(collection, table, source, update=update)
+    new = _insert(collection, table)
+    return Moved(read, new - updated[0], updated[1])
+
+
+def _straight(collection: Collection, source: Source, rows: Rows, progress: Progress) -> Moved:
+    """The first documents of a collection go to their table at once: the bytes are written only once."""
+    columns = "collection_id, external_id, title, text, metadata, content_hash, version, is_current"
+    head = f"{collection.pk}\t"
+    try:
+        read = copy(f"corpus_document ({columns})", _direct(head, rows(source)), "documents", progress)
+    except psycopg.errors.UniqueViolation:
+        raise first_duplicate(source, rows) from None
+    return Moved(read, read, 0)
+
+
+def _direct(head: str, rows: Iterable[Text]) -> Iterator[str]:
+    for _, name, title, text, metadata, digest, _, _ in rows:
+        yield f"{head}{escape(name)}\t{escape(title)}\t{escape(text)}\t{escape(metadata)}\t{digest}\t1\tt\n"
+
+
+def _refuse_duplicates(source: Source, read: int) -> None:
+    if number("SELECT count(DISTINCT external_id) FROM import_text") == read:
+        return
+    found = one(
+        """SELECT line, external_id, first FROM (
+             SELECT line, external_id, min(line) OVER same AS first, row_number() OVER same AS place
+             FROM import_text WINDOW same AS (PARTITION BY external_id ORDER BY line)) numbered
+           WHERE place > 1 ORDER BY line LIMIT 1"""
+    )
+    if found:
+        raise source.bad(found[0], f'the id "{found[1]}" stands already in line {found[2]}')
+
+
+def _update(collection: Collection, table: Table, source: Source, *, update: bool) -> tuple[int, int]:
+    """Bring changed rows up to date, or refuse; (rows that get a new version, all changed rows)."""
+    same = "t.collection_id = %(c)s AND t.external_id = s.external_id"
+    values = {"c": collection.pk}
+    changed = one(
+        f"""SELECT s.line, s.external_id, t.content_hash <> s.content_hash
+            FROM import_text s JOIN {table.name} t ON {same} AND t.is_current
+            WHERE t.content_hash <> s.content_hash OR t.metadata <> s.metadata ORDER BY s.line LIMIT 1""",
+        values,
+    )
+    if changed and not update:
+        other = "text" if changed[2] else "metadata"
+        problem = f'"{changed[1]}" stands in the collection with other {other}; --update takes the new one'
+        raise source.bad(changed[0], problem)
+    if not changed:
+        return 0, 0
+    described = execute(
+        f"""UPDATE {table.name} t SET metadata = s.metadata FROM import_text s
+            WHERE {same} AND t.is_current AND t.content_hash = s.content_hash AND t.metadata <> s.metadata""",
+        values,
+    )
+    retired = execute(
+        f"""UPDATE {table.name} t SET is_current = false FROM import_text s
+            WHERE {same} AND t.is_current AND t.content_hash <> s.content_hash""",
+        values,
+    )
+    back = execute(
+        f"""UPDATE {table.name} t SET is_current = true, metadata = s.metadata FROM import_text s
+            WHERE {same} AND NOT t.is_current AND t.content_hash = s.content_hash""",
+        values,
+    )
+    return retired - back, described + retired
+
+
+def _insert(collection: Collection, table: Table) -> int:
+    """Rows whose id has no current version; the number of them."""
+    return execute(
+        f"""INSERT INTO {table.name}
+              (collection_id, external_id, text, metadata, content_hash, is_current, version, {table.columns})
+            SELECT %(c)s, s.external_id, s.text, s.metadata, s.content_hash, true,
+                   1 + COALESCE((SELECT max(version) FROM {table.name} t
+                        WHERE t.collection_id = %(c)s AND NOT t.is_current AND t.external_id = s.external_id), 0),
+                   {table.values}
+            FROM import_text s
+            WHERE NOT EXISTS (SELECT 1 FROM {table.name} t
+                  WHERE t.collection_id = %(c)s AND t.is_current AND t.external_id = s.external_id)
+            ORDER BY s.line""",
+        {"c": collection.pk},
+    )

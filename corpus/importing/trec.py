@@ -1,0 +1,95 @@
+"""TREC's XML, which often is none: records without a root, unclosed fields, bare ampersands. Pure.
+
+A file is a sequence of `<doc>` or `<top>` records. Inside one, a known field begins at its tag and ends at its closing
+tag or at the next known field; other tags inside a field are dropped and their text stays.
+"""
+
+import html
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from corpus.errors import BadInput
+from corpus.importing.files import Source
+
+_TAG = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<(/?)([A-Za-z][\w.-]*)(?:\s[^<>]*)?/?>", re.DOTALL)
+_NUL = re.compile(r"&#(?:0+|[xX]0+);")
+_FIELDS = {
+    "doc": {"docno", "docid", "id", "title", "headline", "text", "author", "bib", "date", "url"},
+    "top": {"num", "title", "desc", "narr"},
+}
+MAX_RECORD = 64 * 2**20
+"""Characters: a record that does not end by then is not one."""
+
+
+class Element(NamedTuple):
+    """A record: the line of its opening tag, and its fields with entities resolved and outer white space removed."""
+
+    line: int
+    fields: dict[str, str]
+
+
+def elements(source: Source, record: str) -> Iterator[Element]:
+    """The records named `record` (doc or top), in any letter case. Memory holds one record at a time.
+
+    Raises BadInput for a record that does not end, for text between records, and when there is no record at all.
+    """
+    opening = re.compile(rf"<{record}(?:\s[^<>]*)?>", re.IGNORECASE)
+    closing = re.compile(rf"</{record}\s*>", re.IGNORECASE)
+    parts: list[str] = []
+    start = size = found = 0
+    for number, line in source.texts(blank=True):
+        rest = line + "\n"
+        while rest:
+            edge = (closing if start else opening).search(rest)
+            before, rest = (rest[: edge.start()], rest[edge.end() :]) if edge else (rest, "")
+            if start:
+                parts.append(before)
+                size += len(before)
+                if size > MAX_RECORD:
+                    raise source.bad(start, f"a <{record}> that does not end within {MAX_RECORD} characters")
+            else:
+                _nothing_but_tags(source, number, before, record)
+            if edge and start:
+                yield _element(source, start, "".join(parts), record)
+                parts, start, size = [], 0, 0
+            elif edge:
+                start, found = number, found + 1
+    if start:
+        raise source.bad(start, f"a <{record}> that does not end: </{record}> is missing")
+    if not found:
+        raise BadInput(f"{source}: no <{record}> in it")
+
+
+def _nothing_but_tags(source: Source, number: int, between: str, record: str) -> None:
+    """Between records there may be a root's tags and an XML declaration, and nothing else."""
+    left = re.sub(r"<[?!/]?[A-Za-z][^<>]*>", "", between).strip()
+    if left:
+        raise source.bad(number, f"text outside of <{record}>: {left[:40]!r}")
+
+
+def _element(source: Source, line: int, body: str, record: str) -> Element:
+    """The fields of one record's text."""
+    if nul := _NUL.search(body):
+        raise source.bad(line + body.count("\n", 0, nul.start()), "a NUL character (&#0;); remove it")
+    known = _FIELDS[record]
+    fields: dict[str, list[str]] = {}
+    current: str | None = None
+    at = 0
+    for tag in _TAG.finditer(body):
+        if current:
+            fields[current].append(html.unescape(body[at : tag.start()]))
+        at = tag.end()
+        if tag[3] is None:
+            if current:
+                fields[current].append(tag[1])
+            continue
+        name = tag[3].lower()
+        if tag[2]:
+            current = None if name == current else current
+        elif name in known or current is None:
+            current = name
+            fields.setdefault(name, [])
+    if current:
+        fields[current].append(html.unescape(body[at:]))
+    return Element(line, {name: "".join(texts).strip() for name, texts in fields.items()})
