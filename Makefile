@@ -1,0 +1,44 @@
+# Two commands are enough: `make demo` and `make test`. Both need Python 3.11, 3.12 or 3.13 and nothing else.
+# make PYTHON=/path/to/python picks one; otherwise the first supported of python3, python3.13, python3.12, python3.11.
+
+PY := .venv/bin/python
+CODE := manage.py config corpus judges annotation benchmark training
+PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
+.PHONY: help install install-dev demo test test-all check bench
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo      bring up the site with the bundled collection, judged offline (JUDGES=file: by real judges)"
+	@echo "make test      run the tests (test-all: the slow ones too)"
+	@echo "make check     format, types, import direction, migrations, deployment settings"
+	@echo "make bench     measure, and write docs/benchmarks.md"
+	@echo "make install   only set up .venv"
+
+install: .venv/.base
+install-dev: .venv/.dev
+
+.venv/.base: requirements.txt
+	@sh config/install.sh base
+.venv/.dev: requirements.txt requirements-dev.txt
+	@sh config/install.sh dev
+
+# The site ends with make, however make ends: QUORUM_WITH_PARENT asks for that.
+demo: install
+	@exec env QUORUM_WITH_PARENT=1 $(PY) manage.py demo --port $(or $(PORT),8000) $(if $(JUDGES),--judges "$(JUDGES)")
+
+test: install-dev
+	$(PY) -m pytest -n 2
+
+test-all: install-dev
+	$(PY) -m pytest -n 2 --slow
+
+check: install-dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy $(CODE)
+	$(PY) -m tests.architecture
+	$(PY) -W ignore manage.py makemigrations --check --dry-run
+	$(PRODUCTION) $(PY) manage.py check --deploy --fail-level WARNING
+
+bench: install-dev
+	$(PY) -m tests.bench $(FIGURES)
