@@ -1,5 +1,19 @@
-"""Addresses: judging."""
+"""Addresses of judging, adjudication and my judgments (CONTRACT, Addresses for programs that judge)."""
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from annotation.views import adjudicating, history, judging
+
+urlpatterns: list[URLPattern] = [
+    path("c/<slug:name>/judge/", judging.judge, name="judge"),
+    path("c/<slug:name>/judge/next/", judging.judge_next, name="judge_next"),
+    path("c/<slug:name>/judge/submit/", judging.judge_submit, name="judge_submit"),
+    path("c/<slug:name>/judge/skip/", judging.judge_skip, name="judge_skip"),
+    path("c/<slug:name>/judge/flag/", judging.judge_flag, name="judge_flag"),
+    path("c/<slug:name>/judge/undo/", judging.judge_undo, name="judge_undo"),
+    path("c/<slug:name>/judge/history/", history.judge_history, name="judge_history"),
+    path("c/<slug:name>/judge/history/<int:item>/", history.judge_history_item, name="judge_history_item"),
+    path("c/<slug:name>/adjudicate/", adjudicating.adjudicate, name="adjudicate"),
+    path("c/<slug:name>/adjudicate/submit/", adjudicating.adjudicate_submit, name="adjudicate_submit"),
+    path("c/<slug:name>/adjudicate/undo/", adjudicating.adjudicate_undo, name="adjudicate_undo"),
+]

@@ -1,0 +1,62 @@
+"""What a judging form may carry, parsed strictly: a wrong value is an error, never a default."""
+
+from django.http import QueryDict
+
+from annotation.models import Assignment
+from annotation.queue import Answer
+from corpus.models import Collection
+
+LONGEST = 5_000
+"""Characters of a comment or note."""
+
+
+class Invalid(Exception):
+    """A field that cannot be used; the text says which and what would do."""
+
+
+def answer(data: QueryDict, collection: Collection) -> Answer:
+    """A submitted judgment on the collection's scale."""
+    return Answer(
+        item=whole(data, "item"),
+        token=data.get("token", ""),
+        grade=grade(data, collection),
+        comment=text(data, "comment"),
+        milliseconds=milliseconds(data),
+    )
+
+
+def grade(data: QueryDict, collection: Collection) -> int:
+    """The chosen grade."""
+    if not data.get("grade"):
+        raise Invalid("No grade was chosen. Nothing was saved; choose one.")
+    value = whole(data, "grade")
+    if value > collection.grades:
+        raise Invalid(f"{value} is not a grade here: the scale is 0 to {collection.grades}. Nothing was saved.")
+    return value
+
+
+def whole(data: QueryDict, name: str) -> int:
+    """A whole number from 0 up, as PostgreSQL's bigint holds it."""
+    value = data.get(name, "")
+    if not (value.isascii() and value.isdigit()) or len(value) > 18:
+        raise Invalid(f"The field {name} is not a whole number. Nothing was saved.")
+    return int(value)
+
+
+def text(data: QueryDict, name: str) -> str:
+    """A free text without the characters that PostgreSQL refuses, cut at its greatest length."""
+    return data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()[:LONGEST]
+
+
+def skip_reason(data: QueryDict) -> str:
+    """Why a pair is skipped: one of the known reasons."""
+    value = data.get("reason", "")
+    if value not in Assignment.SkipReason.values:
+        raise Invalid("Choose why you skip this pair. Nothing was changed.")
+    return value
+
+
+def milliseconds(data: QueryDict) -> int | None:
+    """Time on the page as the browser measured it; unknown when it says nothing sensible."""
+    value = data.get("milliseconds", "")
+    return min(int(value), 86_400_000) if value.isascii() and value.isdigit() and len(value) < 12 else None

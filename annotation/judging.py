@@ -1,0 +1,287 @@
+"""What the judging page shows: one statement for a pair with its debate, as frozen records."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+from django.db import connection
+from django.utils.safestring import SafeString, mark_safe
+
+from annotation.marks import Span, marked
+from annotation.models import Membership
+from annotation.queue import rows
+from corpus.models import Collection
+from corpus.text import direction, language
+
+QUEUE_SHOWN = 100
+"""The queue is counted up to here: "100+" says enough and costs nothing."""
+
+SAID_FOR_SECONDS = 8
+
+WHY = {
+    "disagreement": "The two sides did not agree{rounds}.",
+    "conflict": "The panel's majority contradicts what the two sides agreed on.",
+    "split": "The panel is split: too few of its judges gave the same answer.",
+    "unparsed": "A judge's answer could not be read.",
+    "refused": "A judge declined to answer.",
+    "error": "A judge could not be reached.",
+    "audit": "Drawn at random, to check the automatic labels.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with the language and direction that its element is marked up with."""
+
+    text: str
+    lang: str
+    dir: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A quote under a turn. `label` is empty when the sentence is not in the document."""
+
+    text: str
+    label: str
+    first: bool
+    """This turn is the first that quotes it: the document's label links back here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One side's turn as the page shows it; `verdict` None: no answer that could be read."""
+
+    side: str
+    verdict: int | None
+    reason: str
+    quotes: tuple[Quoted, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DebateRound:
+    """Both turns of a round; a side that gave none is None."""
+
+    number: int
+    for_turn: Said | None
+    against_turn: Said | None
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A button: the grade, its words, and the key that presses it ("" beyond 9)."""
+
+    value: int
+    words: str
+    key: str
+    relevant: bool
+
+
+@dataclass(frozen=True)
+class Work:
+    """A pair on somebody's desk. `seconds` are left of the lease (negative: it ran out)."""
+
+    item: int
+    token: str
+    seconds: int
+    why: str
+    query: Text
+    answers: tuple[Text, ...]
+    need: str
+    title: Text
+    document: Text
+    source: str
+    rounds: tuple[DebateRound, ...]
+    spans: tuple[Span, ...] = field(repr=False)
+    comment: str = ""
+    grade: int | None = None
+
+    @cached_property
+    def marked(self) -> SafeString:
+        """The document's text as HTML with its quoted sentences marked."""
+        return mark_safe(marked(self.document.text, self.spans))  # marked() escapes every character
+
+
+@dataclass(frozen=True, slots=True)
+class Desktop:
+    """What stands around the pair: how many today, how many wait, and what could be undone."""
+
+    today: int
+    waiting: int
+    last_item: int | None
+    last_what: str | None
+    """saved, flagged or skipped."""
+    last_seconds: int | None
+
+    @property
+    def just_now(self) -> bool:
+        """The last decision is so fresh that the page says so."""
+        return self.last_seconds is not None and self.last_seconds < SAID_FOR_SECONDS
+
+    @property
+    def waiting_words(self) -> str:
+        """The length of the queue, as far as it was counted."""
+        return f"{QUEUE_SHOWN}+" if self.waiting > QUEUE_SHOWN else str(self.waiting)
+
+
+_DEBATE = """
+(SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'verdict', t.verdict, 'reason', t.reason,
+                                   'quotes', t.quotes) ORDER BY t.round, t.role DESC)
+ FROM judges_attempt t
+ WHERE t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
+    SELECT max(c.campaign_id) FROM judges_attempt c
+    WHERE c.pair_id = i.pair_id AND c.counts AND c.role IN ('for', 'against')))
+"""
+
+_PAIR = f"""
+i.id AS item, i.reason, q.text AS query, q.answers, q.instruction, d.title, d.text AS document,
+d.external_id AS source, {_DEBATE} AS debate
+"""
+
+_FROM = """
+JOIN corpus_pair p ON p.id = i.pair_id
+JOIN corpus_query q ON q.id = p.query_id
+JOIN corpus_document d ON d.id = p.document_id
+"""
+
+_LEASE = f"""
+SELECT {_PAIR}, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
+       before.comment, j.grade
+FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id {_FROM}
+LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
+LEFT JOIN corpus_judgment before ON before.id = CASE WHEN a.state = 'open' THEN j.supersedes_id ELSE j.id END
+WHERE a.membership_id = %(membership)s AND
+"""
+_OPEN = _LEASE + "a.state = 'open'"
+_MINE = _LEASE + "a.item_id = %(item)s"
+_ITEM = f"SELECT {_PAIR}, '' AS token, 0 AS seconds FROM corpus_item i {_FROM} WHERE i.id = %(item)s"
+
+_DESKTOP = f"""
+SELECT (SELECT count(*) FROM annotation_assignment a
+        WHERE a.membership_id = %(membership)s AND a.ended_at >= date_trunc('day', now())
+          AND a.state = 'done') AS today,
+       (SELECT count(*) FROM (
+            SELECT FROM corpus_item i
+            WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap
+              AND NOT EXISTS (SELECT FROM annotation_assignment a WHERE a.item_id = i.id
+                              AND a.membership_id = %(membership)s AND a.state <> 'returned')
+            LIMIT {QUEUE_SHOWN + 1}) counted) AS waiting,
+       l.item_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
+FROM (SELECT) one LEFT JOIN LATERAL (
+    SELECT a.item_id,
+           CASE WHEN a.state = 'skipped' THEN 'skipped' WHEN a.flagged THEN 'flagged' ELSE 'saved' END AS what,
+           extract(epoch FROM clock_timestamp() - a.ended_at)::int AS seconds
+    FROM annotation_assignment a
+    WHERE a.membership_id = %(membership)s AND a.ended_at IS NOT NULL AND a.state IN ('done', 'skipped')
+      AND a.ended_at > now() - interval '24 hours'
+    ORDER BY a.ended_at DESC LIMIT 1) l ON true
+"""
+
+
+def open_work(membership: Membership) -> Work | None:
+    """The pair that this member holds; reading never claims."""
+    found = _rows(_OPEN, membership=membership.pk)
+    return _work(found[0], membership.collection) if found else None
+
+
+def own_work(membership: Membership, item: int) -> Work | None:
+    """A pair that this member was lent, with their grade where they gave one."""
+    found = _rows(_MINE, membership=membership.pk, item=item)
+    return _work(found[0], membership.collection) if found else None
+
+
+def conflict_work(collection: Collection, item: int) -> Work:
+    """A pair for an adjudicator."""
+    return _work(_rows(_ITEM, item=item)[0], collection)
+
+
+def desktop(membership: Membership) -> Desktop:
+    """Counts and the last decision of this member."""
+    return Desktop(**_rows(_DESKTOP, membership=membership.pk, collection=membership.collection_id)[0])
+
+
+def grades(collection: Collection) -> list[Grade]:
+    """The buttons of a collection's scale. Binary scales show relevant first, as the keys 1 and 0 do."""
+    scale = [_grade(value, collection) for value in range(collection.grades + 1)]
+    return scale[::-1] if collection.grades == 1 else scale
+
+
+def _grade(value: int, collection: Collection) -> Grade:
+    relevant = value >= collection.relevant_from
+    if collection.grades == 1:
+        words = "Relevant" if relevant else "Not relevant"
+    elif collection.grades == 3:
+        words = ("Not relevant", "Slightly relevant", "Relevant", "Fully relevant")[value]
+    else:
+        words = {0: "Not relevant", collection.grades: "Fully relevant"}.get(value, "")
+    return Grade(value, words, str(value) if value < 10 else "", relevant)
+
+
+def _rows(statement: str, **values: Any) -> list[dict[str, Any]]:
+    connection.ensure_connection()
+    return rows(connection.connection, statement, **values)
+
+
+def _work(row: dict[str, Any], collection: Collection) -> Work:
+    turns = row["debate"] or []
+    spans = _spans(turns)
+    shown = _rounds(turns, spans)
+    return Work(
+        item=row["item"],
+        token=row["token"],
+        seconds=row["seconds"],
+        why=_why(row["reason"], len(shown)),
+        query=_text(row["query"]),
+        answers=tuple(_text(answer) for answer in row["answers"]),
+        need=row["instruction"] or collection.instruction,
+        title=_text(row["title"]),
+        document=_text(row["document"]),
+        source=row["source"],
+        rounds=shown,
+        spans=tuple(spans.values()),
+        comment=row.get("comment") or "",
+        grade=row.get("grade"),
+    )
+
+
+def _why(reason: str, rounds: int) -> str:
+    words = {0: "", 1: " in one round"}.get(rounds, f" in {rounds} rounds")
+    return WHY[reason].format(rounds=words)
+
+
+@lru_cache(maxsize=4096)
+def _text(text: str) -> Text:
+    return Text(text, language(text), direction(text))
+
+
+def _spans(turns: Iterable[dict[str, Any]]) -> dict[tuple[str, int, int], Span]:
+    """Each side's quoted places in the order in which they were first quoted: F1, F2 ... and A1, A2 ..."""
+    found: dict[tuple[str, int, int], Span] = {}
+    count = {"for": 0, "against": 0}
+    for turn in turns:
+        side = turn["side"]
+        for quote in turn["quotes"]:
+            start, end = quote.get("start"), quote.get("end")
+            if start is None or end is None or (side, start, end) in found:
+                continue
+            count[side] += 1
+            found[side, start, end] = Span(start, end, side, f"{side[0].upper()}{count[side]}")
+    return found
+
+
+def _rounds(turns: list[dict[str, Any]], spans: dict[tuple[str, int, int], Span]) -> tuple[DebateRound, ...]:
+    seen: set[str] = set()
+    said = {(turn["round"], turn["side"]): _said(turn, spans, seen) for turn in turns}
+    numbers = sorted({number for number, _ in said})
+    return tuple(DebateRound(n, said.get((n, "for")), said.get((n, "against"))) for n in numbers)
+
+
+def _said(turn: dict[str, Any], spans: dict[tuple[str, int, int], Span], seen: set[str]) -> Said:
+    quotes = []
+    for quote in turn["quotes"]:
+        span = spans.get((turn["side"], quote.get("start"), quote.get("end")))
+        label = span.label if span else ""
+        quotes.append(Quoted(quote["text"], label, first=label not in seen))
+        seen.add(label)
+    return Said(turn["side"], turn["verdict"], turn["reason"], tuple(quotes))

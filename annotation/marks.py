@@ -1,0 +1,45 @@
+"""Quoted sentences of both sides marked in a document, overlapping or not. Pure, and safe HTML only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from judges.quotes import pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` to `end` of the document, quoted by `side` ("for" or "against") under `label` (F1, A2)."""
+
+    start: int
+    end: int
+    side: str
+    label: str
+
+
+def marked(text: str, spans: Sequence[Span]) -> str:
+    """The text as HTML: every character escaped, quoted stretches in <mark>, each span's label where it begins.
+
+    Labels are links to the turn that quotes (#by-F1), and the target of its link back (#quote-F1).
+    """
+    by_label = {span.label: span for span in spans}
+    cut = pieces(len(text), [(span.start, span.end, span.label) for span in spans])
+    return "".join(
+        _piece(text[piece.start : piece.end], piece.start, [by_label[m] for m in piece.marks]) for piece in cut
+    )
+
+
+def _piece(text: str, start: int, spans: Sequence[Span]) -> str:
+    if not spans:
+        return escape(text)
+    sides = " ".join(sorted({span.side for span in spans}))
+    labels = " ".join(span.label for span in spans)
+    tags = "".join(_tag(span) for span in spans if span.start == start)
+    return f'<mark class="{sides}" data-quotes="{labels}">{tags}{escape(text)}</mark>'
+
+
+def _tag(span: Span) -> str:
+    return (
+        f'<a class="tag tag-{span.side}" id="quote-{span.label}" href="#by-{span.label}" '
+        f'aria-label="{span.label}, quoted {span.side}">{span.label}</a>'
+    )

@@ -1,0 +1,240 @@
+"""People's queue: lend items, settle judgments (MECHANICS M5).
+
+The functions that take a `db` work on one psycopg connection inside a transaction that the caller opened, so that the
+web and a race of raw clients run the same statements. `in_transaction` is the web's way to call them.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import psycopg
+from django.db import DatabaseError, connection, transaction
+from psycopg import errors
+from psycopg.rows import dict_row
+
+from annotation import queue_sql as sql
+from annotation.models import Membership, new_token
+from annotation.settling import Outcome, outcome
+
+T = TypeVar("T")
+TRIES = 6
+AGAIN = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation)
+FROM_THE_START = 16
+"""One claim in so many ignores the watermark, because judges add items that come before it."""
+SHARDS = 16
+ARM = "shown:all"
+"""The debate is shown with all its rounds (SPEC S2); stored with each judgment."""
+
+
+class Lost(Exception):
+    """The answer no longer counts: somebody or something closed the item. The text says what happened."""
+
+
+class Unknown(Exception):
+    """The item was never lent to this member."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the queue needs to know of one member."""
+
+    membership: int
+    assessor: int
+    collection: int
+    minutes: int
+    watermark: tuple[float, int] | None = None
+
+    @classmethod
+    def of(cls, membership: Membership) -> "Desk":
+        """The desk of a membership whose collection is loaded."""
+        priority, place = membership.watermark_priority, membership.watermark_place
+        return cls(
+            membership=membership.pk,
+            assessor=membership.assessor_id,
+            collection=membership.collection_id,
+            minutes=membership.collection.lease_minutes,
+            watermark=None if priority is None or place is None else (priority, place),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One submitted judgment. `token` came with the lease; `milliseconds` is the time on the page, where known."""
+
+    item: int
+    token: str
+    grade: int
+    comment: str = ""
+    milliseconds: int | None = None
+
+
+def in_transaction(work: Callable[[psycopg.Connection[Any]], T]) -> T:
+    """Run `work` in one transaction on Django's connection; once more when the database broke up a deadlock."""
+
+    def once() -> T:
+        with transaction.atomic():
+            return work(connection.connection)
+
+    return retried(once)
+
+
+def retried(once: Callable[[], T]) -> T:
+    """Call it again after a deadlock, a serialization failure, or two claims of one member at the same moment."""
+    for tried in range(TRIES):
+        try:
+            return once()
+        except (psycopg.Error, DatabaseError) as error:
+            # Django wraps what its own cursors raise; the cause is psycopg's error either way.
+            if tried == TRIES - 1 or not isinstance(error.__cause__ or error, AGAIN):
+                raise
+            time.sleep(random.uniform(0, 0.005 * 2**tried))
+    raise AssertionError("unreachable")
+
+
+def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | None:
+    """Settle one judgment and claim the next item: its assignment's id, or None when nothing is left.
+
+    The same token again changes nothing and answers the same. Raises Unknown, and Lost when the item is closed.
+    """
+    own = _own(db, desk, answer.item)
+    if own["state"] == "done" and own["token"] == answer.token:
+        return claim(db, desk)
+    _check(own, answer.token)
+    came_to = _outcome(db, desk, own, answer.grade)
+    _one(
+        db,
+        sql.SETTLE,
+        pair=own["pair_id"],
+        assessor=desk.assessor,
+        item=answer.item,
+        grade=answer.grade,
+        supersedes=own["judgment_id"],
+        arm=ARM,
+        collection=desk.collection,
+        milliseconds=answer.milliseconds,
+        comment=answer.comment,
+        assignment=own["id"],
+        retaken=int(own["state"] == "returned"),
+        state=came_to.state,
+        label=came_to.grade,
+        campaign=own["campaign"],
+        shard=desk.membership % SHARDS,
+    )
+    return _next(db, desk, own)
+
+
+def skip(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, reason: str) -> int | None:
+    """Give an item back with a reason, and claim the next one. The same member never gets it again."""
+    own = _own(db, desk, item)
+    if own["state"] == "skipped" and own["token"] == token:
+        return claim(db, desk)
+    _check(own, token)
+    _end(db, own, ended="skipped", state=own["item_state"], reason=reason, given_back=int(own["state"] == "open"))
+    return _next(db, desk, own)
+
+
+def flag(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, note: str) -> int | None:
+    """Hand an item to the adjudicators with a note, and claim the next one."""
+    own = _own(db, desk, item)
+    if own["state"] == "done" and own["token"] == token:
+        return claim(db, desk)
+    _check(own, token)
+    _end(db, own, ended="done", state="conflict", flagged=True, note=note, given_back=-int(own["state"] == "returned"))
+    return _next(db, desk, own)
+
+
+def claim(db: psycopg.Connection[Any], desk: Desk) -> int | None:
+    """The member's open lease, renewed, or a new one: its assignment's id; None when nothing is left for them."""
+    mine = _one(db, sql.OPEN, membership=desk.membership)
+    if mine is not None:
+        if mine["item_state"] in ("open", "conflict"):
+            _one(db, sql.RENEW, assignment=mine["id"], minutes=desk.minutes)
+            return int(mine["id"])
+        _end(db, mine, ended="returned", state=mine["item_state"])
+    return _claim_new(db, desk, None)
+
+
+def _next(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any]) -> int | None:
+    """The next lease after a decision. A late one may find that its author holds another lease already."""
+    if own["state"] != "open":
+        return claim(db, desk)
+    return _claim_new(db, desk, desk.watermark if own["id"] % FROM_THE_START else None)
+
+
+def _claim_new(db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, int] | None) -> int | None:
+    _one(db, sql.EXPIRE, membership=desk.membership)
+    common = {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes}
+    found = None
+    if watermark:
+        priority, place = watermark
+        found = _one(db, sql.CLAIM_ABOVE, **common, token=new_token(), priority=priority, place=place)
+    found = found or _one(db, sql.CLAIM_ANY, **common, token=new_token())
+    found = found or _one(db, sql.CLAIM_AGAIN, **common, token=new_token())
+    return int(found["id"]) if found else None
+
+
+def _own(db: psycopg.Connection[Any], desk: Desk, item: int) -> dict[str, Any]:
+    own = _one(db, sql.OWN, membership=desk.membership, item=item)
+    if own is None:
+        raise Unknown
+    return own
+
+
+def _check(own: dict[str, Any], token: str) -> None:
+    """Raise Lost unless a decision on this assignment still counts."""
+    if own["state"] == "done":
+        raise Lost("You have already decided on this pair, perhaps in another window.")
+    if own["state"] == "skipped":
+        raise Lost("You have already skipped this pair, perhaps in another window.")
+    if own["item_state"] not in ("open", "conflict"):
+        raise Lost("This pair was settled while you worked on it.")
+    if own["state"] == "returned" and (own["item_state"] != "open" or own["taken"] >= own["overlap"]):
+        raise Lost("Your time on this pair ran out, and it went to somebody else.")
+    if own["token"] != token:
+        raise Lost("This page is out of date: the pair was opened again since, perhaps in another window.")
+
+
+def _outcome(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], grade: int) -> Outcome:
+    """What the item comes to with this grade. Asked after the item is locked, so no other judgment is missed."""
+    if own["item_state"] == "conflict":
+        return Outcome("conflict")
+    if own["done"] + 1 < own["overlap"]:
+        return Outcome("open")
+    if own["overlap"] == 1:
+        return outcome([grade], overlap=1)
+    others = _one(db, sql.STANDING, item=own["item_id"], membership=desk.membership)
+    assert others is not None
+    return outcome([*others["grades"], grade], overlap=own["overlap"], flagged=others["flagged"])
+
+
+def _end(
+    db: psycopg.Connection[Any],
+    own: dict[str, Any],
+    *,
+    ended: str,
+    state: str,
+    reason: str = "",
+    flagged: bool = False,
+    note: str = "",
+    given_back: int = 1,
+) -> None:
+    """End an assignment without a grade; `given_back` leaves the item's `taken` (-1: a late flag takes its place)."""
+    values = {"ended": ended, "state": state, "reason": reason, "flagged": flagged, "note": note}
+    _one(db, sql.END, assignment=own["id"], item=own["item_id"], given_back=given_back, **values)
+
+
+def _one(db: psycopg.Connection[Any], statement: str, **values: Any) -> dict[str, Any] | None:
+    found = rows(db, statement, **values)
+    return found[0] if found else None
+
+
+def rows(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dict[str, Any]]:
+    """The rows of a statement, which is planned once for a connection (Django's own cursors plan every time)."""
+    if db.prepare_threshold is None:
+        db.prepare_threshold = 0
+    with psycopg.Cursor(db, row_factory=dict_row) as cursor:
+        cursor.execute(statement.encode(), values, prepare=True)
+        return cursor.fetchall() if cursor.description else []

@@ -1,0 +1,52 @@
+"""When people's judgments settle an item, and what may still be taken back (MECHANICS M5). Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+State = Literal["open", "conflict", "settled"]
+UNDO_WITHIN = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an item has come to; `grade` only when it is settled."""
+
+    state: State
+    grade: int | None = None
+
+
+def outcome(grades: Sequence[int], *, overlap: int, flagged: bool = False) -> Outcome:
+    """The item's state after these standing judgments.
+
+    More than half of `overlap` equal grades settle it once all of `overlap` have judged; without such a majority,
+    or with any flag, an adjudicator decides.
+    """
+    if flagged:
+        return Outcome("conflict")
+    if len(grades) < overlap:
+        return Outcome("open")
+    grade, votes = Counter(grades).most_common(1)[0]
+    return Outcome("settled", grade) if votes * 2 > len(grades) else Outcome("conflict")
+
+
+def why_not_undo(
+    *,
+    now: datetime,
+    ended_at: datetime,
+    settled_by_another: bool = False,
+    adjudicated: bool = False,
+    exported: bool = False,
+) -> str | None:
+    """Why a decision can no longer be taken back by its author; None when it can."""
+    if adjudicated:
+        return "An adjudicator has decided on this pair since."
+    if settled_by_another:
+        return "A later judgment settled this pair together with yours."
+    if exported:
+        return "It is part of an export that was made since."
+    if now - ended_at > UNDO_WITHIN:
+        return "It is more than 24 hours old."
+    return None

@@ -1,0 +1,112 @@
+"""Taking a decision back: a withdrawal is a row, and the same lease is its author's open one again (MECHANICS M5)."""
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from annotation.models import Assignment, Membership, Snapshot, new_token
+from annotation.queue import SHARDS, Lost, Unknown, retried
+from annotation.settling import why_not_undo
+from corpus.items import next_place
+from corpus.labels import resolve_pairs
+from corpus.models import Item, Judgment
+from judges.models import Tally
+
+
+def undo(membership: Membership, item: int) -> None:
+    """Take back the member's judgment, flag or skip of an item. Raises Unknown, and Lost when it is too late."""
+
+    def once() -> None:
+        with transaction.atomic():
+            _undo(membership, item)
+
+    retried(once)
+
+
+def _undo(membership: Membership, item_id: int) -> None:
+    mine = {row.item_id: row for row in _locked_assignments(membership, item_id)}
+    own = mine.pop(item_id, None)
+    if own is None or own.state not in (Assignment.State.DONE, Assignment.State.SKIPPED):
+        raise Unknown
+    # Both items in the order of their ids: two people who undo at once never wait for each other.
+    items = {row.pk: row for row in Item.objects.select_for_update().filter(pk__in=[item_id, *mine]).order_by("pk")}
+    reason = refusal(own, items[item_id])
+    if reason:
+        raise Lost(reason)
+    for other in mine.values():
+        give_back(other, items[other.item_id])
+    _reopen(own, items[item_id], membership)
+    Membership.objects.filter(pk=membership.pk).update(watermark_priority=None, watermark_place=None)
+
+
+def _locked_assignments(membership: Membership, item: int) -> list[Assignment]:
+    """The one to take back, and the open lease that its submit claimed."""
+    rows = Assignment.objects.select_for_update().filter(membership=membership).order_by("pk")
+    return list(rows.filter(Q(item=item) | Q(state=Assignment.State.OPEN)))
+
+
+def refusal(own: Assignment, item: Item) -> str | None:
+    """Why this decision can no longer be taken back; None when it can."""
+    if own.state == Assignment.State.SKIPPED:
+        if item.state != Item.State.OPEN or item.taken >= item.overlap:
+            return "Other people have this pair now."
+        return why_not_undo(now=timezone.now(), ended_at=own.ended_at or own.lent_at)
+    standing = Judgment.objects.filter(item=item, superseded_by=None, grade__isnull=False)
+    later = standing.exclude(assessor=own.membership.assessor_id).filter(pk__gt=own.judgment_id or 0)
+    ended_at = own.ended_at or own.lent_at
+    return why_not_undo(
+        now=timezone.now(),
+        ended_at=ended_at,
+        adjudicated=standing.filter(step=Judgment.Step.ADJUDICATION).exists(),
+        settled_by_another=item.state == Item.State.SETTLED and later.exists(),
+        exported=Snapshot.objects.filter(collection=item.collection_id, created_at__gt=ended_at).exists(),
+    )
+
+
+def give_back(lease: Assignment, item: Item) -> None:
+    """An unfinished lease returns to the queue at a new place; it keeps its time, so its holder may get it again."""
+    Assignment.objects.filter(pk=lease.pk).update(state=Assignment.State.RETURNED, ended_at=timezone.now())
+    Item.objects.filter(pk=item.pk).update(taken=F("taken") - 1, place=next_place())
+
+
+def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
+    judged = own.state == Assignment.State.DONE and own.judgment_id is not None
+    withdrawal = _withdraw(own, item, membership) if judged else own.judgment_id
+    Assignment.objects.filter(pk=own.pk).update(
+        state=Assignment.State.OPEN,
+        token=new_token(),
+        judgment=withdrawal,
+        lease_until=timezone.now() + timedelta(minutes=membership.collection.lease_minutes),
+        ended_at=None,
+        skip_reason="",
+        flagged=False,
+    )
+    flagged = Assignment.objects.filter(item=item, flagged=True, state=Assignment.State.DONE).exists()
+    Item.objects.filter(pk=item.pk).update(
+        taken=F("taken") + int(own.state == Assignment.State.SKIPPED),
+        done=F("done") - int(judged),
+        state=Item.State.CONFLICT if flagged else Item.State.OPEN,
+        settled_at=None,
+    )
+    if item.state == Item.State.SETTLED:
+        unsettle(item, shard=membership.pk % SHARDS)
+
+
+def _withdraw(own: Assignment, item: Item, membership: Membership) -> int:
+    return Judgment.objects.create(
+        pair_id=item.pair_id,
+        assessor_id=membership.assessor_id,
+        item=item,
+        step=Judgment.Step.FINAL,
+        grade=None,
+        supersedes_id=own.judgment_id,
+    ).pk
+
+
+def unsettle(item: Item, *, shard: int) -> None:
+    """The label and the campaign's counter follow an item that is no longer settled."""
+    resolve_pairs([item.pair_id])
+    if item.campaign is not None:
+        Tally.objects.filter(campaign=item.campaign, shard=shard, key="settled").update(value=F("value") - 1)

@@ -1,0 +1,96 @@
+"""Adjudication: the conflict, what annotators said without their names, and the next one in the same answer."""
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation import adjudication, guidelines, judging
+from annotation.forms_judging import Invalid, grade, milliseconds, text, whole
+from annotation.permissions import Scope, action
+from annotation.queue import Lost, Unknown
+from corpus.models import Item
+
+
+@action("adjudicate")
+@require_safe
+def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The next conflict; `?after=ITEM` leaves one for later."""
+    after = request.GET.get("after", "")
+    return _page(request, scope, after=int(after) if after.isascii() and after.isdigit() and len(after) < 18 else None)
+
+
+@action("adjudicate")
+@require_POST
+def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Settle a conflict; the next one comes with the answer."""
+    try:
+        adjudication.adjudicate(
+            scope.member,
+            whole(request.POST, "item"),
+            grade(request.POST, scope.collection),
+            comment=text(request.POST, "comment"),
+            milliseconds=milliseconds(request.POST),
+        )
+    except Unknown:
+        raise Http404("There is no such pair here.") from None
+    except Lost as lost:
+        return _page(request, scope, status=409, problem=str(lost))
+    except Invalid as wrong:
+        return _page(request, scope, status=422, problem=str(wrong))
+    return _done(request, scope, settled=whole(request.POST, "item"))
+
+
+@action("adjudicate")
+@require_POST
+def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Take one's own decision back; the pair is a conflict again and is shown."""
+    try:
+        item = whole(request.POST, "item")
+        adjudication.undo_adjudication(scope.member, item)
+    except Unknown:
+        raise Http404("There is nothing of yours to take back.") from None
+    except (Lost, Invalid) as refused:
+        return _page(request, scope, status=409, problem=str(refused))
+    return _page(request, scope, show=item) if request.headers.get("HX-Request") else _done(request, scope)
+
+
+def _done(request: HttpRequest, scope: Scope, *, settled: int | None = None) -> HttpResponse:
+    if request.headers.get("HX-Request"):
+        return _page(request, scope, settled=settled)
+    return HttpResponseRedirect(reverse("adjudicate", args=[scope.collection.name]), status=303)
+
+
+def _page(
+    request: HttpRequest,
+    scope: Scope,
+    *,
+    status: int = 200,
+    problem: str = "",
+    after: int | None = None,
+    show: int | None = None,
+    settled: int | None = None,
+) -> HttpResponse:
+    waiting = adjudication.conflicts(scope.member)
+    item = adjudication.choose(waiting, after=after, show=show)
+    context: dict[str, object] = {
+        "scope": scope,
+        "collection": scope.collection,
+        "section": "adjudicate",
+        "waiting": waiting.count(),
+        "last": settled or adjudication.last_decision(scope.member),
+        "settled": settled,
+        "problem": problem,
+        "typed": text(request.POST, "comment") if status != 200 else "",
+        "grades": judging.grades(scope.collection),
+        **(_conflict(scope, item) if item else {}),
+    }
+    fragment = "judging/_conflict.html" if item else "judging/_no_conflict.html"
+    if request.headers.get("HX-Request"):
+        return render(request, fragment, context, status=status)
+    context |= {"fragment": fragment, "guidelines": guidelines.current(scope.collection)}
+    return render(request, "judging/page.html", context, status=status)
+
+
+def _conflict(scope: Scope, item: Item) -> dict[str, object]:
+    return {"work": judging.conflict_work(scope.collection, item.pk), "opinions": adjudication.opinions(item)}

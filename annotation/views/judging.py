@@ -1,0 +1,136 @@
+"""Where annotators spend their days: the open pair, the decision on it, and the next one in the same answer."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+from psycopg import Connection
+
+from annotation import guidelines, judging, queue, undo
+from annotation.forms_judging import Invalid, answer, skip_reason, text, whole
+from annotation.models import Assignment
+from annotation.permissions import Scope, action
+
+
+@action("judge")
+@require_safe
+def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The member's open lease; reading never claims."""
+    return _page(request, scope)
+
+
+@action("judge")
+@require_POST
+def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Claim: the open lease renewed, or a new one."""
+    desk = queue.Desk.of(scope.member)
+    queue.in_transaction(lambda db: queue.claim(db, desk))
+    return _done(request, scope)
+
+
+@action("judge")
+@require_POST
+def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Settle one judgment and claim the next pair."""
+    desk = queue.Desk.of(scope.member)
+    return _decide(request, scope, lambda db: queue.submit(db, desk, answer(request.POST, scope.collection)))
+
+
+@action("judge")
+@require_POST
+def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Give the pair back with a reason, and claim the next."""
+    desk = queue.Desk.of(scope.member)
+
+    def work(db: Connection[Any]) -> int | None:
+        item = whole(request.POST, "item")
+        return queue.skip(db, desk, item, request.POST.get("token", ""), skip_reason(request.POST))
+
+    return _decide(request, scope, work)
+
+
+@action("judge")
+@require_POST
+def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Hand the pair to the adjudicators with a note, and claim the next."""
+    desk = queue.Desk.of(scope.member)
+
+    def work(db: Connection[Any]) -> int | None:
+        note = text(request.POST, "note")
+        return queue.flag(db, desk, whole(request.POST, "item"), request.POST.get("token", ""), note)
+
+    return _decide(request, scope, work)
+
+
+@action("judge")
+@require_POST
+def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Take the decision on an item back: its lease is open again."""
+    try:
+        undo.undo(scope.member, whole(request.POST, "item"))
+    except queue.Unknown:
+        raise Http404("There is nothing of yours to take back.") from None
+    except (queue.Lost, Invalid) as refused:
+        return _refused(request, scope, str(refused))
+    return _done(request, scope, taken_back=True)
+
+
+def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], int | None]) -> HttpResponse:
+    """Run a decision and answer with the next pair; 422 for a bad form, 409 with the text kept for a lost lease."""
+    try:
+        queue.in_transaction(work)
+    except Invalid as wrong:
+        return _page(request, scope, status=422, problem=str(wrong))
+    except queue.Unknown:
+        raise Http404("You were never lent this pair.") from None
+    except queue.Lost as lost:
+        return _lost(request, scope, str(lost))
+    return _done(request, scope)
+
+
+def _done(request: HttpRequest, scope: Scope, *, taken_back: bool = False) -> HttpResponse:
+    if request.headers.get("HX-Request"):
+        return _page(request, scope, taken_back=taken_back)
+    return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]), status=303)
+
+
+def _refused(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
+    return _page(request, scope, status=409, problem=reason)
+
+
+def _lost(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
+    """What happened, what was kept, what to do next."""
+    kept = text(request.POST, "comment") or text(request.POST, "note")
+    return _render(request, scope, "judging/_lost.html", {"reason": reason, "kept": kept}, status=409)
+
+
+def _page(
+    request: HttpRequest, scope: Scope, *, status: int = 200, problem: str = "", taken_back: bool = False
+) -> HttpResponse:
+    """The open pair, or the calm page for having none."""
+    work = judging.open_work(scope.member)
+    context: dict[str, object] = {
+        "work": work,
+        "desktop": judging.desktop(scope.member),
+        "problem": problem,
+        "taken_back": taken_back,
+        "typed": text(request.POST, "comment") if status != 200 else "",
+        "grades": judging.grades(scope.collection),
+        "skip_reasons": Assignment.SkipReason.choices,
+    }
+    fragment = "judging/_work.html" if work else "judging/_rest.html"
+    return _render(request, scope, fragment, context, status=status)
+
+
+def _render(
+    request: HttpRequest, scope: Scope, fragment: str, context: dict[str, object], *, status: int
+) -> HttpResponse:
+    """The fragment alone for HTMX, else inside the whole page."""
+    context |= {"scope": scope, "collection": scope.collection, "section": "judge", "fragment": fragment}
+    if request.headers.get("HX-Request"):
+        return render(request, fragment, context, status=status)
+    context["guidelines"] = guidelines.current(scope.collection)
+    return render(request, "judging/page.html", context, status=status)

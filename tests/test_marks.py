@@ -1,0 +1,46 @@
+"""Quoted sentences marked in a document."""
+
+import re
+from html import unescape
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.marks import Span, marked
+
+TEXT = "One sentence. Another one."
+
+
+def plain(html: str) -> str:
+    """The text that a reader sees, without the labels."""
+    return unescape(re.sub(r"<[^>]*>", "", re.sub(r"<a [^>]*>[^<]*</a>", "", html)))
+
+
+def test_an_unquoted_document_is_its_escaped_text():
+    assert marked("a < b & c", []) == "a &lt; b &amp; c"
+
+
+def test_overlapping_quotes_of_both_sides_share_a_stretch_and_keep_their_own():
+    html = marked(TEXT, [Span(0, 20, "for", "F1"), Span(14, 26, "against", "A1")])
+    assert '<mark class="for" data-quotes="F1">' in html
+    assert '<mark class="against for" data-quotes="F1 A1">' in html
+    assert '<mark class="against" data-quotes="A1">' in html
+    assert html.count('id="quote-F1"') == html.count('id="quote-A1"') == 1
+    assert plain(html) == TEXT
+
+
+def test_a_script_in_a_document_is_text():
+    html = marked("<script>alert(1)</script>", [Span(0, 8, "for", "F1")])
+    assert "<script" not in html
+    assert plain(html) == "<script>alert(1)</script>"
+
+
+spans = st.builds(
+    lambda start, length, side, n: Span(start, start + length, side, f"{side[0].upper()}{n}"),
+    st.integers(0, 30), st.integers(0, 30), st.sampled_from(["for", "against"]), st.integers(1, 9),
+)  # fmt: skip
+
+
+@given(st.text(max_size=40), st.lists(spans, max_size=6, unique_by=lambda span: span.label))
+def test_no_character_is_lost_or_doubled_whatever_is_quoted(text, quoted):
+    assert plain(marked(text, quoted)) == text

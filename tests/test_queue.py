@@ -1,0 +1,351 @@
+"""The queue on a real PostgreSQL: claims, leases, submits, skips, flags, undo (MECHANICS M5)."""
+
+import threading
+from collections import Counter
+from datetime import timedelta
+
+import psycopg
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from annotation import adjudication, queue
+from annotation.models import Assignment, Membership, Role, Snapshot
+from annotation.queue import Answer, Desk, Lost, Unknown
+from annotation.undo import undo
+from corpus.labels import rebuild_labels
+from corpus.models import Item, Judgment, Label
+from judges.models import Campaign, Tally
+from tests.factories import make_collection, make_item, make_member, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+def claim(member: Membership) -> Assignment | None:
+    member.refresh_from_db()
+    lent = queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    return lent and Assignment.objects.select_related("item").get(pk=lent)
+
+
+def submit(member: Membership, lease: Assignment, grade: int, **values: object) -> Assignment | None:
+    member.refresh_from_db()
+    answer = Answer(lease.item_id, lease.token, grade, **values)
+    lent = queue.in_transaction(lambda db: queue.submit(db, Desk.of(member), answer))
+    return lent and Assignment.objects.select_related("item").get(pk=lent)
+
+
+def expire(lease: Assignment) -> None:
+    Assignment.objects.filter(pk=lease.pk).update(lease_until=timezone.now() - timedelta(minutes=1))
+
+
+@pytest.fixture
+def collection():
+    return make_collection(overlap=1)
+
+
+@pytest.fixture
+def alice(collection):
+    return make_member(collection, "alice")
+
+
+@pytest.fixture
+def bob(collection):
+    return make_member(collection, "bob", Role.ADJUDICATOR)
+
+
+@pytest.fixture
+def charlie(collection):
+    return make_member(collection, "charlie", Role.ADJUDICATOR)
+
+
+def items(collection, count: int, **values: object) -> list[Item]:
+    return [make_item(make_pair(collection), **values) for _ in range(count)]
+
+
+def test_a_claim_lends_the_first_item_and_asking_again_gives_the_same(collection, alice):
+    later, first = items(collection, 2)
+    Item.objects.filter(pk=first.pk).update(priority=-1)
+    lease = claim(alice)
+    assert lease.item_id == first.pk
+    assert claim(alice).pk == lease.pk
+    assert Item.objects.get(pk=first.pk).taken == 1
+    assert Item.objects.get(pk=later.pk).taken == 0
+
+
+def test_an_empty_queue_lends_nothing(collection, alice):
+    assert claim(alice) is None
+
+
+def test_no_more_people_than_the_overlap_get_an_item(collection, alice, bob, charlie):
+    (item,) = items(collection, 1, overlap=2)
+    assert claim(alice).item_id == claim(bob).item_id == item.pk
+    assert claim(charlie) is None
+
+
+def test_submit_settles_labels_and_claims_the_next(collection, alice):
+    campaign = Campaign.objects.create(collection=collection, policy="debate", panel="offline")
+    first, second = items(collection, 2, campaign=campaign.pk)
+    lease = submit(alice, claim(alice), 1, comment="clear", milliseconds=1234)
+    assert lease.item_id == second.pk
+    item = Item.objects.get(pk=first.pk)
+    assert (item.state, item.done, item.taken) == ("settled", 1, 1)
+    judgment = Judgment.objects.get(item=first)
+    assert (judgment.grade, judgment.step, judgment.arm, judgment.comment, judgment.milliseconds) == (
+        1, "final", "shown:all", "clear", 1234,
+    )  # fmt: skip
+    assert Label.objects.get(pair=first.pair).origin == "people"
+    assert sum(Tally.objects.filter(campaign=campaign, key="settled").values_list("value", flat=True)) == 1
+    assert submit(alice, lease, 0) is None
+
+
+def test_the_same_token_again_answers_the_same_and_counts_once(collection, alice):
+    items(collection, 3)
+    lease = claim(alice)
+    following = submit(alice, lease, 1)
+    assert submit(alice, lease, 1).pk == following.pk
+    assert submit(alice, lease, 0).pk == following.pk
+    assert list(Judgment.objects.values_list("grade", flat=True)) == [1]
+
+
+def test_a_submit_costs_at_most_six_statements(collection, alice, monkeypatch):
+    items(collection, 3, overlap=3)
+    lease = claim(alice)
+    counted = []
+    plain = queue.rows
+    monkeypatch.setattr(queue, "rows", lambda *args, **values: counted.append(args) or plain(*args, **values))
+    submit(alice, lease, 1)
+    assert 3 <= len(counted) <= 6
+
+
+def test_the_majority_of_three_settles(collection, alice, bob, charlie):
+    (item,) = items(collection, 1, overlap=3)
+    for member, grade in ((alice, 1), (bob, 0), (charlie, 1)):
+        submit(member, claim(member), grade)
+    assert Item.objects.get(pk=item.pk).state == "settled"
+    assert Label.objects.get(pair=item.pair).grade == 1
+
+
+def test_a_tie_goes_to_an_adjudicator_who_did_not_judge_it(collection, alice, bob, charlie):
+    (item,) = items(collection, 1, overlap=2)
+    submit(alice, claim(alice), 1)
+    submit(bob, claim(bob), 0, comment="off topic")
+    assert Item.objects.get(pk=item.pk).state == "conflict"
+    assert not Label.objects.exists()
+    assert not adjudication.conflicts(bob).exists()
+    assert adjudication.conflicts(charlie).get().pk == item.pk
+    assert {(o.grade, o.comment) for o in adjudication.opinions(item)} == {(1, ""), (0, "off topic")}
+    with pytest.raises(Lost):
+        adjudication.adjudicate(bob, item.pk, 1)
+    adjudication.adjudicate(charlie, item.pk, 0)
+    adjudication.adjudicate(charlie, item.pk, 0)
+    label = Label.objects.get(pair=item.pair)
+    assert (label.grade, label.origin) == (0, "adjudicator")
+    assert Judgment.objects.filter(step="adjudication").count() == 1
+
+
+def test_an_adjudication_can_be_taken_back_and_given_again(collection, alice, bob, charlie):
+    (item,) = items(collection, 1, overlap=2)
+    submit(alice, claim(alice), 1)
+    submit(bob, claim(bob), 0)
+    adjudication.adjudicate(charlie, item.pk, 0)
+    assert adjudication.last_decision(charlie) == item.pk
+    adjudication.undo_adjudication(charlie, item.pk)
+    assert Item.objects.get(pk=item.pk).state == "conflict"
+    assert not Label.objects.exists()
+    adjudication.adjudicate(charlie, item.pk, 1)
+    assert Label.objects.get().grade == 1
+    assert rebuild_labels(collection) == 0
+
+
+def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection, alice, bob, charlie):
+    (item,) = items(collection, 1, overlap=3)
+    lease, other = claim(alice), claim(bob)
+    queue.in_transaction(lambda db: queue.flag(db, Desk.of(alice), item.pk, lease.token, "two questions in one"))
+    assert Item.objects.get(pk=item.pk).state == "conflict"
+    assert claim(charlie) is None
+    submit(bob, other, 1)
+    assert Item.objects.get(pk=item.pk).state == "conflict"
+    assert [(o.grade, o.note) for o in adjudication.opinions(item) if o.flagged] == [(None, "two questions in one")]
+
+
+def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper(collection, alice, bob):
+    item, second = items(collection, 2)
+    lease = claim(alice)
+    queue.in_transaction(lambda db: queue.skip(db, Desk.of(alice), item.pk, lease.token, "language"))
+    returned = Item.objects.get(pk=item.pk)
+    assert returned.taken == 0
+    assert returned.place != item.place
+    assert submit(alice, Assignment.objects.get(membership=alice, state="open"), 1) is None
+    assert claim(bob).item_id == item.pk
+    assert second.pk != item.pk
+
+
+def test_an_expired_lease_returns_to_the_queue_and_a_late_answer_still_counts_while_there_is_room(
+    collection, alice, bob
+):
+    item, *_ = items(collection, 1)
+    lease = claim(alice)
+    expire(lease)
+    assert claim(bob).item_id == item.pk
+    assert Assignment.objects.get(pk=lease.pk).state == "returned"
+    with pytest.raises(Lost, match="somebody else"):
+        submit(alice, lease, 1)
+    expire(Assignment.objects.get(membership=bob))
+    queue.in_transaction(lambda db: queue.rows(db, queue.sql.EXPIRE, membership=alice.pk))
+    submit(alice, lease, 1)
+    assert Item.objects.get(pk=item.pk).state == "settled"
+    with pytest.raises(Lost, match="settled"):
+        submit(bob, Assignment.objects.get(membership=bob), 0)
+    assert Item.objects.get(pk=item.pk).taken == 1
+
+
+def test_a_lease_that_ran_out_unnoticed_is_still_its_holders(collection, alice):
+    items(collection, 2)
+    lease = claim(alice)
+    expire(lease)
+    assert claim(alice).pk == lease.pk
+    assert Assignment.objects.get(pk=lease.pk).lease_until > timezone.now()
+
+
+def test_an_item_whose_lease_ran_out_is_not_lost_for_a_lone_annotator_but_comes_after_all_new_ones(
+    collection, alice, bob
+):
+    first, second = items(collection, 2)
+    expire(claim(alice))
+    queue.in_transaction(lambda db: queue.rows(db, queue.sql.EXPIRE, membership=bob.pk))
+    lease = claim(alice)
+    assert lease.item_id == second.pk
+    assert submit(alice, lease, 1).item_id == first.pk
+
+
+def test_a_new_item_before_the_watermark_is_found(collection, alice):
+    items(collection, 2, priority=5.0)
+    lease = claim(alice)
+    (urgent,) = items(collection, 1, priority=-5.0)
+    lease = submit(alice, lease, 1)
+    lease = submit(alice, lease, 1) if lease.item_id != urgent.pk else lease
+    assert lease.item_id == urgent.pk
+
+
+def test_undo_reopens_the_same_lease_withdraws_and_gives_the_next_one_back(collection, alice):
+    campaign = Campaign.objects.create(collection=collection, policy="debate", panel="offline")
+    first, second = items(collection, 2, campaign=campaign.pk)
+    lease = claim(alice)
+    following = submit(alice, lease, 1, comment="sure")
+    undo(alice, first.pk)
+    again = claim(alice)
+    assert again.pk == lease.pk
+    assert again.token != lease.token
+    assert not Label.objects.exists()
+    assert Tally.objects.get(campaign=campaign, key="settled").value == 0
+    given_back = Item.objects.get(pk=second.pk)
+    assert given_back.taken == 0
+    assert given_back.place != following.item.place
+    with pytest.raises(Lost, match="out of date"):
+        submit(alice, lease, 1)
+    assert submit(alice, again, 0).item_id == second.pk
+    chain = list(Judgment.objects.order_by("pk").values_list("grade", "supersedes__grade"))
+    assert chain == [(1, None), (None, 1), (0, None)]
+    assert Label.objects.get().grade == 0
+    assert rebuild_labels(collection) == 0
+    assert Assignment.objects.filter(membership=alice, item=first).count() == 1
+
+
+def test_undo_of_a_skip_and_of_a_flag(collection, alice):
+    (item,) = items(collection, 1)
+    lease = claim(alice)
+    queue.in_transaction(lambda db: queue.skip(db, Desk.of(alice), item.pk, lease.token, "other"))
+    undo(alice, item.pk)
+    lease = claim(alice)
+    assert lease.item_id == item.pk
+    queue.in_transaction(lambda db: queue.flag(db, Desk.of(alice), item.pk, lease.token, "odd"))
+    undo(alice, item.pk)
+    fresh = Item.objects.get(pk=item.pk)
+    assert (fresh.state, fresh.taken, fresh.done) == ("open", 1, 0)
+    assert submit(alice, claim(alice), 1) is None
+    assert Item.objects.get(pk=item.pk).state == "settled"
+
+
+def test_undo_is_refused_when_something_used_the_judgment(collection, alice, bob, charlie):
+    (item,) = items(collection, 1, overlap=2)
+    submit(alice, claim(alice), 1)
+    submit(bob, claim(bob), 1)
+    with pytest.raises(Lost, match="later judgment"):
+        undo(alice, item.pk)
+    undo(bob, item.pk)
+    submit(bob, claim(bob), 0)
+    adjudication.adjudicate(charlie, item.pk, 0)
+    with pytest.raises(Lost, match="adjudicator"):
+        undo(bob, item.pk)
+    with pytest.raises(Unknown):
+        undo(charlie, item.pk)
+
+
+def test_undo_is_refused_after_an_export(collection, alice):
+    (item,) = items(collection, 1)
+    submit(alice, claim(alice), 1)
+    Snapshot.objects.create(collection=collection, format="qrels", folder="x")
+    with pytest.raises(Lost, match="export"):
+        undo(alice, item.pk)
+
+
+def test_nobody_can_answer_for_an_item_that_they_were_never_lent(collection, alice, bob):
+    items(collection, 1)
+    lease = claim(alice)
+    with pytest.raises(Unknown):
+        submit(bob, lease, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_eight_raw_clients_race_without_deadlock_and_nothing_is_taken_twice(collection):
+    """Eight psycopg connections submit and claim as fast as they can; every statement is the web's own."""
+    items(collection, 40, overlap=3)
+    desks = [Desk.of(make_member(collection, f"annotator{n}")) for n in range(8)]
+    failed: list[BaseException] = []
+
+    def work(desk: Desk) -> None:
+        try:
+            _judge_all(desk)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(desk,)) for desk in desks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failed
+    rows = list(Item.objects.values_list("state", "taken", "done", "overlap"))
+    assert {(taken, done) for _, taken, done, _ in rows} == {(3, 3)}
+    assert {state for state, *_ in rows} <= {"settled", "conflict"}
+    assert Judgment.objects.count() == 40 * 3
+    per_pair = Counter(Judgment.objects.values_list("item_id", "assessor_id"))
+    assert set(per_pair.values()) == {1}
+    assert rebuild_labels(collection) == 0
+
+
+def _judge_all(desk: Desk) -> None:
+    settings = connection.settings_dict
+    with psycopg.connect(
+        host=settings["HOST"], port=settings["PORT"] or None, dbname=settings["NAME"], user=settings["USER"],
+        autocommit=True,
+    ) as db:  # fmt: skip
+
+        def inside(call):
+            def once():
+                with db.transaction():
+                    return call(db, desk)
+
+            return queue.retried(once)
+
+        idle = 0
+        lent = inside(queue.claim)
+        while idle < 5:
+            if lent is None:
+                idle += 1
+                threading.Event().wait(0.02)
+                lent = inside(queue.claim)
+                continue
+            (lease,) = queue.rows(db, "SELECT item_id, token FROM annotation_assignment WHERE id = %(lent)s", lent=lent)
+            answer = Answer(lease["item_id"], lease["token"], (lease["item_id"] + desk.membership) % 2)
+            lent = inside(lambda db, desk, answer=answer: queue.submit(db, desk, answer))
