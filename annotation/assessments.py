@@ -209,7 +209,9 @@ def _columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> ND
         *((part, kind) for name in names for part, kind in ((f"{name} size", ">i4"), (name, ">i8"))),
     ]
     data = bytearray()
-    with connection.cursor() as cursor, cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT BINARY)", parameters) as copy:
+    # The copy() of Django's debugging wrapper takes no parameters, so the driver's own cursor is asked.
+    statement = f"COPY ({sql}) TO STDOUT (FORMAT BINARY)"
+    with connection.cursor() as wrapped, wrapped.cursor.copy(statement, parameters) as copy:
         for block in copy:
             data += block
     # A header of 19 bytes (signature, flags, extension), a trailer of 2.

@@ -98,7 +98,9 @@ def _manifest(
     collection: Collection, form: Format, origins: Sequence[str] | None, written: files.Written
 ) -> dict[str, Any]:
     """What was written, from what, and how it can be checked. No time and no host: the row has those."""
-    current = Pair.objects.filter(collection=collection, query__is_current=True, document__is_current=True)
+    current = Pair.objects.filter(
+        collection=collection, is_candidate=True, query__is_current=True, document__is_current=True
+    )
     labelled = current.filter(Exists(Label.objects.filter(pair=OuterRef("pk"), aspect=None)))
     pairs, labels = current.count(), labelled.count()
     return {

@@ -1,0 +1,331 @@
+"""Exports: the contract's files, the same bytes again, and a manifest that says what they hold."""
+
+import csv
+import json
+from hashlib import sha256
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.utils import timezone
+
+from annotation.exports.formats import FORMATS, NOT_YET, cell, format_named
+from annotation.exports.snapshots import begin, fill, used_by_snapshot
+from annotation.models import Snapshot
+from corpus.errors import BadInput
+from corpus.models import Document
+from tests.evidence import (
+    make_assessor,
+    make_campaign,
+    make_judge,
+    make_judgment,
+    make_label,
+    make_turn,
+    make_votes,
+)
+from tests.factories import make_collection, make_document, make_pair, make_query
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def books():
+    """Three labelled pairs and one without a label; ids whose order in C is not that of a dictionary."""
+    books = make_collection("books", grades=3)
+    first, second = make_query(books, external_id="q10"), make_query(books, external_id="Q2")
+    documents = [make_document(books, external_id=name) for name in ("b", "B", "a,1")]
+    pairs = [make_pair(books, first, document) for document in documents]
+    last = make_pair(books, second, documents[0])
+    make_label(pairs[0], 2, "adjudicator")
+    make_label(pairs[1], 0, "debate+ensemble")
+    make_label(last, 1, "people")
+    return books
+
+
+def pair_of(collection, document, query="q10"):
+    return collection.pair_set.get(query__external_id=query, document__external_id=document)
+
+
+def export(collection, name, folder, **options):
+    """Make a snapshot; its file's text."""
+    snapshot = fill(begin(collection=collection, form=FORMATS[name], folder=folder, **options))
+    assert Path(snapshot.folder) == folder
+    return (folder / FORMATS[name].file).read_text()
+
+
+def lines(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_qrels_have_four_columns_in_the_order_of_bytes(books, tmp_path):
+    assert export(books, "qrels", tmp_path / "out") == "Q2 0 b 1\nq10 0 B 0\nq10 0 b 2\n"
+
+
+def test_qrels_load_in_ir_measures(books, tmp_path):
+    import ir_measures
+
+    export(books, "qrels", tmp_path / "out")
+    loaded = list(ir_measures.read_trec_qrels(str(tmp_path / "out" / "qrels.txt")))
+    assert [(row.query_id, row.doc_id, row.relevance) for row in loaded] == [
+        ("Q2", "b", 1),
+        ("q10", "B", 0),
+        ("q10", "b", 2),
+    ]
+    found = [ir_measures.ScoredDoc("q10", "b", 2.0), ir_measures.ScoredDoc("q10", "B", 1.0)]
+    assert ir_measures.calc_aggregate([ir_measures.P @ 1], loaded, found)[ir_measures.P @ 1] == 0.5
+
+
+def test_csv_names_the_origin_of_each_label(books, tmp_path):
+    make_label(pair_of(books, "a,1"), 3, "people")
+    rows = list(csv.reader(StringIO(export(books, "csv", tmp_path / "out"))))
+    assert rows == [
+        ["query_id", "doc_id", "grade", "origin"],
+        ["Q2", "b", "1", "people"],
+        ["q10", "B", "0", "debate+ensemble"],
+        ["q10", "a,1", "3", "people"],
+        ["q10", "b", "2", "adjudicator"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("d17", "d17"),
+        ("-9aX_b", "-9aX_b"),
+        ("+49", "+49"),
+        ("-0.25", "-0.25"),
+        ("=1+1", "'=1+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("-1+cmd|'/C calc'!A0", "'-1+cmd|'/C calc'!A0"),
+        ('+HYPERLINK("x","y")', '"\'+HYPERLINK(""x"",""y"")"'),
+        ("\t=1", "'\t=1"),
+        ("'=1", "''=1"),
+        ("'tis", "'tis"),
+        ('a "b", c', '"a ""b"", c"'),
+    ],
+)
+def test_no_cell_is_run_as_a_formula_and_plain_ids_stay_exact(text, written):
+    assert cell(text) == written
+    (read,) = next(csv.reader([written]))
+    bare = read.lstrip("'")
+    guarded = read != bare and (bare[0] in "=@\t\r+-")
+    assert (read[1:] if guarded else read) == text
+
+
+def test_an_id_that_looks_like_a_formula_is_exact_in_qrels_and_guarded_in_csv(books, tmp_path):
+    make_label(make_pair(books, make_query(books, external_id="=2+3"), make_document(books, external_id="@x")), 1)
+    assert export(books, "qrels", tmp_path / "qrels").startswith("=2+3 0 @x 1\n")
+    assert export(books, "csv", tmp_path / "csv").splitlines()[1] == "'=2+3,'@x,1,people"
+
+
+def test_labels_can_be_limited_to_some_origins(books, tmp_path):
+    text = export(books, "qrels", tmp_path / "out", origins=["people", "adjudicator"])
+    assert text == "Q2 0 b 1\nq10 0 b 2\n"
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["filters"]["origins"] == ["adjudicator", "people"]
+    with pytest.raises(BadInput, match="no labels"):
+        begin(collection=books, form=FORMATS["debates"], origins=["people"])
+
+
+def test_pairs_of_an_older_text_stay_out(books, tmp_path):
+    old = Document.objects.get(collection=books, external_id="B")
+    Document.objects.filter(pk=old.pk).update(is_current=False)
+    newer = make_document(books, "Another text.", external_id="B", version=2)
+    make_label(make_pair(books, pair_of(books, "b").query, newer), 3, "people")
+    assert export(books, "qrels", tmp_path / "out") == "Q2 0 b 1\nq10 0 B 3\nq10 0 b 2\n"
+
+
+def test_judgments_hold_every_standing_grade_and_no_withdrawn_one(books, tmp_path):
+    pair, judge = pair_of(books, "b"), make_judge("judge-1")
+    alice, bob = make_assessor(books, "alice"), make_assessor(books, "bob")
+    make_judgment(pair, alice, 2, arm="shown", guideline=3, milliseconds=4100)
+    make_judgment(pair, bob, None, supersedes=make_judgment(pair, bob, 1))
+    make_judgment(pair, make_assessor(books, "qrels", "reference"), 3)
+    older, newer = make_campaign(books, [judge]), make_campaign(books, [judge])
+    make_votes(older, pair, [judge], [0])
+    make_votes(newer, pair, [judge], [1])
+    rows = lines(export(books, "judgments", tmp_path / "out"))
+    assert [(row["assessor"], row["kind"], row["grade"], row["step"]) for row in rows] == [
+        ("judge-1", "judge", 1, "vote"),
+        ("alice", "person", 2, "final"),
+        ("qrels", "reference", 3, "import"),
+    ]
+    assert list(rows[1]) == [
+        "query_id", "doc_id", "assessor", "kind", "grade", "step", "arm", "guideline", "ms", "time",
+    ]  # fmt: skip
+    assert (rows[1]["arm"], rows[1]["guideline"], rows[1]["ms"]) == ("shown", 3, 4100)
+    assert rows[1]["time"].endswith("Z")
+
+
+def test_debates_hold_every_turn_of_the_newest_debate_and_whether_quotes_were_found(books, tmp_path):
+    pair, judges = pair_of(books, "b"), [make_judge("a"), make_judge("b")]
+    older, newer = (make_campaign(books, judges, policy="debate") for _ in range(2))
+    make_turn(older, pair, judges[0], "for", 1, 1)
+    for number in (2, 1):
+        make_turn(newer, pair, judges[1], "against", number, 0)
+        make_turn(newer, pair, judges[0], "for", number, 1)
+    rows = lines(export(books, "debates", tmp_path / "out"))
+    assert [(row["round"], row["side"], row["judge"], row["verdict"]) for row in rows] == [
+        (1, "for", "a", 1),
+        (1, "against", "b", 0),
+        (2, "for", "a", 1),
+        (2, "against", "b", 0),
+    ]
+    assert rows[0] == {
+        "query_id": "q10",
+        "doc_id": "b",
+        "round": 1,
+        "side": "for",
+        "judge": "a",
+        "verdict": 1,
+        "reason": "Round 1, for.",
+        "quotes": ["A mapping object", "Elsewhere"],
+        "found": [True, False],
+    }
+
+
+def test_the_manifest_has_counts_coverage_and_hashes_and_no_time_or_host(books, tmp_path):
+    text = export(books, "csv", tmp_path / "out")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest == {
+        "collection": "books",
+        "format": "csv",
+        "filters": {"origins": None, "texts": "current"},
+        "options": {"grades": 3, "relevant_from": 1},
+        "counts": {
+            "rows": 3,
+            "queries": 2,
+            "grades": {"0": 1, "1": 1, "2": 1},
+            "origins": {"adjudicator": 1, "debate+ensemble": 1, "people": 1},
+        },
+        "coverage": {"pairs": 4, "labelled": 3, "share": 0.75},
+        "files": [{"name": "labels.csv", "rows": 3, "bytes": len(text), "sha256": sha256(text.encode()).hexdigest()}],
+        "versions": {"manifest": 1, "format": 1, "guidelines": 0},
+    }
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["labels.csv", "manifest.json"]
+
+
+@pytest.mark.parametrize("name", list(FORMATS))
+def test_an_export_made_twice_gives_the_same_bytes(books, tmp_path, name):
+    pair, judges = pair_of(books, "b"), [make_judge("a"), make_judge("b")]
+    campaign = make_campaign(books, judges)
+    make_votes(campaign, pair, judges, [1, 0])
+    make_turn(campaign, pair, judges[0], "for", 1, 1)
+    make_judgment(pair, make_assessor(books, "alice"), 1)
+    for folder in ("one", "two"):
+        export(books, name, tmp_path / folder)
+    for file in (FORMATS[name].file, "manifest.json"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_an_empty_collection_exports_empty_files(tmp_path):
+    empty = make_collection()
+    for name in FORMATS:
+        assert export(empty, name, tmp_path / name) == FORMATS[name].header
+
+
+def test_a_failure_leaves_nothing_and_the_row_says_why(books, tmp_path, monkeypatch):
+    def broken(*args):
+        yield [("q1", "d1", 1, "people")]
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("annotation.exports.snapshots.rows_of", broken)
+    snapshot = begin(collection=books, form=FORMATS["qrels"], folder=tmp_path / "out")
+    with pytest.raises(OSError, match="No space"):
+        fill(snapshot)
+    assert not (tmp_path / "out").exists()
+    snapshot.refresh_from_db()
+    assert (snapshot.state, snapshot.error) == ("failed", "No space left on device")
+
+
+def test_a_judgment_is_used_once_a_snapshot_holds_it(books, tmp_path):
+    judgment = make_judgment(pair_of(books, "b"), make_assessor(books, "alice"), 1)
+    judgment.refresh_from_db()
+    assert not used_by_snapshot(judgment)
+    export(books, "debates", tmp_path / "debates")
+    assert not used_by_snapshot(judgment)
+    Snapshot.objects.create(collection=books, format="qrels", state="failed", created_at=timezone.now())
+    Snapshot.objects.create(collection=make_collection(), format="qrels", created_at=timezone.now())
+    assert not used_by_snapshot(judgment)
+    export(books, "qrels", tmp_path / "qrels")
+    assert used_by_snapshot(judgment)
+
+
+# The command
+
+
+def run(*args):
+    """The JSON document of a command."""
+    out = StringIO()
+    call_command(*args, "--json", stdout=out, stderr=StringIO())
+    return json.loads(out.getvalue())
+
+
+def refused(*args):
+    """The one line of a refusal; nothing stands on standard output."""
+    out, err = StringIO(), StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command(*args, stdout=out, stderr=err)
+    assert (ended.value.code, out.getvalue()) == (2, "")
+    assert err.getvalue().count("\n") == 1
+    return err.getvalue()
+
+
+def test_the_command_writes_into_a_new_or_an_empty_folder_and_prints_the_manifest(books, tmp_path):
+    manifest = run("export", "books", "--format", "qrels", "--out", str(tmp_path / "a" / "b"))
+    assert manifest == json.loads((tmp_path / "a" / "b" / "manifest.json").read_text())
+    (tmp_path / "empty").mkdir()
+    run("export", "books", "--format", "csv", "--out", str(tmp_path / "empty"))
+    assert [snapshot.format for snapshot in Snapshot.objects.order_by("id")] == ["qrels", "csv"]
+
+
+def test_the_command_refuses_a_folder_with_something_in_it_and_leaves_it_alone(books, tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    assert "is not empty" in refused("export", "books", "--format", "qrels", "--out", str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["notes"]
+    assert not Snapshot.objects.exists()
+
+
+def test_the_command_refuses_what_it_does_not_know(books, tmp_path):
+    out = ("--out", str(tmp_path / "out"))
+    assert "no collection named films" in refused("export", "films", "--format", "qrels", *out)
+    assert "no format named xml" in refused("export", "books", "--format", "xml", *out)
+    assert "never split" in refused("export", "books", "--format", "qrels", "--split", "0.9", *out)
+    assert "no labels" in refused("export", "books", "--format", "debates", "--origins", "people", *out)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", NOT_YET)
+def test_formats_of_later_are_refused_as_not_yet(name):
+    with pytest.raises(BadInput, match="does not exist yet"):
+        format_named(name)
+
+
+def test_the_command_agreement_prints_the_document_and_refuses_what_it_does_not_know(books):
+    for name, grade in (("alice", 1), ("bob", 2)):
+        make_judgment(pair_of(books, "b"), make_assessor(books, name), grade)
+    found = run("agreement", "books", "--bootstrap", "20", "--binarize", "1")
+    assert (found["binarize"], found["items"]) == (1, 1)
+    assert found["pairwise"][0]["percent"]["value"] == 1.0
+    assert run("agreement", "books", "--assessors", "bob")["assessors"] == [{"name": "bob", "kind": "person", "n": 1}]
+    assert "no collection named films" in refused("agreement", "films")
+    assert "no assessor named charlie" in refused("agreement", "books", "--assessors", "charlie")
+    assert "grades 0 to 3" in refused("agreement", "books", "--binarize", "4")
+    assert "cannot be negative" in refused("agreement", "books", "--bootstrap", "-1")
+    call_command("agreement", "books", stdout=(spoken := StringIO()))
+    assert "alice - bob: kappa 0.000, percent 0.000, n 1" in spoken.getvalue()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_export_sees_one_moment_however_long_it_takes(tmp_path):
+    from annotation.exports.snapshots import one_view
+
+    collection = make_collection("books")
+    with one_view(), connection.cursor() as cursor:
+        cursor.execute("SHOW transaction_isolation")
+        assert cursor.fetchone() == ("repeatable read",)
+    pair = make_pair(collection, make_query(collection, external_id="q"), make_document(collection, external_id="d"))
+    make_label(pair, 1)
+    assert export(collection, "qrels", tmp_path / "out") == "q 0 d 1\n"
