@@ -129,6 +129,8 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
+# A room full of annotators signs in from one address; guessing one account's password stays hard.
+ACCOUNT_RATE_LIMITS = {"login": "300/m/ip", "login_failed": "60/m/ip,5/5m/key"}
 ACCOUNT_ADAPTER = "annotation.accounts.InvitationOnlyAdapter"
 
 LANGUAGE_CODE = "en"
