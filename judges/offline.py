@@ -46,10 +46,10 @@ class Alone:
         return 0.1 if word in STOP_WORDS else 1.0
 
     def share(self, text: str, inputs: Inputs) -> float:
-        """BM25 of the text over that of a document which holds each of its words three times."""
+        """BM25 of the text over that of a document which holds each of its words once."""
         held = Counter(words(inputs.document))
         asked = [word for word in words(text) if word not in STOP_WORDS]
-        return sum(held[word] / (held[word] + 1.5) for word in asked) / (len(asked) * 3 / 4.5) if asked else 0.0
+        return sum(held[word] / (held[word] + 1.5) for word in asked) / (len(asked) / 2.5) if asked else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,9 +54,9 @@ def parse_turn(text: str, document: str) -> Turn:
     sentences = fields["reference"]
     if not isinstance(sentences, list):
         raise Unparsed('"reference" is not a list of strings')
-    quotes = tuple(locate(_string(sentence, "reference"), document) for sentence in sentences if sentence != "")
+    quoted = [_string(sentence, "reference") for sentence in sentences]
     reason = _string(fields["reason"], "reason")
-    return Turn(_verdict(fields), reason, tuple(quote for quote in quotes if quote.text.strip()))
+    return Turn(_verdict(fields), reason, tuple(locate(quote, document) for quote in quoted if quote.strip()))
 
 
 def parse_vote(text: str) -> Turn:

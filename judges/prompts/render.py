@@ -72,8 +72,9 @@ def inputs_block(inputs: Inputs) -> str:
     """What debate and vote show alike: the definition of relevance and the fenced query, answers and document."""
     definition = "This collection adds no definition of relevance of its own: the rules alone hold."
     if inputs.instruction.strip():
-        told = json.dumps(inputs.instruction[:TEXT_LIMIT], ensure_ascii=False)
-        definition = f"This collection's definition of relevance, which goes before the rules where they differ: {told}"
+        told: dict[str, object] = {}
+        _put(told, "definition", inputs.instruction, TEXT_LIMIT)
+        definition = f"This collection defines relevance itself; where the rules differ, this goes first: {_json(told)}"
     return templates.render("inputs", definition=definition, data=fence(_material(inputs)))
 
 
@@ -132,6 +133,8 @@ def _history(history: tuple[Turn, Turn], side: Side) -> str:
         told: dict[str, object] = {"own": speaker is side, "response": "yes" if turn.verdict else "no"}
         _put(told, "reason", turn.reason, TEXT_LIMIT)
         told["reference"] = [quote.text[:TEXT_LIMIT] for quote in turn.quotes]
+        if any(len(quote.text) > TEXT_LIMIT for quote in turn.quotes):
+            told["reference, note"] = f"cut: the first {TEXT_LIMIT} characters of each"
         turns[NAMES[speaker]] = told
     return _json(turns)
 

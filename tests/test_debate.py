@@ -1,0 +1,89 @@
+"""The debate: who is asked what in which round, and where it ends (DREAM 3.1, equation 2)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judges.debate import Agreed, Ask, Broken, Disagreed, next_move
+from judges.records import Side, Turn
+from judges.verdicts import Gone
+
+YES, NO = Turn(1, "yes, because"), Turn(0, "no, because")
+
+
+def _turns(*rounds: tuple[Turn | Gone | None, Turn | Gone | None]) -> dict[tuple[int, Side], Turn | Gone]:
+    both = {
+        (number, side): turn
+        for number, pair in enumerate(rounds, 1)
+        for side, turn in zip((Side.FOR, Side.AGAINST), pair, strict=True)
+    }
+    return {key: turn for key, turn in both.items() if turn is not None}
+
+
+def test_round_one_asks_both_sides_at_once_without_history():
+    assert next_move({}, 2) == Ask(1, None, (Side.FOR, Side.AGAINST))
+
+
+def test_equal_responses_end_it_in_any_round():
+    assert next_move(_turns((YES, YES)), 2) == Agreed(1, 1)
+    assert next_move(_turns((NO, NO)), 1) == Agreed(1, 0)
+    assert next_move(_turns((YES, NO), (NO, NO)), 2) == Agreed(2, 0)
+    assert next_move(_turns((YES, NO), (YES, NO), (YES, YES)), 5) == Agreed(3, 1)
+
+
+def test_the_next_round_gets_both_turns_of_the_round_before_it_only():
+    other = Turn(1, "still yes"), Turn(0, "still no")
+    assert next_move(_turns((YES, NO)), 2) == Ask(2, (YES, NO))
+    assert next_move(_turns((YES, NO), other), 3) == Ask(3, other)
+
+
+def test_swapped_sides_are_a_disagreement():
+    assert next_move(_turns((NO, YES)), 1) == Disagreed()
+    assert next_move(_turns((YES, NO), (NO, YES)), 2) == Disagreed()
+
+
+def test_no_agreement_after_the_last_round_is_a_disagreement():
+    assert next_move(_turns((YES, NO), (YES, NO)), 2) == Disagreed()
+
+
+def test_after_a_stop_between_two_turns_only_the_missing_side_is_asked():
+    assert next_move(_turns((YES, None)), 2) == Ask(1, None, (Side.AGAINST,))
+    assert next_move(_turns((YES, NO), (None, NO)), 2) == Ask(2, (YES, NO), (Side.FOR,))
+
+
+def test_a_lost_turn_ends_it_once_the_other_side_is_in():
+    gone = Gone("refused")
+    assert next_move(_turns((gone, None)), 2) == Ask(1, None, (Side.AGAINST,))
+    assert next_move(_turns((gone, NO)), 2) == Broken(1)
+    assert next_move(_turns((YES, NO), (YES, gone)), 2) == Broken(2)
+
+
+def test_a_debate_has_at_least_one_round():
+    with pytest.raises(ValueError, match="at least one"):
+        next_move({}, 0)
+
+
+CALLS = st.sampled_from([YES, NO, Gone("refused"), Gone("unparsed"), Gone("error")])
+
+
+@given(st.integers(1, 5), st.lists(st.tuples(CALLS, CALLS), min_size=5, max_size=5))
+def test_a_debate_that_is_played_as_told_ends_in_time_and_says_the_truth(rounds, answers):
+    turns: dict[tuple[int, Side], Turn | Gone] = {}
+    asked = 0
+    while isinstance(move := next_move(turns, rounds), Ask):
+        asked += 1
+        assert move.round == asked <= rounds
+        assert move.sides == (Side.FOR, Side.AGAINST)
+        assert move.history == (answers[asked - 2] if asked > 1 else None)
+        turns |= dict(zip([(asked, Side.FOR), (asked, Side.AGAINST)], answers[asked - 1], strict=True))
+    last = answers[asked - 1]
+    verdicts = [turn.verdict for turn in last if isinstance(turn, Turn)]
+    if isinstance(move, Agreed):
+        assert verdicts == [move.label, move.label]
+        assert move.round == asked
+    elif isinstance(move, Disagreed):
+        assert asked == rounds
+        assert sorted(verdicts) == [0, 1]
+    else:
+        assert move == Broken(asked)
+        assert len(verdicts) < 2

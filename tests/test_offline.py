@@ -1,0 +1,258 @@
+"""The offline judges: weak but real. Their answers go through the parser, and a sensible share stays open."""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpus.bm25 import Index
+from corpus.bundled import build
+from judges import debate, offline, routing
+from judges.models import JudgeVersion, Panel
+from judges.offline import ASSESSORS, Alone, assess
+from judges.offline_debate import argue
+from judges.panels import OFFLINE_DEBATE, OFFLINE_ENSEMBLE, ensure_offline, offline_models
+from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
+from judges.providers import open_provider
+from judges.providers.offline import CollectionLexicon, answer
+from judges.records import Inputs, Judge, Quote, Rejected, Request, Side, Turn
+from judges.verdicts import parse_turn, parse_vote
+
+ALONE = Alone()
+ANSWER = "A mapping object maps hashable values to arbitrary objects."
+STATED = Inputs(
+    "What does a mapping map?",
+    (ANSWER,),
+    "Mapping Types",
+    "A mapping object maps hashable values to arbitrary objects. Mappings are mutable objects.",
+)
+UNRELATED = replace(
+    STATED, title="Assert", document="Assert statements insert debugging assertions. They are optional."
+)
+
+
+def _judge(model: str) -> Judge:
+    return Judge(id=1, name=f"offline-{model}", provider="offline", model=model)
+
+
+def _request(model: str, role: str, inputs: Inputs, history: tuple[Turn, Turn] | None = None) -> Request:
+    prompt = vote_prompt(inputs) if role == "vote" else turn_prompt(inputs, Side(role), 2 if history else 1, history)
+    schema = VOTE_SCHEMA if role == "vote" else TURN_SCHEMA
+    return Request(_judge(model), prompt, schema, inputs, role, round=2 if history else 1, history=history)
+
+
+def _play(inputs: Inputs, lexicon: offline.Lexicon) -> dict[tuple[int, Side], Turn]:
+    turns: dict[tuple[int, Side], Turn] = {}
+    while isinstance(move := debate.next_move(turns, 2), debate.Ask):
+        for side in move.sides:
+            told = answer(_request(side.value, side.value, inputs, move.history), lexicon)
+            turns[move.round, side] = parse_turn(json.dumps(told), inputs.document)
+    return turns
+
+
+@pytest.mark.parametrize("model", ASSESSORS)
+def test_every_assessor_tells_a_stated_answer_from_an_unrelated_text(model):
+    assert assess(model, STATED, ALONE)[0] == 1
+    assert assess(model, UNRELATED, ALONE)[0] == 0
+    verdict, reason = assess(model, STATED, ALONE)
+    assert (verdict, reason) == assess(model, STATED, ALONE)
+    assert reason.startswith("By counting only: ")
+    assert "reaches" in reason
+
+
+@pytest.mark.parametrize("model", ASSESSORS)
+def test_every_assessor_reads_chinese(model):
+    stated = Inputs(
+        "映射的键是什么？", ("映射的键必须是可哈希的对象。",), "", "映射的键必须是可哈希的对象。值可以任意。"
+    )
+    other = replace(stated, document="断言语句用于调试程序。它们可以被关闭。")
+    assert [assess(model, inputs, ALONE)[0] for inputs in (stated, other)] == [1, 0]
+
+
+def test_the_best_of_several_answers_counts():
+    several = replace(STATED, answers=("Something quite different about generators.", ANSWER))
+    assert [assess(model, several, ALONE)[0] for model in ASSESSORS] == [1] * 5
+
+
+def test_sides_agree_at_once_where_the_matter_is_plain():
+    for inputs, label in ((STATED, 1), (UNRELATED, 0)):
+        assert debate.next_move(_play(inputs, ALONE), 2) == debate.Agreed(1, label)
+
+
+def test_both_begin_with_their_stance_where_it_is_not():
+    partly = replace(STATED, document="A mapping object is mutable. Dictionaries hold values.")
+    turns = _play(partly, ALONE)
+    assert [turns[1, side].verdict for side in Side] == [1, 0]
+    assert '"arbitrary"' in turns[1, Side.AGAINST].reason
+    assert turns[1, Side.FOR].quotes
+
+
+def test_the_side_against_checks_the_quotes_it_is_shown():
+    history = Turn(1, "all of it", (Quote(ANSWER, 0, 59),)), Turn(0, 'Missing: "arbitrary".')
+    convinced = argue(Side.AGAINST, STATED, ALONE, history)
+    assert convinced.verdict == 1
+    assert convinced.reason.endswith("I give in.")
+    invented = Turn(1, "all of it", (Quote(ANSWER),)), history[1]
+    stays = argue(Side.AGAINST, UNRELATED, ALONE, invented)
+    assert stays.verdict == 0
+    assert "1 of its quotations stand nowhere in the document" in stays.reason
+
+
+def test_the_side_for_looks_up_what_the_other_side_misses():
+    history = Turn(1, "it does"), Turn(0, 'Missing: "arbitrary", "hashable".')
+    stays = argue(Side.FOR, STATED, ALONE, history)
+    assert (stays.verdict, stays.reason.startswith("I looked for what the other side misses.")) == (1, True)
+    assert 'Elsewhere in the document: "hashable", "arbitrary". Nowhere: none of them.' in stays.reason
+    assert argue(Side.FOR, UNRELATED, ALONE, history).verdict == 0
+
+
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+TEXTS = st.text(CHARACTERS, max_size=120) | st.sampled_from(["", ". . .", "a the of", "映射", "DATA>>>\nyes", ANSWER])
+
+
+@settings(max_examples=60)
+@given(TEXTS, st.lists(TEXTS, max_size=3), TEXTS, TEXTS, TEXTS)
+def test_any_text_gets_answers_that_the_parser_takes(query, answers, title, document, other):
+    inputs = Inputs(query, tuple(answers), title, document)
+    for model in offline_models().values():
+        told = answer(_request(model, "vote", inputs), ALONE)
+        assert parse_vote(json.dumps(told)).verdict in (0, 1)
+    history = Turn(1, other, (Quote(other),)), Turn(0, other)
+    for side in Side:
+        for before in (None, history):
+            told = answer(_request(side.value, side.value, inputs, before), ALONE)
+            turn = parse_turn(json.dumps(told), document)
+            assert len(turn.reason.split()) <= 100
+            if before is None:
+                assert all(quote.start is not None for quote in turn.quotes)
+
+
+def test_any_offline_model_may_debate_and_an_unknown_one_is_refused():
+    told = answer(_request("bm25", "against", UNRELATED), ALONE)
+    assert told["response"] == "no"
+    with pytest.raises(Rejected, match="no offline judge"):
+        answer(_request("gpt", "vote", STATED), ALONE)
+
+
+def test_the_provider_answers_in_schema_json_at_no_cost():
+    async def ask() -> list[tuple[str, object]]:
+        replies = []
+        for model, role in (("for", "for"), ("against", "against"), ("bm25", "vote")):
+            reply = await open_provider(_judge(model)).complete(_request(model, role, STATED))
+            replies.append((reply.text, reply.usage.input + reply.usage.output))
+        return replies
+
+    (pro, _), (con, _), (vote, tokens) = asyncio.run(ask())
+    assert parse_turn(pro, STATED.document).verdict == 1
+    assert parse_turn(con, STATED.document).verdict == 1
+    assert parse_vote(vote).verdict == 1
+    assert tokens == 0
+
+
+class Bundled:
+    """The bundled collection: its index, candidate pairs and gold."""
+
+    def __init__(self, folder) -> None:
+        built = build(folder)
+        lines = {path: path.read_text().splitlines() for path in (built.corpus, built.queries, built.pairs)}
+        corpus, queries, gold = ([json.loads(line) for line in lines[path]] for path in lines)
+        self.documents = {row["_id"]: row for row in corpus}
+        self.queries = {row["_id"]: row for row in queries}
+        order = sorted(self.documents, reverse=True)
+        self.keys = {name: key for key, name in enumerate(order, 1)}
+        texts = (
+            (self.keys[name], f"{self.documents[name]['title']}\n{self.documents[name]['text']}") for name in order
+        )
+        self.index = Index.build(texts)
+        self.gold = [(row["query_id"], row["doc_id"], row["gold"]) for row in gold]
+        names = {key: name for name, key in self.keys.items()}
+        self.pairs = [
+            (query, names[key]) for query, row in self.queries.items() for key, _ in self.index.search(row["text"], 8)
+        ]
+
+    def inputs(self, query: str, document: str) -> Inputs:
+        asked, row = self.queries[query], self.documents[document]
+        key = self.keys[document]
+        return Inputs(asked["text"], tuple(asked["answers"]), row["title"], row["text"], "", 1, key)
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory) -> Bundled:
+    return Bundled(tmp_path_factory.mktemp("bundled"))
+
+
+def _decide(inputs: Inputs, lexicon: offline.Lexicon) -> routing.Outcome:
+    votes = {place: Turn(*assess(model, inputs, lexicon)) for place, model in enumerate(ASSESSORS)}
+    return routing.decide("debate+ensemble", 2, 3, _play(inputs, lexicon), votes)
+
+
+def test_on_the_bundled_collection_a_tenth_to_a_third_goes_to_people_for_different_reasons(bundled):
+    lexicon = CollectionLexicon(bundled.index)
+    outcomes = [_decide(bundled.inputs(*pair), lexicon) for pair in bundled.pairs]
+    states = Counter(outcome.state for outcome in outcomes)
+    assert 0.08 < states["escalated"] / len(outcomes) < 0.33
+    assert states["failed"] == 0
+    assert {outcome.reason for outcome in outcomes} == {"", "disagreement", "conflict"}
+    rounds = Counter(outcome.agreed_in_round for outcome in outcomes)
+    assert rounds[1] > rounds[2] > rounds[None] > 0
+    labels = Counter(outcome.label for outcome in outcomes)
+    assert labels[0] > labels[1] > 0
+
+
+def test_labels_of_the_offline_panel_are_mostly_those_of_careful_reading(bundled):
+    lexicon = CollectionLexicon(bundled.index)
+    found = [(_decide(bundled.inputs(query, document), lexicon).label, gold) for query, document, gold in bundled.gold]
+    labelled = [(label, gold) for label, gold in found if label is not None]
+    assert len(labelled) > 0.7 * len(found)
+    assert sum(label == gold for label, gold in labelled) > 0.9 * len(labelled)
+
+
+def test_the_assessors_are_different_in_kind(bundled):
+    lexicon = CollectionLexicon(bundled.index)
+    rows = [[assess(model, bundled.inputs(*pair), lexicon)[0] for model in ASSESSORS] for pair in bundled.pairs]
+    for one, column in enumerate(zip(*rows, strict=True)):
+        for other in list(zip(*rows, strict=True))[:one]:
+            assert 0.02 < sum(a != b for a, b in zip(column, other, strict=True)) / len(rows) < 0.4
+
+
+def test_an_offline_judge_takes_less_than_two_milliseconds_a_pair(bundled):
+    lexicon = CollectionLexicon(bundled.index)
+    everything = [bundled.inputs(*pair) for pair in bundled.pairs]
+    began = time.process_time()
+    for inputs in everything:
+        _decide(inputs, lexicon)
+    assert (time.process_time() - began) / len(everything) / 7 < 0.002
+
+
+def test_a_document_that_the_index_does_not_know_is_judged_by_its_text(bundled):
+    lexicon = CollectionLexicon(bundled.index)
+    assert assess("bm25", STATED, lexicon)[0] == 1
+    assert assess("bm25", UNRELATED, lexicon)[0] == 0
+
+
+@pytest.mark.django_db
+def test_the_offline_panel_exists_and_comes_back():
+    Panel.objects.all().delete()
+    JudgeVersion.objects.filter(provider="offline").delete()
+    panel = ensure_offline()
+    assert (panel.debate, panel.ensemble, panel.is_default) == (OFFLINE_DEBATE, OFFLINE_ENSEMBLE, True)
+    assert JudgeVersion.objects.filter(is_current=True, provider="offline").count() == 7
+    assert ensure_offline() == panel
+    assert Panel.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_panel_that_comes_back_does_not_push_another_from_its_place():
+    Panel.objects.all().delete()
+    Panel.objects.create(name="main", is_default=True)
+    assert ensure_offline().is_default is False
+
+
+def test_every_offline_judge_is_called_offline():
+    assert all(name.startswith("offline-") for name in OFFLINE_DEBATE + OFFLINE_ENSEMBLE)
+    assert set(offline_models().values()) == {"for", "against", *ASSESSORS}

@@ -1,0 +1,72 @@
+"""Quotes are looked up in the document, and marked without overlap."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judges.quotes import locate, pieces
+
+DOCUMENT = "The map.\n\n  A mapping maps\n   hashable values.  The map. 映射是可变的。"
+
+
+def test_a_verbatim_quote_is_found_at_its_first_place():
+    quote = locate("The map.", DOCUMENT)
+    assert (quote.start, quote.end) == (0, 8)
+    quote = locate("映射是可变的。", DOCUMENT)
+    assert DOCUMENT[quote.start : quote.end] == "映射是可变的。"
+
+
+def test_only_white_space_may_differ():
+    quote = locate(" A mapping maps hashable values. ", DOCUMENT)
+    assert DOCUMENT[quote.start : quote.end] == "A mapping maps\n   hashable values."
+    for other in (
+        "a mapping maps hashable values.",
+        "A mapping maps hashable values!",
+        "A mapping ... values.",
+        "",
+        " ",
+    ):
+        assert locate(other, DOCUMENT).start is None
+
+
+def test_a_quote_is_never_read_as_a_pattern():
+    assert locate("T.e map.", DOCUMENT).start is None
+    assert locate(".* (a|b)+ $", "x .*  (a|b)+\n$ y").start == 2
+
+
+@given(st.text(), st.data())
+def test_every_part_of_a_document_is_found_in_it(document, data):
+    start = data.draw(st.integers(0, len(document)))
+    end = data.draw(st.integers(start, len(document)))
+    quote = locate(document[start:end], document)
+    if document[start:end].strip():
+        assert quote.start is not None
+        assert quote.start <= start
+        assert document[quote.start : quote.end] == document[start:end]
+    else:
+        assert quote.start is None
+
+
+@given(st.text(), st.text())
+def test_what_is_found_has_the_words_of_the_quote(text, document):
+    quote = locate(text, document)
+    assert quote.text == text
+    if quote.start is not None:
+        assert document[quote.start : quote.end].split() == text.split()
+
+
+def test_overlapping_marks_share_pieces():
+    found = [(piece.start, piece.end, piece.marks) for piece in pieces(10, [(2, 6, "F1"), (4, 8, "A1")])]
+    assert found == [(0, 2, ()), (2, 4, ("F1",)), (4, 6, ("F1", "A1")), (6, 8, ("A1",)), (8, 10, ())]
+
+
+MARKS = st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40), st.sampled_from(["F1", "F2", "A1"])), max_size=6)
+
+
+@given(st.integers(0, 30), MARKS)
+def test_pieces_cover_the_text_once(length, marks):
+    found = pieces(length, marks)
+    assert "".join("x" * (piece.end - piece.start) for piece in found) == "x" * length
+    for piece in found:
+        assert piece.start < piece.end
+        for at in range(piece.start, piece.end):
+            assert sorted(piece.marks) == sorted(name for start, end, name in marks if start <= at < end)
