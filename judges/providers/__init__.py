@@ -13,6 +13,13 @@ PROVIDERS = {
     "offline": "judges.providers.offline.OfflineProvider",
 }
 
+HOMES = {
+    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+    "google": ("https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
+}
+"""Base URL and name of the key where a judge names none. The SDKs' own variables for addresses are not read."""
+
 _Account = tuple[str, str, str]
 _open: dict[asyncio.AbstractEventLoop, dict[_Account, Provider]] = {}
 

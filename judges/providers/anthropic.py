@@ -19,8 +19,6 @@ FINISH = {
 class AnthropicProvider(SdkProvider):
     """POST <base_url>/v1/messages."""
 
-    default_base_url = "https://api.anthropic.com"
-    default_key_env = "ANTHROPIC_API_KEY"
     key_header = "x-api-key"
     key_prefix = ""
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 from urllib.parse import urlsplit
 
+from judges.providers import HOMES
 from judges.providers import wire as wires
 from judges.providers.replies import error_code, parse, refusal
 from judges.providers.wire import Wire
@@ -17,14 +18,13 @@ TIMEOUT_S = 60.0
 class SdkProvider(ABC):
     """A client of one account. Subclasses say how to send a request and where an answer keeps its parts."""
 
-    default_base_url = ""
-    default_key_env = ""
     key_header = "authorization"
     key_prefix = "Bearer "
 
     def __init__(self, judge: Judge) -> None:
-        self.base_url = judge.base_url or self.default_base_url
-        self.key_env = judge.api_key_env or self.default_key_env
+        base_url, key_env = HOMES.get(judge.provider, ("", ""))
+        self.base_url = judge.base_url or base_url
+        self.key_env = judge.api_key_env or key_env
         self.host = urlsplit(self.base_url).netloc
         self.local = wires.is_loopback(self.base_url)
         self.http = wires.http_client(self.base_url)

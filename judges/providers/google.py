@@ -17,8 +17,6 @@ FINISH = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(
 class GoogleProvider(SdkProvider):
     """POST <base_url>/v1beta/models/<model>:generateContent."""
 
-    default_base_url = "https://generativelanguage.googleapis.com"
-    default_key_env = "GEMINI_API_KEY"
     key_header = "x-goog-api-key"
     key_prefix = ""
 

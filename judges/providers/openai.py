@@ -14,8 +14,6 @@ FINISH = {"content_filter": "refusal"}
 class OpenAIProvider(SdkProvider):
     """POST <base_url>/chat/completions."""
 
-    default_base_url = "https://api.openai.com/v1"
-    default_key_env = "OPENAI_API_KEY"
     output_limit = "max_completion_tokens"
 
     def __init__(self, judge: Judge) -> None:

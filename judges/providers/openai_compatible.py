@@ -6,6 +6,4 @@ from judges.providers.openai import OpenAIProvider
 class CompatibleProvider(OpenAIProvider):
     """The same call under the names that such servers know; a server without a key gets no credentials."""
 
-    default_base_url = ""
-    default_key_env = ""
     output_limit = "max_tokens"

@@ -74,9 +74,9 @@ def start(log: Path, *options: str) -> tuple["subprocess.Popen[str]", LocalModel
 @pytest.fixture(scope="session")
 def _model_server_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalModels]:
     process, models = start(tmp_path_factory.mktemp("models") / "requests.jsonl")
-    yield models
-    process.terminate()
-    process.wait(10)
+    with process:  # Closes its pipes, at which it ends.
+        yield models
+        process.terminate()
 
 
 @pytest.fixture

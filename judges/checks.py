@@ -1,0 +1,115 @@
+"""One call to each judge of a panel: does its key, its model, its schema work, and is its price known?"""
+
+import asyncio
+from dataclasses import dataclass, field
+from itertools import groupby
+from time import perf_counter
+
+from judges import prompts, verdicts
+from judges.prices import Price, price
+from judges.providers import close_providers, open_provider
+from judges.records import (
+    Inputs,
+    Judge,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    Reply,
+    Request,
+    Side,
+    Unreachable,
+    Usage,
+)
+
+INPUTS = Inputs(
+    query="At what temperature does water boil at sea level?",
+    answers=("At 100 degrees Celsius.",),
+    title="",
+    document="Water boils at 100 degrees Celsius at sea level. On high mountains it boils at a lower temperature.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What one judge's call showed. `problem` is empty when the judge can work; it says what to do otherwise."""
+
+    judge: Judge
+    role: str
+    problem: str
+    price: Price | None
+    answered_as: str = ""
+    """The model's name in the answer, where it is another than the one asked for."""
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """USD of this call; None where the price is unknown."""
+        return self.price.cost(self.usage) if self.price else None
+
+
+async def check(judges: list[tuple[Judge, str]]) -> list[Checked]:
+    """Ask every (judge, role: for, against or vote) once. Accounts are asked side by side, their judges in turn."""
+    order = sorted(range(len(judges)), key=lambda place: judges[place][0].account)
+    groups = [list(places) for _, places in groupby(order, key=lambda place: judges[place][0].account)]
+    found: dict[int, Checked] = {}
+
+    async def account(places: list[int]) -> None:
+        for place in places:
+            found[place] = await check_one(*judges[place])
+
+    try:
+        await asyncio.gather(*map(account, groups))
+    finally:
+        await close_providers()
+    return [found[place] for place in range(len(judges))]
+
+
+async def check_one(judge: Judge, role: str) -> Checked:
+    """One call with a question whose answer is plain; the verdict itself is not looked at."""
+    began = perf_counter()
+    try:
+        reply = await open_provider(judge).complete(_request(judge, role))
+    except ProviderError as error:
+        return Checked(judge, role, advice(judge, error), price(judge), seconds=perf_counter() - began)
+    answered_as = reply.model if reply.model not in ("", judge.model, judge.model.removeprefix("models/")) else ""
+    seconds = perf_counter() - began
+    return Checked(judge, role, _problem(judge, role, reply), price(judge), answered_as, reply.usage, seconds)
+
+
+def advice(judge: Judge, error: ProviderError) -> str:
+    """What failed and what to do about it."""
+    if isinstance(error, RateLimited):
+        return f"{error}: a limit or quota is used up; wait, or lower the judge's limits"
+    if isinstance(error, Overloaded):
+        return f"{error}: the provider fails at the moment; try again later"
+    if isinstance(error, Unreachable):
+        return f"{error}: is the server up and the base_url right?"
+    what = {
+        400: "it refuses the request; a model without temperature 0 wants temperature = 1 (some take no logprobs)",
+        401: f"the key in {judge.api_key_env} is not accepted",
+        403: f"the key in {judge.api_key_env} may not use this model",
+        404: f'it does not know the model "{judge.model}", or the base_url is wrong',
+    }.get(error.status or 0)
+    return f"{error}: {what}" if what else str(error)
+
+
+def _request(judge: Judge, role: str) -> Request:
+    if role == "vote":
+        return Request(judge, prompts.vote_prompt(INPUTS), prompts.VOTE_SCHEMA, INPUTS, role)
+    return Request(judge, prompts.turn_prompt(INPUTS, Side(role), 1), prompts.TURN_SCHEMA, INPUTS, role, round=1)
+
+
+def _problem(judge: Judge, role: str, reply: Reply) -> str:
+    if reply.refused:
+        return "it refused a harmless question; choose another model"
+    if reply.truncated:
+        return f"its answer was cut at {judge.max_output_tokens} tokens; raise max_output_tokens"
+    try:
+        if role == "vote":
+            verdicts.parse_vote(reply.text)
+        else:
+            verdicts.parse_turn(reply.text, INPUTS.document)
+    except verdicts.Unusable as error:
+        return f"its answer does not follow the schema ({error}); the server or model may not support JSON schemas"
+    return ""
