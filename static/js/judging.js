@@ -198,11 +198,12 @@
 
   document.addEventListener("submit", stampTime, true);
   document.addEventListener("htmx:configRequest", (event) => {
-    if ("milliseconds" in event.detail.parameters) event.detail.parameters.milliseconds = String(Math.round(performance.now() - shownAt));
+    if (event.detail.elt.matches(".grade")) event.detail.parameters.milliseconds = timeOnPage();
   });
+  const timeOnPage = () => String(Math.round(performance.now() - shownAt));
   function stampTime(event) {
     const field = $("input[name=milliseconds]", event.target);
-    if (field) field.value = String(Math.round(performance.now() - shownAt));
+    if (field) field.value = timeOnPage();
   }
   document.addEventListener("htmx:afterRequest", (event) => {
     const desk = $("#desk[data-item]");

@@ -1,0 +1,279 @@
+"""Judging and adjudication in a real Chromium: keys, undo, skip, flag, comment, a tie, scripts as text, axe."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from annotation.models import Assignment, Role
+from corpus.models import Item, Judgment, Label
+from tests.factories import make_collection, make_member
+from tests.judging_scene import EVIL, make_evil_item, make_scene
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SHOTS = os.environ.get("QUORUM_SHOTS")
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def shoot(page, name: str) -> None:
+    """A picture for people, when QUORUM_SHOTS names a folder."""
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / f"{name}.png", caret="initial", animations="allow")
+
+
+def settle(page, key: str) -> None:
+    """Press a key and wait for the next pair, or for the end of the queue."""
+    token = page.locator("#desk").get_attribute("data-item")
+    page.keyboard.press(key)
+    page.wait_for_function("item => (document.querySelector('#desk').dataset.item ?? null) !== item", arg=token)
+
+
+def shown(page) -> int:
+    """The item on the desk."""
+    return int(page.locator("#desk").get_attribute("data-item"))
+
+
+@pytest.fixture
+def collection():
+    return make_collection("books", title="Python's reference", instruction="Relevant: it answers the question.")
+
+
+@pytest.fixture
+def alice(collection):
+    return make_member(collection, "alice")
+
+
+def test_ten_escalations_are_settled_by_keyboard_alone(collection, alice, new_page, instance):
+    make_scene(collection, 10)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+    shoot(page, "judging-light")
+    for number in range(10):
+        settle(page, "10"[number % 2])
+    page.wait_for_selector("[data-queue=empty]")
+    shoot(page, "judging-done")
+    assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0] * 5 + [1] * 5
+    assert Label.objects.filter(origin="people").count() == 10
+    assert all(ms and ms < 60_000 for ms in Judgment.objects.values_list("milliseconds", flat=True))
+
+
+def test_undo_skip_with_reason_flag_and_comment(collection, alice, new_page, instance):
+    first, *_ = make_scene(collection, 4)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+
+    page.keyboard.press("c")
+    page.keyboard.type("0 is not pressed while typing")
+    shoot(page, "judging-comment")
+    page.keyboard.press("Escape")
+    settle(page, "1")
+    judgment = Judgment.objects.get(item=first)
+    assert (judgment.grade, judgment.comment) == (1, "0 is not pressed while typing")
+    assert "Saved" in page.locator(".said").inner_text()
+
+    settle(page, "u")
+    assert shown(page) == first.pk
+    assert page.locator("#comment-text").input_value() == "0 is not pressed while typing"
+    settle(page, "0")
+    assert list(Judgment.objects.filter(item=first).order_by("pk").values_list("grade", flat=True)) == [1, None, 0]
+
+    page.keyboard.press("s")
+    shoot(page, "judging-skip")
+    here = shown(page)
+    settle(page, "3")
+    skipped = Assignment.objects.get(item=here)
+    assert (skipped.state, skipped.skip_reason) == ("skipped", "language")
+
+    page.keyboard.press("f")
+    page.keyboard.type("Two questions in one")
+    shoot(page, "judging-flag")
+    here = shown(page)
+    settle(page, "Control+Enter")
+    flagged = Assignment.objects.get(item=here)
+    assert (flagged.flagged, flagged.flag_note) == (True, "Two questions in one")
+    assert Item.objects.get(pk=here).state == "conflict"
+    assert shown(page) not in (here, first.pk)
+
+
+def test_a_tie_is_adjudicated_without_names(collection, alice, new_page, violations, instance):
+    (item,) = make_scene(collection, 1, overlap=2)
+    bob = make_member(collection, "bob")
+    charlie = make_member(collection, "charlie", Role.ADJUDICATOR)
+    for member, key in ((alice, "1"), (bob, "0")):
+        page = new_page(user=member.user)
+        page.goto("/c/books/judge/")
+        page.keyboard.press("1")
+        page.wait_for_selector("#answer")
+        page.keyboard.press("c")
+        page.keyboard.type(f"because {key}")
+        page.keyboard.press("Escape")
+        settle(page, key)
+    page = new_page(user=charlie.user)
+    page.goto("/c/books/adjudicate/")
+    said = page.locator(".opinions").inner_text()
+    assert "because 1" in said
+    assert "because 0" in said
+    assert "alice" not in page.content()
+    assert violations(page) == []
+    shoot(page, "adjudication")
+    settle(page, "0")
+    label = Label.objects.get(pair=item.pair)
+    assert (label.grade, label.origin) == (0, "adjudicator")
+    page.wait_for_selector("[data-queue=empty]")
+    settle(page, "u")
+    assert Item.objects.get(pk=item.pk).state == "conflict"
+    settle(page, "1")
+    assert Label.objects.get(pair=item.pair).grade == 1
+    assert violations(page) == []
+
+
+def test_a_script_in_any_text_is_shown_and_never_run(collection, alice, new_page, violations, instance):
+    item = make_evil_item(collection)
+    Item.objects.filter(pk=item.pk).update(overlap=2)
+    charlie = make_member(collection, "charlie", Role.ADJUDICATOR)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+    assert page.locator("#desk").inner_text().count(EVIL) >= 8
+    page.keyboard.press("c")
+    page.keyboard.type(EVIL)
+    page.keyboard.press("Escape")
+    settle(page, "1")
+    assert page.evaluate("window.hacked") is None
+    page.goto("/c/books/judge/history/")
+    assert EVIL in page.locator("table").inner_text()
+    assert page.evaluate("window.hacked") is None
+    Item.objects.filter(pk=item.pk).update(state="conflict")
+    page = new_page(user=charlie.user)
+    page.goto("/c/books/adjudicate/")
+    assert EVIL in page.locator(".opinions").inner_text()
+    assert page.evaluate("window.hacked") is None
+
+
+def test_quotes_lead_to_their_sentences_and_back(collection, alice, new_page, instance):
+    make_scene(collection, 1)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+    page.locator(".quotes a").first.click()
+    assert page.locator("mark.lit").first.get_attribute("data-quotes").split()[0] == "F1"
+    page.keyboard.press("j")
+    page.keyboard.press("d")
+    assert page.evaluate("document.activeElement.id") == "debate"
+    assert "not in the document" in page.locator(".missing").inner_text()
+    page.keyboard.press("?")
+    assert page.locator("#help .panel").is_visible()
+    page.locator("#keys-on").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    assert not page.locator("#guidelines .panel").is_visible()
+    assert page.evaluate("localStorage.getItem('quorum.keys')") == "off"
+
+
+def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(collection, alice, new_page, console, instance):
+    make_scene(collection, 2)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+    page.keyboard.press("c")
+    page.keyboard.type("half a thought")
+    page.reload()
+    assert page.locator("#comment-text").input_value() == "half a thought"
+    page.context.set_offline(True)
+    page.keyboard.press("1")
+    page.wait_for_selector("#trouble:not([hidden])")
+    assert "No connection" in page.locator("#trouble").inner_text()
+    shoot(page, "judging-offline")
+    page.context.set_offline(False)
+    settle(page, "1")
+    assert Judgment.objects.get().comment == "half a thought"
+    assert page.locator("#comment-text").input_value() == ""
+    console.clear()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_pages_of_judging(collection, alice, new_page, violations, instance, scheme):
+    make_scene(collection, 3)
+    page = new_page(user=alice.user, color_scheme=scheme)
+    page.goto("/c/books/judge/")
+    assert violations(page) == []
+    shoot(page, f"judging-start-{scheme}")
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+    assert violations(page) == []
+    shoot(page, f"judging-{scheme}")
+    page.keyboard.press("g")
+    assert violations(page) == []
+    shoot(page, f"judging-guidelines-{scheme}")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    shoot(page, f"judging-help-{scheme}")
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    settle(page, "1")
+    page.keyboard.press("s")
+    assert violations(page) == []
+    page.goto("/c/books/judge/history/")
+    assert violations(page) == []
+    shoot(page, f"history-{scheme}")
+    page.locator("tbody a").first.click()
+    page.wait_for_selector(".given")
+    assert violations(page) == []
+    shoot(page, f"history-item-{scheme}")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("phone", PHONE),
+        ("zoomed", {"viewport": {"width": 640, "height": 400}}),
+        ("wide", {"viewport": {"width": 1440, "height": 900}}),
+    ],
+)
+def test_query_and_buttons_never_leave_the_screen(collection, alice, new_page, instance, name, options):
+    make_scene(collection, 1, text="A long sentence about something else. " * 200)
+    page = new_page(user=alice.user, **options)
+    page.goto("/c/books/judge/")
+    page.locator("[data-queue=waiting] button").click()
+    page.wait_for_selector("#answer")
+    shoot(page, f"judging-{name}-top")
+    page.evaluate("scrollTo({top: 1200, behavior: 'instant'})")
+    shoot(page, f"judging-{name}")
+    inside = """selector => [...document.querySelectorAll(selector)].every(e => {
+        const box = e.getBoundingClientRect();
+        return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight
+            && box.left >= 0 && box.right <= innerWidth; })"""
+    assert page.evaluate(inside, "#query, .grade, .others summary")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    heights = page.evaluate("[...document.querySelectorAll('.grade, .others .button')].map(e => e.offsetHeight)")
+    assert min(heights) >= 44
+
+
+def test_without_scripts_a_pair_is_settled_and_taken_back(collection, alice, new_page, instance):
+    first, second = make_scene(collection, 2)
+    page = new_page(user=alice.user, java_script_enabled=False)
+    page.goto("/c/books/judge/")
+    page.get_by_role("button", name="Start judging").click()
+    page.locator("#comment > summary").click()
+    page.locator("#comment-text").fill("by hand")
+    page.locator("#comment > summary").click()
+    page.get_by_role("button", name="1 Relevant", exact=True).click()
+    assert Judgment.objects.get(item=first).comment == "by hand"
+    page.get_by_role("button", name="Undo").first.click()
+    assert page.locator("input[name=item]").first.get_attribute("value") == str(first.pk)
+    page.locator("#skip > summary").click()
+    page.locator("#skip .reason").first.click()
+    assert Assignment.objects.get(item=first).state == "skipped"
+    page.locator("#flag > summary").click()
+    page.locator("#note").fill("odd")
+    page.get_by_role("button", name="Flag and go on").click()
+    assert Item.objects.get(pk=second.pk).state == "conflict"
+    assert page.locator("[data-queue=empty]").is_visible()
