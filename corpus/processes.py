@@ -35,9 +35,9 @@ def _life_pipe() -> int:
     return _life[0]
 
 
-def die_with_parent(parent: int) -> None:
-    """For the child, between fork and exec: SIGKILL when the parent's thread that forked it ends."""
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def die_with_parent(parent: int, end: signal.Signals = signal.SIGKILL) -> None:
+    """For the child, between fork and exec or later: get this signal when the parent's thread that forked it ends."""
+    _libc.prctl(PR_SET_PDEATHSIG, end, 0, 0, 0)
     if os.getppid() != parent:  # it died before the line above
         os._exit(1)
 
@@ -49,8 +49,9 @@ def spawn(
     cwd: str | Path | None = None,
     stdout: int | IO[str] | None = None,
     stderr: int | IO[str] | None = None,
+    keep: Iterable[int] = (),
 ) -> subprocess.Popen[str]:
-    """Start a child that cannot outlive this process. `env`: the whole environment (None: ours).
+    """Start a child that cannot outlive this process. `env`: the whole environment (None: ours). `keep`: descriptors.
 
     Call it from the main thread: the kernel watches the thread that forked, not the process. The child leads a process
     group of its own, so Ctrl-C in a terminal reaches the parent alone, which then decides (`stop`).
@@ -66,7 +67,7 @@ def spawn(
         stderr=stderr,
         text=True,
         process_group=0,
-        pass_fds=[read_end],
+        pass_fds=[read_end, *keep],
         preexec_fn=lambda: die_with_parent(parent),
     )
 

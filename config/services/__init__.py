@@ -4,6 +4,15 @@ Settings ask for addresses, which are known before anything runs. Whoever needs 
 """
 
 from config.services.addresses import celery_url, database, embedded, redis_url, secret_key
-from config.services.startup import ensure, ensure_for_command
+from config.services.startup import ensure, ensure_for_command, start_keeper
 
-__all__ = ["celery_url", "database", "embedded", "ensure", "ensure_for_command", "redis_url", "secret_key"]
+__all__ = [
+    "celery_url",
+    "database",
+    "embedded",
+    "ensure",
+    "ensure_for_command",
+    "redis_url",
+    "secret_key",
+    "start_keeper",
+]

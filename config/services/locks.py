@@ -43,3 +43,15 @@ def holders(path: Path) -> list[int]:
         if "FLOCK" in words and "->" not in words and words[5].split(":")[-1] == inode:
             found.add(int(words[4]))
     return sorted(pid for pid in found if pid > 0 and Path(f"/proc/{pid}").exists())
+
+
+def is_held(path: Path) -> bool:
+    """Whether any process holds the lock alone. Whoever wants it in the same instant tries again a moment later."""
+    descriptor = open_lock(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,49 @@
+"""`serve`: the site and its judge workers as children of one command, until Ctrl-C."""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from config import serving, staticfiles
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+
+
+class Command(QuorumCommand):
+    """Serve the site; one JSON line {url, pids} on standard output when it is ready."""
+
+    help = "Serve the site and its judge workers; print one JSON line {url, pids} when ready. Ctrl-C ends both."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """The options of the contract."""
+        parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+        parser.add_argument("--bind", default="127.0.0.1", help="the address to listen on")
+        parser.add_argument("--judge-workers", type=int, default=1, help="processes that judge (0: none)")
+        parser.add_argument("--gpu-workers", type=int, default=0, help="processes that train: comes with training")
+
+    def run(self, **options: Any) -> object:
+        """Start, say so, watch until somebody asks us to end."""
+        if options["gpu_workers"]:
+            raise BadInput("--gpu-workers: training is not yet part of this version, leave it at 0")
+        if options["judge_workers"] < 0:
+            raise BadInput("--judge-workers must be 0 or more")
+        children = serving.Children()
+        serving.stop_on_signals()
+        try:
+            with serving.listen(options["bind"], options["port"]) as listener:
+                staticfiles.collect()
+                children.judge_workers(options["judge_workers"])
+                children.web(listener)
+                address = serving.address_of(listener)
+                children.wait_until(lambda: children.workers_are_ready() and serving.answers(address), "the site")
+                self.stdout.write(json.dumps({"url": address, "pids": children.pids}))
+                self.stdout.flush()
+                children.watch()
+        except serving.Stopped as stopped:
+            self.stderr.write("Stopping; work that is not done goes on with the next start.")
+            children.stop()
+            raise SystemExit(stopped.code) from None
+        finally:
+            children.stop()
+        return None

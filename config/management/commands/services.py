@@ -1,0 +1,62 @@
+"""`services status|stop`: the embedded PostgreSQL and Redis of this instance."""
+
+import json
+import os
+import signal
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from config.services import embedded, locks
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput, QuorumError
+
+PATIENCE = 30.0
+
+
+class Command(QuorumCommand):
+    """Show or end the embedded services. It starts nothing."""
+
+    help = "Show (status) or end (stop) this instance's own PostgreSQL and Redis."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """What to do."""
+        parser.add_argument("act", choices=["status", "stop"])
+
+    def run(self, **options: Any) -> object:
+        """{"state": running|stopped|external, "pid", "database", "redis", "pids", "users": [pid]}."""
+        document = self.status()
+        if options["act"] == "stop" and document["state"] == "running":
+            self.stop(document)
+            document = self.status()
+        self.say(f"{settings.VAR}: {document['state']}")
+        if document.get("users"):
+            self.say("used by processes " + ", ".join(str(pid) for pid in document["users"]))
+        return document
+
+    def status(self) -> dict[str, Any]:
+        """What the keeper has announced, if one lives."""
+        if not embedded():
+            return {"state": "external"}
+        lock = settings.VAR / "keeper.lock"
+        if not lock.exists() or not locks.is_held(lock):
+            return {"state": "stopped"}
+        try:
+            announced = json.loads((settings.VAR / "services.json").read_text())
+        except FileNotFoundError:
+            return {"state": "starting"}
+        return {"state": "running", **announced, "users": locks.holders(settings.VAR / "users.lock")}
+
+    def stop(self, document: dict[str, Any]) -> None:
+        """Ask the keeper to end both services, unless somebody uses them."""
+        if document["users"]:
+            pids = ", ".join(str(pid) for pid in document["users"])
+            raise BadInput(f"the services are in use by processes {pids}: end those first")
+        os.kill(document["pid"], signal.SIGTERM)
+        end = time.monotonic() + PATIENCE
+        while locks.is_held(settings.VAR / "keeper.lock"):
+            if time.monotonic() > end:
+                raise QuorumError(f"the keeper (process {document['pid']}) did not end in {PATIENCE:.0f} s")
+            time.sleep(0.05)

@@ -1,0 +1,177 @@
+"""The site's own processes: gunicorn and a judge worker as children of one command, watched and restarted."""
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from django.conf import settings
+
+from config import env
+from config.checks import connections
+from config.services import embedded, start_keeper
+from corpus.errors import BadInput, QuorumError
+from corpus.processes import die_with_parent, spawn, stop
+from judges.wakeups import live_workers
+
+READY_PATIENCE = 60.0
+LOOK_S = 0.5
+FALLS, FALLS_S = 5, 60.0
+"""More deaths of children than this within so many seconds: something is wrong that a restart does not mend."""
+
+logger = logging.getLogger(__name__)
+
+
+class Stopped(Exception):
+    """Somebody asked this command to end. `code` is the exit code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def stop_on_signals() -> None:
+    """SIGINT and SIGTERM raise `Stopped` in the main thread; with QUORUM_WITH_PARENT our parent's end counts as one."""
+
+    def raise_stopped(number: int, frame: FrameType | None) -> None:
+        for name in (signal.SIGINT, signal.SIGTERM):  # the end is on its way: a second Ctrl-C must not cut it short
+            signal.signal(name, signal.SIG_IGN)
+        raise Stopped(130 if number == signal.SIGINT else 0)
+
+    signal.signal(signal.SIGINT, raise_stopped)
+    signal.signal(signal.SIGTERM, raise_stopped)
+    if env.flag("QUORUM_WITH_PARENT"):
+        die_with_parent(os.getppid(), signal.SIGTERM)
+
+
+def listen(bind: str, port: int) -> socket.socket:
+    """The web server's socket; 0 takes a free port. Raises BadInput when the address cannot be had."""
+    family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+    try:
+        return socket.create_server((bind, port), family=family, backlog=512)
+    except (OSError, OverflowError) as error:
+        raise BadInput(f"cannot listen on {bind} port {port} ({error}): choose another --port or --bind") from error
+
+
+class Children:
+    """The processes of one served instance. `log_folder`: where their output goes; None: to our standard error."""
+
+    def __init__(self, log_folder: Path | None = None) -> None:
+        self.log_folder = log_folder
+        self.makers: dict[str, Callable[[], subprocess.Popen[str]]] = {}
+        self.running: dict[str, subprocess.Popen[str]] = {}
+        self.falls: deque[float] = deque(maxlen=FALLS)
+
+    def judge_workers(self, count: int) -> None:
+        """One Celery worker with `count` children; none for 0."""
+        if connections(count) > settings.MAX_CONNECTIONS:
+            raise BadInput(
+                f"--judge-workers {count} needs more database connections than PostgreSQL allows: take fewer"
+            )
+        if count:
+            args = [
+                "-m",
+                "celery",
+                "--quiet",
+                "-A",
+                "config",
+                "worker",
+                "--concurrency",
+                str(count),
+                "--loglevel",
+                "WARNING",
+            ]
+            args += ["--hostname", f"judges-{os.getpid()}@%h", "--without-gossip", "--without-mingle"]
+            args = ["-W", "ignore:You're running the worker with superuser", *args]
+            self._start("judge workers", args)
+
+    def web(self, listener: socket.socket) -> None:
+        """gunicorn on a socket that stays ours, so that visitors wait and are not refused while it restarts."""
+        args = ["-m", "gunicorn", "-c", str(env.ROOT / "config" / "gunicorn.py"), "--log-level", "warning"]
+        args += ["--bind", f"fd://{listener.fileno()}", "config.wsgi"]
+        self._start("web", args, keep=[listener.fileno()])
+
+    def _start(self, name: str, args: list[str], keep: list[int] | None = None) -> None:
+        def make() -> subprocess.Popen[str]:
+            command = [sys.executable, *args]
+            if self.log_folder is None:
+                return spawn(command, cwd=env.ROOT, stdout=2, stderr=2, keep=keep or [])
+            self.log_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with (self.log_folder / f"{name.replace(' ', '-')}.log").open("a") as log:
+                return spawn(command, cwd=env.ROOT, stdout=log, stderr=log, keep=keep or [])
+
+        self.makers[name] = make
+        self.running[name] = make()
+
+    @property
+    def pids(self) -> list[int]:
+        """This process and its children."""
+        return [os.getpid(), *(child.pid for child in self.running.values())]
+
+    def wait_until(self, ready: Callable[[], bool], what: str) -> None:
+        """Until it is ready, while the children live."""
+        end = time.monotonic() + READY_PATIENCE
+        while not ready():
+            self.look()
+            if time.monotonic() > end:
+                raise QuorumError(f"{what} did not get ready in {READY_PATIENCE:.0f} s{self._where()}")
+            time.sleep(0.05)
+
+    def workers_are_ready(self) -> bool:
+        """The judge worker has said that it lives."""
+        child = self.running.get("judge workers")
+        return child is None or any(worker.pid == child.pid for worker in live_workers())
+
+    def look(self) -> None:
+        """Once: restart what ended, and the keeper when somebody killed it. Raises when it ends again and again."""
+        if not settings.VAR.exists():
+            raise QuorumError(f"{settings.VAR} is gone: this instance ends")
+        if embedded():
+            start_keeper(settings.VAR)
+        for name, child in self.running.items():
+            if child.poll() is None:
+                continue
+            logger.error("%s ended with %s and is started again", name, child.returncode)
+            self.falls.append(time.monotonic())
+            if len(self.falls) == FALLS and self.falls[-1] - self.falls[0] < FALLS_S:
+                raise QuorumError(f"{name} ends again and again{self._where()}")
+            self.running[name] = self.makers[name]()
+
+    def _where(self) -> str:
+        return f": see {self.log_folder}" if self.log_folder else ""
+
+    def watch(self) -> None:
+        """For ever: keep them running. Ends by an exception (`Stopped`)."""
+        while True:
+            self.look()
+            time.sleep(LOOK_S)
+
+    def stop(self) -> None:
+        """End them all."""
+        stop(self.running.values(), patience=8)
+
+
+def answers(address: str) -> bool:
+    """The site says that it is well."""
+    try:
+        with urlopen(f"{address}/healthz", timeout=5) as response:
+            return bool(response.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+def address_of(listener: socket.socket) -> str:
+    """Where a browser on this machine finds the site."""
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1" if host == "0.0.0.0" else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
