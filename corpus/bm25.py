@@ -168,3 +168,9 @@ def _documents(collection: int) -> Iterable[tuple[int, str]]:
             [collection],
         )
         yield from cursor
+
+
+def forget(collection: Collection) -> None:
+    """Remove what VAR keeps of the collection's present documents."""
+    _recent.pop(collection.pk, None)
+    shutil.rmtree(Path(settings.VAR) / "indexes" / f"bm25-{content_hash(collection.pk)}", ignore_errors=True)

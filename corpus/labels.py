@@ -149,17 +149,20 @@ SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM written)
 
 def rebuild_labels(collection: Collection) -> int:
     """Derive every label of the collection again; the number of labels that changed."""
-    return _resolve_where("collection_id = %s", [collection.pk])
+    return resolve_where("collection_id = %s", [collection.pk])
 
 
 def resolve_pairs(pair_ids: Iterable[int]) -> int:
     """Derive the labels of these pairs again; the number of labels that changed."""
     ids = list(pair_ids)
-    return _resolve_where("id = ANY(%s)", [ids]) if ids else 0
+    return resolve_where("id = ANY(%s)", [ids]) if ids else 0
 
 
-def _resolve_where(condition: str, parameters: list[int | list[int]]) -> int:
-    """Lock the pairs in one order, then resolve: a later statement sees what a competing writer committed."""
+def resolve_where(condition: str, parameters: list[int | list[int]]) -> int:
+    """Derive the labels of the pairs that an SQL condition on `corpus_pair` picks; the number that changed.
+
+    The pairs are locked first, in one order: the statement after sees what a competing writer committed.
+    """
     wanted = f"SELECT id FROM corpus_pair WHERE {condition}"
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM ({wanted} ORDER BY id FOR NO KEY UPDATE) locked", parameters)

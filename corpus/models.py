@@ -119,7 +119,7 @@ class Pair(models.Model):
 
     collection = models.ForeignKey(Collection, models.CASCADE, db_constraint=False)
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, db_index=False)
-    document = models.ForeignKey(Document, models.CASCADE, db_constraint=False)
+    document = models.ForeignKey(Document, models.CASCADE, db_constraint=False, db_index=False)
     is_candidate = models.BooleanField(
         default=True, db_default=True, help_text="To be judged; false: only an imported grade names it."
     )

@@ -20,6 +20,9 @@ SELECT s.*, q.id AS query_id, d.id AS document_id FROM import_line s
 LEFT JOIN corpus_query q ON q.collection_id = {c} AND q.is_current AND q.external_id = s.query
 LEFT JOIN corpus_document d ON d.collection_id = {c} AND d.is_current AND d.external_id = s.document
 """
+_NAMED = """(SELECT query_id, document_id, max(teacher_score) AS teacher_score FROM import_candidate
+            GROUP BY query_id, document_id)"""
+_HERE = "p.query_id = s.query_id AND p.document_id = s.document_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,41 +144,34 @@ def resolve(collection: Collection, source: Source) -> None:
 def write_pairs(collection: Collection, *, update: bool) -> Written:
     """Candidates become pairs; those that are there learn what is new about them."""
     values = {"c": collection.pk}
-    create("import_pair", "query_id bigint, document_id bigint, teacher_score float8")
-    execute(
-        """INSERT INTO import_pair SELECT query_id, document_id, max(teacher_score) FROM import_candidate
-           GROUP BY query_id, document_id"""
-    )
-    execute("ANALYZE import_pair")
-    here = "p.query_id = s.query_id AND p.document_id = s.document_id"
+    execute("ANALYZE import_candidate")
     updated = 0
     if one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", values):
-        _refuse_other_scores(here, update=update)
+        if not update:
+            _refuse_other_scores()
         updated = execute(
             f"""UPDATE corpus_pair p
                 SET is_candidate = true, teacher_score = COALESCE(s.teacher_score, p.teacher_score)
-                FROM import_pair s
-                WHERE {here} AND (NOT p.is_candidate OR s.teacher_score IS NOT NULL
+                FROM {_NAMED} s
+                WHERE {_HERE} AND (NOT p.is_candidate OR s.teacher_score IS NOT NULL
                                   AND s.teacher_score IS DISTINCT FROM p.teacher_score)"""
         )
+    # In the order of the unique index, which so grows at its end.
     new = execute(
         f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, teacher_score, is_candidate, uncertainty)
-            SELECT %(c)s, query_id, document_id, teacher_score, true, 0 FROM import_pair s
-            WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE {here})""",
+            SELECT %(c)s, query_id, document_id, teacher_score, true, 0 FROM {_NAMED} s
+            WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE {_HERE})
+            ORDER BY query_id, document_id""",
         values,
     )
     return Written(new, updated)
 
 
-def _refuse_other_scores(here: str, *, update: bool) -> None:
-    other = (
-        None
-        if update
-        else one(
-            f"""SELECT q.external_id, d.external_id FROM import_pair s JOIN corpus_pair p ON {here}
+def _refuse_other_scores() -> None:
+    other = one(
+        f"""SELECT q.external_id, d.external_id FROM {_NAMED} s JOIN corpus_pair p ON {_HERE}
             JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
             WHERE p.teacher_score <> s.teacher_score LIMIT 1"""
-        )
     )
     if other:
         raise BadInput(f"query {other[0]}, document {other[1]}: another teacher_score; --update takes the new one")

@@ -73,6 +73,8 @@ class Source:
 
     def identifier(self, number: int, value: object, field: str) -> str:
         """An id: not empty, at most 255 characters, no white space (TREC files could not hold it)."""
+        if type(value) is str and 0 < len(value) <= MAX_ID and not _WHITE.search(value):
+            return value
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
@@ -86,7 +88,7 @@ class Source:
         return value
 
     def _open(self) -> io.BufferedReader:
-        stream = io.BufferedReader(io.FileIO(self.path), 1 << 18)
+        stream: io.BufferedReader = io.BufferedReader(io.FileIO(self.path), 1 << 18)
         if stream.peek(2)[:2] == _GZIP:
             return io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 18)
         return stream

@@ -1,10 +1,13 @@
 """Rows on their way in: COPY into temporary tables, then checks and moves by set-based SQL."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from django.db import connection
+
+T = TypeVar("T")
 
 BATCH = 512
 """Rows joined before they go to the server."""
@@ -56,23 +59,34 @@ def escape(text: str) -> str:
 
 def copy(target: str, lines: Iterable[str], what: str, progress: Progress) -> int:
     """COPY lines in text format, each with its newline, into `target` (table and columns); the number of rows."""
-    rows = 0
+    count = 0
     with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as stream:
         for batch in _batches(lines):
             stream.write("".join(batch).encode())
-            rows += len(batch)
-            progress(what, rows)
-    return rows
+            count += len(batch)
+            progress(what, count)
+    return count
 
 
-def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
+def copy_binary(target: str, tuples: Iterable[bytes], what: str, progress: Progress) -> int:
+    """COPY tuples in the binary format into `target`; the number of rows.
+
+    The server need not look for the ends of lines and values in it: a third faster than text for long texts.
+    """
+    count = 0
+    with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN (FORMAT binary)") as stream:
+        stream.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+        for batch in _batches(tuples):
+            stream.write(b"".join(batch))
+            count += len(batch)
+            progress(what, count)
+        stream.write(b"\xff\xff")
+    return count
+
+
+def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
+    iterator = iter(rows)
+    while batch := list(islice(iterator, BATCH)):
         yield batch
 
 
@@ -94,6 +108,13 @@ def one(sql: str, parameters: dict[str, Any] | None = None) -> tuple[Any, ...] |
         cursor.execute(sql, parameters)
         row: tuple[Any, ...] | None = cursor.fetchone()
     return row
+
+
+def rows(sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    """All rows: for answers that are known to be few."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return list(cursor.fetchall())
 
 
 def number(sql: str, parameters: dict[str, Any] | None = None) -> int:

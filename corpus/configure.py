@@ -1,0 +1,104 @@
+"""`configure_collection`: settings of a collection from a TOML file, all or nothing."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from corpus.errors import BadInput
+from corpus.items import change_overlap, reprioritise
+from corpus.models import Assessor, Collection, Judgment
+
+LATER = {
+    "audit": "audits come with a later version; they are not yet done",
+    "checks": "attention checks come with a later version; not yet",
+    "arms": "arms come with a later version: the debate is always shown; not yet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a key may hold."""
+
+    type: type
+    low: int = 0
+    high: int = 0
+
+
+KEYS = {
+    "instruction": Key(str),
+    "grades": Key(int, 1, 100),
+    "relevant_from": Key(int, 1, 100),
+    "overlap": Key(int, 1, 25),
+    "order": Key(str),
+    "lease_minutes": Key(int, 1, 32_767),
+    "seed": Key(int, -(2**31), 2**31 - 1),
+}
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Keys and values of the file, each of a known name and the right type. Raises BadInput that names the key."""
+    try:
+        found = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: byte {error.start + 1} is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path}: not TOML: {error}") from None
+    for key, value in found.items():
+        _check(path, key, value)
+    return found
+
+
+def _check(path: Path, key: str, value: object) -> None:
+    if key in LATER:
+        raise BadInput(f'{path}: the key "{key}": {LATER[key]}')
+    if key not in KEYS:
+        raise BadInput(f'{path}: unknown key "{key}"; known are {", ".join(KEYS)}')
+    wanted = KEYS[key]
+    if not isinstance(value, wanted.type) or isinstance(value, bool):
+        name = "a string" if wanted.type is str else "an integer"
+        raise BadInput(f'{path}: the key "{key}" must be {name}, not {value!r}')
+    if isinstance(value, int) and not wanted.low <= value <= wanted.high:
+        raise BadInput(f'{path}: the key "{key}" must be from {wanted.low} to {wanted.high}, not {value}')
+    if key == "order" and value not in Collection.Order.values:
+        raise BadInput(f'{path}: the key "order" must be one of {", ".join(Collection.Order.values)}, not {value!r}')
+    if isinstance(value, str) and "\0" in value:
+        raise BadInput(f'{path}: the key "{key}" holds a NUL character')
+
+
+@transaction.atomic
+def configure(collection: Collection, settings: dict[str, Any]) -> list[str]:
+    """Set the values that `read_settings` returned; the names of those that changed.
+
+    A new order or seed gives open items their place anew; a new overlap holds for open items too, but never below
+    what people already took. Raises BadInput for a scale that the judgments contradict.
+    """
+    collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    changed = [key for key, value in settings.items() if getattr(collection, key) != value]
+    for key in changed:
+        setattr(collection, key, settings[key])
+    _check_scale(collection, changed)
+    if changed:
+        collection.save(update_fields=changed)
+    if {"order", "seed"} & set(changed):
+        reprioritise(collection)
+    if "overlap" in changed:
+        change_overlap(collection, collection.overlap)
+    return changed
+
+
+def _check_scale(collection: Collection, changed: list[str]) -> None:
+    """Judgments must fit the scale; a policy's binary labels were written with the old `relevant_from`."""
+    if collection.relevant_from > collection.grades:
+        raise BadInput(
+            f'the key "relevant_from" would be {collection.relevant_from}, above "grades" = {collection.grades}'
+        )
+    judged = Judgment.objects.filter(assessor__collection=collection)
+    if "grades" in changed and judged.filter(grade__gt=collection.grades).exists():
+        raise BadInput(f'the key "grades": judgments above {collection.grades} exist')
+    if "relevant_from" in changed and judged.filter(assessor__kind=Assessor.Kind.POLICY).exists():
+        raise BadInput('the key "relevant_from": a policy has already labelled pairs by the old one')

@@ -1,0 +1,192 @@
+"""`import_judgments`: grades that people, judges or a reference gave elsewhere."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from corpus.errors import BadInput
+from corpus.importing import candidates, judgments
+from corpus.importing.files import Source
+from corpus.importing.grades import grades
+from corpus.importing.staging import Progress, create, escape, execute, rows, silent
+from corpus.labels import resolve_where
+from corpus.models import Assessor, Collection
+
+KINDS = {
+    "human": Assessor.Kind.HUMAN_IMPORT,
+    "judge": Assessor.Kind.JUDGE_IMPORT,
+    "reference": Assessor.Kind.REFERENCE,
+}
+SHOWN = 20
+"""Bad rows that the error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the import did."""
+
+    collection: str
+    kind: str
+    assessors: list[str]
+    judgments: int
+    """Appended."""
+    unchanged: int
+    """Rows whose judgment the collection held already."""
+    grades_below_zero: int
+    skipped: dict[str, int]
+    """Bad rows left out, by kind: malformed, out-of-range, unknown, duplicate, conflicting."""
+    labels_changed: int
+
+    def document(self) -> dict[str, Any]:
+        """For --json."""
+        return asdict(self)
+
+
+@dataclass
+class _Bad:
+    """Bad rows: how many of each kind, and the first ones."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    first: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, line: int, kind: str, problem: str) -> None:
+        """One more."""
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        if len(self.first) < SHOWN:
+            self.first.append((line, problem))
+
+    def take(self, kind: str, count: int, first: list[tuple[int, str]]) -> None:
+        """All of a kind that the database found, and the first of them."""
+        self.counts[kind] = self.counts.get(kind, 0) + count
+        self.first = sorted([*self.first, *first])[:SHOWN]
+
+    def refusal(self, source: Source) -> BadInput:
+        """One line that names the first rows and says how many there are."""
+        total = sum(self.counts.values())
+        named = "; ".join(f"line {line}: {problem}" for line, problem in sorted(self.first)[:SHOWN])
+        more = f" (the first {SHOWN} of {total})" if total > SHOWN else ""
+        what = "1 bad row" if total == 1 else f"{total} bad rows"
+        return BadInput(f"{source}: {what}: {named}{more}; --skip-invalid leaves them out")
+
+
+@transaction.atomic
+def import_judgments(
+    collection: Collection,
+    path: Path,
+    *,
+    assessor: str,
+    kind: str,
+    skip_invalid: bool = False,
+    progress: Progress = silent,
+) -> Report:
+    """Append the grades of a qrels file or CSV. Human ones settle pairs that no person of the collection judged.
+
+    `assessor` names who graded where the file does not. Raises BadInput for bad rows unless `skip_invalid`; of rows
+    that contradict or repeat each other the first is taken then.
+    """
+    source = Source(path)
+    collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    bad, clamped = _stage(collection, source, assessor, progress)
+    people = _assessors(collection, KINDS[kind])
+    _find_bad(bad)
+    if bad.counts and not skip_invalid:
+        raise bad.refusal(source)
+    judgments.add_pairs(collection)
+    stored = judgments.store()
+    good = execute("SELECT 1 FROM import_grade")
+    changed = 0
+    if kind == "human":
+        graded = "(query_id, document_id) IN (SELECT query_id, document_id FROM import_grade)"
+        changed = resolve_where(f"collection_id = %s AND {graded}", [collection.pk])
+    return Report(
+        collection.name, kind, people, stored.new, good - stored.new, clamped, dict(sorted(bad.counts.items())), changed
+    )
+
+
+def _stage(collection: Collection, source: Source, assessor: str, progress: Progress) -> tuple[_Bad, int]:
+    """Rows that can be read, resolved to `import_found`; the bad ones; the number of grades below 0."""
+    bad = _Bad()
+    clamped = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal clamped
+        for row in grades(source, collection.grades):
+            if row.problem:
+                bad.add(row.line, row.kind, row.problem)
+                continue
+            clamped += row.grade < 0
+            who = row.assessor or assessor
+            values = (row.query, row.document, str(max(row.grade, 0)), who)
+            yield f"{row.line}\t" + "\t".join(map(escape, values)) + "\n"
+
+    candidates.stage(lines(), "line, query, document, grade, assessor", "judgments", progress)
+    execute(candidates.FOUND.format(c=int(collection.pk)))
+    return bad, clamped
+
+
+def _assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
+    """Rows for everyone whom the file names; their names in order."""
+    names = [row[0] for row in rows("SELECT DISTINCT assessor FROM import_found ORDER BY 1")]
+    longest = max(names, key=len, default="")
+    if len(longest) > 150:
+        raise BadInput(f"the assessor's name is longer than 150 characters: {longest[:40]!r}")
+    for name in names:
+        judgments.assessor(collection, kind, name)
+    create("import_assessor", "name text, assessor_id bigint")
+    execute(
+        """INSERT INTO import_assessor SELECT name, id FROM corpus_assessor
+           WHERE collection_id = %(c)s AND kind = %(kind)s AND name = ANY(%(names)s)""",
+        {"c": collection.pk, "kind": str(kind), "names": names},
+    )
+    return names
+
+
+# Rows with known ids, each beside the first row of the same pair and assessor, and what the assessor said before.
+_COMPARED = """
+SELECT f.line, f.grade, f.query_id, f.document_id, a.assessor_id,
+       row_number() OVER same AS place, min(f.line) OVER same AS first_line, first_value(f.grade) OVER same AS first,
+       (SELECT j.grade FROM corpus_judgment j JOIN corpus_pair p ON p.id = j.pair_id
+        WHERE p.query_id = f.query_id AND p.document_id = f.document_id AND j.assessor_id = a.assessor_id
+          AND j.aspect_id IS NULL AND j.step = 'import'
+          AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)) AS before
+FROM import_found f JOIN import_assessor a ON a.name = f.assessor
+WHERE f.query_id IS NOT NULL AND f.document_id IS NOT NULL
+WINDOW same AS (PARTITION BY f.query_id, f.document_id, f.assessor ORDER BY f.line)
+"""
+
+
+def _find_bad(bad: _Bad) -> None:
+    """Fill `import_grade` with the good rows; tell `bad` about the others."""
+    judgments.begin()
+    create("import_checked", "line int, kind text, problem text")
+    execute(
+        """INSERT INTO import_checked SELECT line, 'unknown', CASE WHEN query_id IS NULL
+             THEN format('no query has the id "%%s"', query) ELSE format('no document has the id "%%s"', document) END
+           FROM import_found WHERE query_id IS NULL OR document_id IS NULL""",
+        {},
+    )
+    execute(f"DROP TABLE IF EXISTS import_compared; CREATE TEMP TABLE import_compared ON COMMIT DROP AS {_COMPARED}")
+    execute(
+        """INSERT INTO import_checked
+           SELECT line, CASE WHEN grade = first THEN 'duplicate' ELSE 'conflicting' END,
+                  CASE WHEN grade = first THEN format('the pair stands already in line %%s', first_line)
+                       ELSE format('grade %%s, but line %%s has %%s', grade, first_line, first) END
+           FROM import_compared WHERE place > 1
+           UNION ALL
+           SELECT line, 'conflicting', format('grade %%s, but the collection has %%s of this assessor', grade, before)
+           FROM import_compared WHERE place = 1 AND before IS NOT NULL AND before <> grade""",
+        {},
+    )
+    execute(
+        """INSERT INTO import_grade SELECT line, query_id, document_id, grade, assessor_id FROM import_compared
+           WHERE place = 1 AND (before IS NULL OR before = grade)"""
+    )
+    for kind, count in rows("SELECT kind, count(*) FROM import_checked GROUP BY kind"):
+        first = rows(
+            "SELECT line, problem FROM import_checked WHERE kind = %(kind)s ORDER BY line LIMIT %(n)s",
+            {"kind": kind, "n": SHOWN},
+        )
+        bad.take(kind, count, [(line, problem) for line, problem in first])

@@ -1,0 +1,37 @@
+"""`delete_collection NAME --yes`: a collection with all its judgments, for good."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.removal import counts_of, delete_collection
+from corpus.selectors import collection_named
+
+
+class Command(QuorumCommand):
+    """Delete a collection; without --yes say what would go and leave it."""
+
+    help = "Delete a collection with its documents, queries, pairs, campaigns and judgments."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """The collection, and that it is meant."""
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("--yes", action="store_true", help="do it: nothing brings it back")
+
+    def run(self, **options: Any) -> object:
+        """Delete, then say what went."""
+        collection = collection_named(options["name"])
+        if not options["yes"]:
+            raise BadInput(
+                f"{collection.name} would be deleted with {listed(counts_of(collection))}; say --yes to do it"
+            )
+        counts = delete_collection(collection)
+        self.say(f"{collection.name} is deleted, with {listed(counts)}")
+        return {"deleted": collection.name, "rows": counts}
+
+
+def listed(counts: dict[str, int]) -> str:
+    """`3 documents, 2 queries`, or that there is nothing."""
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items()) or "nothing in it"

@@ -1,0 +1,42 @@
+"""`import_judgments NAME --assessor A --kind human|judge|reference F`: grades given elsewhere."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.commands import QuorumCommand
+from corpus.importing.assess import KINDS, import_judgments
+from corpus.importing.staging import ProgressLine
+from corpus.selectors import collection_named
+
+
+class Command(QuorumCommand):
+    """Import judgments; the same file again changes nothing."""
+
+    help = "Import judgments from TREC or BEIR qrels, or from a CSV with query_id,doc_id,grade[,assessor]."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """The options of the contract."""
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("file", type=Path, metavar="F")
+        parser.add_argument("--assessor", required=True, metavar="A", help="who graded, where the file does not say")
+        parser.add_argument("--kind", required=True, choices=list(KINDS), help="human grades settle; others measure")
+        parser.add_argument("--skip-invalid", action="store_true", help="leave bad rows out and count them")
+
+    def run(self, **options: Any) -> object:
+        """Import, then say what was added and what was left out."""
+        report = import_judgments(
+            collection_named(options["name"]),
+            options["file"],
+            assessor=options["assessor"],
+            kind=options["kind"],
+            skip_invalid=options["skip_invalid"],
+            progress=ProgressLine(self.stderr.write),
+        )
+        self.say(f"{report.collection}: {report.judgments:,} judgments added, {report.unchanged:,} were there already")
+        for kind, count in report.skipped.items():
+            self.say(f"Left out: {count:,} {kind}")
+        if report.grades_below_zero:
+            self.say(f"{report.grades_below_zero:,} grades below 0 became 0.")
+        return report.document()
