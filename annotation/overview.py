@@ -1,8 +1,319 @@
-"""What the start page and a collection's home show, read from counters only."""
+"""What the start page and a collection's home show, read from counters and small indexes only."""
 
-from annotation.models import User
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Exists, F, OuterRef, Q, Sum
+from django.utils import timezone
+
+from annotation import flow
+from annotation.models import Assignment, Membership, Role, User
+from corpus.models import Collection, Item
+from judges import selectors
+from judges.models import Campaign, Tally, Work
+
+MANY = 1000
+"""Counts without a counter are exact up to here."""
+
+Status = dict[str, Any]
+"""As CONTRACT gives it for the command `status`."""
 
 
-def cards(user: User) -> list[object]:
-    """In the making."""
-    return []
+@dataclass(frozen=True)
+class Card:
+    """A collection on the start page. Only admins see how far its pairs are; others their own work."""
+
+    collection: Collection
+    role: str
+    may_judge: bool
+    judged: int = 0
+    counts: dict[str, float] = field(default_factory=dict)
+    state: str = ""
+
+    def _sum(self, prefix: str) -> int:
+        return int(sum(value for key, value in self.counts.items() if key.startswith(prefix)))
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of the newest campaign."""
+        return self._sum("pairs")
+
+    @property
+    def ended(self) -> int:
+        """Pairs that the campaign is done with."""
+        return self._sum("labelled:") + self._sum("escalated:") - self._sum("escalated:audit") + self._sum("failed")
+
+    @property
+    def percent(self) -> int:
+        """Of its pairs, rounded down: 100 means all."""
+        return 100 * self.ended // self.pairs if self.pairs else 0
+
+    @property
+    def waiting(self) -> int:
+        """Escalated pairs that people did not settle yet."""
+        return max(0, self._sum("escalated:") - self._sum("settled") - self._sum("moved"))
+
+
+def cards(user: User) -> list[Card]:
+    """The collections that `user` may see, in four statements at most."""
+    memberships = {m.collection_id: m for m in _own_memberships(user)}
+    collections = Collection.objects.order_by("name")
+    if not user.is_owner:
+        collections = collections.filter(pk__in=memberships)
+    seen = list(collections)
+    admin = [c.pk for c in seen if user.is_owner or memberships[c.pk].role >= Role.ADMIN]
+    campaigns = {c.collection_id: c for c in _newest_campaigns(admin)}
+    counts = _counters([campaign.pk for campaign in campaigns.values()])
+    return [
+        _card(collection, memberships.get(collection.pk), campaigns.get(collection.pk), counts) for collection in seen
+    ]
+
+
+def _own_memberships(user: User) -> Any:
+    done = Count("assignments", filter=Q(assignments__state=Assignment.State.DONE))
+    return user.memberships.filter(is_active=True).annotate(judged=done)
+
+
+def _newest_campaigns(collections: list[int]) -> Any:
+    rows = Campaign.objects.filter(collection__in=collections).order_by("collection", "-id").distinct("collection")
+    return rows if collections else []
+
+
+def _counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
+    counts: dict[int, dict[str, float]] = {pk: {} for pk in campaigns}
+    rows = Tally.objects.filter(campaign__in=campaigns).values_list("campaign", "key").annotate(total=Sum("value"))
+    for campaign, key, total in rows if campaigns else []:
+        counts[campaign][key] = total
+    return counts
+
+
+def _card(
+    collection: Collection, membership: Any, campaign: Campaign | None, counts: dict[int, dict[str, float]]
+) -> Card:
+    return Card(
+        collection=collection,
+        role=membership.get_role_display() if membership else "owner",
+        may_judge=membership is not None,
+        judged=membership.judged if membership else 0,
+        counts=counts[campaign.pk] if campaign else {},
+        state=campaign.get_state_display() if campaign else "",
+    )
+
+
+@dataclass(frozen=True)
+class CampaignRow:
+    """A campaign in the list, with its counters."""
+
+    campaign: Campaign
+    counts: dict[str, float]
+
+    def _sum(self, prefix: str) -> int:
+        return int(sum(value for key, value in self.counts.items() if key.startswith(prefix)))
+
+    @property
+    def pairs(self) -> int:
+        """Pairs it covers."""
+        return self._sum("pairs")
+
+    @property
+    def labelled(self) -> int:
+        """Labelled by the policy."""
+        return self._sum("labelled:")
+
+    @property
+    def escalated(self) -> int:
+        """Sent to people."""
+        return self._sum("escalated:")
+
+    @property
+    def failed(self) -> int:
+        """Failed."""
+        return self._sum("failed")
+
+    @property
+    def ended(self) -> int:
+        """Pairs with an outcome."""
+        return self.labelled + self.escalated + self.failed
+
+    @property
+    def calls(self) -> int:
+        """Attempts sent."""
+        return int(self.counts.get("calls", 0))
+
+    @property
+    def cost(self) -> float | None:
+        """USD; None when no call had a known price."""
+        unpriced = self.counts.get("calls_without_price", 0)
+        return None if self.calls and unpriced == self.calls else float(self.counts.get("cost", 0.0))
+
+    @property
+    def may_pause(self) -> bool:
+        """It runs."""
+        return self.campaign.state == Campaign.State.RUNNING
+
+    @property
+    def may_resume(self) -> bool:
+        """It was paused, or a limit stopped it."""
+        return self.campaign.state in (Campaign.State.PAUSED, Campaign.State.BUDGET)
+
+    @property
+    def may_cancel(self) -> bool:
+        """It is not over."""
+        return self.may_pause or self.may_resume
+
+    @property
+    def may_retry(self) -> bool:
+        """Pairs failed, and it was not cancelled."""
+        return bool(self.failed) and self.campaign.state != Campaign.State.CANCELLED
+
+
+def campaign_rows(collection: Collection, limit: int = 100) -> list[CampaignRow]:
+    """The newest campaigns of a collection, in two statements."""
+    found = list(selectors.campaigns_of(collection)[:limit])
+    counts = _counters([campaign.pk for campaign in found])
+    return [CampaignRow(campaign, counts[campaign.pk]) for campaign in found]
+
+
+@dataclass(frozen=True)
+class OwnWork:
+    """What an annotator sees at home: their own counts and nobody else's."""
+
+    today: int
+    judged: int
+    skipped: int
+    has_open: bool
+    waiting: int
+    """Items that could come to them; MANY stands for MANY and more."""
+    conflicts: int
+    """For adjudicators; 0 for others."""
+
+
+def own_work(membership: Membership) -> OwnWork:
+    """Three statements, whatever the size of the collection."""
+    State = Assignment.State
+    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    counts = membership.assignments.aggregate(
+        judged=Count("pk", filter=Q(state=State.DONE)),
+        today=Count("pk", filter=Q(state=State.DONE, ended_at__gte=midnight)),
+        skipped=Count("pk", filter=Q(state=State.SKIPPED)),
+        has_open=Count("pk", filter=Q(state=State.OPEN, lease_until__gt=timezone.now())),
+    )
+    return OwnWork(
+        today=counts["today"],
+        judged=counts["judged"],
+        skipped=counts["skipped"],
+        has_open=bool(counts["has_open"]),
+        waiting=_waiting_for(membership),
+        conflicts=conflicts(membership.collection) if membership.role >= Role.ADJUDICATOR else 0,
+    )
+
+
+def _waiting_for(membership: Membership) -> int:
+    mine = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
+    free = Item.objects.filter(collection=membership.collection_id, state=Item.State.OPEN, taken__lt=F("overlap"))
+    return free.filter(~Exists(mine)).order_by()[:MANY].count()
+
+
+def conflicts(collection: Collection) -> int:
+    """Items that wait for an adjudicator, exact up to MANY."""
+    return Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY].count()
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of a whole, with a word for it."""
+
+    key: str
+    label: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The home of a collection as admins see it."""
+
+    status: Status
+    campaign: Campaign | None
+    picture: flow.Flow | None
+    conflicts: int
+    failures: list[Work]
+    pairs: int
+    """Pairs of the collection, exact up to MANY; only counted while there is no campaign."""
+    at: datetime
+
+    @property
+    def ended(self) -> int:
+        """Pairs that the campaign is done with."""
+        return int(self.status["pairs"] - self.status["pending"] - self.status["running"])
+
+    @property
+    def relevant(self) -> int:
+        """Pairs that the policy labelled 1."""
+        return int(self.status["labels"].get("1", 0))
+
+    @property
+    def not_relevant(self) -> int:
+        """Pairs that the policy labelled 0."""
+        return int(self.status["labels"].get("0", 0))
+
+    @property
+    def reasons(self) -> list[Share]:
+        """Escalations by reason, most frequent first."""
+        named = {value: str(label) for value, label in Item.Reason.choices}
+        found = [Share(key, named.get(key, ""), int(n)) for key, n in self.status["escalations"].items() if n]
+        return sorted(found, key=lambda share: (-share.count, share.key))
+
+    @property
+    def rounds(self) -> list[Share]:
+        """Debates that agreed, by round."""
+        found = self.status["agreed_in_round"].items()
+        return [Share(key, f"round {key}", int(n)) for key, n in sorted(found) if n]
+
+    @property
+    def in_words(self) -> str:
+        """The picture as a sentence."""
+        s = self.status
+        return (
+            f"{s['labelled']:,} labelled by judges, {s['escalated']:,} escalated to people ({s['settled']:,} settled, "
+            f"{s['open']:,} open), {s['failed']:,} failed, {s['pending'] + s['running']:,} still to be judged."
+        )
+
+    @property
+    def is_live(self) -> bool:
+        """Numbers change by themselves: worth asking again."""
+        return self.campaign is not None and self.campaign.state == Campaign.State.RUNNING
+
+
+def overview(collection: Collection, campaign: Campaign | None) -> Overview:
+    """Everything on an admin's home, from counters, and the last failures by their index."""
+    status = selectors.status(collection, campaign)
+    return Overview(
+        status=status,
+        campaign=campaign,
+        picture=_picture(status) if campaign else None,
+        conflicts=conflicts(collection),
+        failures=_failures(campaign) if campaign and status["failed"] else [],
+        pairs=0 if campaign else collection.pair_set.order_by()[: MANY + 1].count(),
+        at=timezone.now(),
+    )
+
+
+def _failures(campaign: Campaign, limit: int = 5) -> list[Work]:
+    failed = Work.objects.filter(campaign=campaign, state=Work.State.FAILED)
+    return list(failed.select_related("pair__query", "pair__document").order_by("-id")[:limit])
+
+
+def _picture(status: Status) -> flow.Flow:
+    return flow.layout(
+        pairs=status["pairs"],
+        outcomes=[
+            ("labelled", "labelled by judges", status["labelled"]),
+            ("escalated", "escalated to people", status["escalated"]),
+            ("failed", "failed", status["failed"]),
+            ("running", "being judged", status["running"]),
+            ("pending", "waiting for judges", status["pending"]),
+        ],
+        people=[("settled", "settled", status["settled"]), ("open", "open", status["open"])],
+        through="escalated",
+    )

@@ -39,3 +39,9 @@ def usd(value: float | None) -> str:
 def thousands(value: float | None) -> str:
     """A count with separators that no screen reader stumbles over."""
     return "" if value is None else f"{round(value):,}"
+
+
+@register.filter
+def seconds(value: int | None) -> str:
+    """Milliseconds as seconds with a unit."""
+    return "" if value is None else f"{value / 1000:,.1f} s"

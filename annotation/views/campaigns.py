@@ -1,14 +1,127 @@
-"""In the making."""
+"""Campaigns of a collection: what there was, starting one, and pause / resume / retry / cancel."""
 
-from django.http import HttpRequest, HttpResponse
+from collections.abc import Callable
 
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation import overview
+from annotation.forms_campaign import StartForm
 from annotation.permissions import Scope, action
+from corpus.errors import BadInput
+from judges import campaigns as services
+from judges.forecasts import forecast
+from judges.models import Campaign
 
 
 @action("admin")
-def campaigns(request: HttpRequest, scope: Scope, **kwargs: object) -> HttpResponse:
-    """In the making."""
-    return HttpResponse("in the making")
+@require_GET
+def campaigns(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """All campaigns, newest first, and the form that starts one."""
+    return _page(request, scope, StartForm())
 
 
-start = control = home = pairs = pair = campaigns
+@action("admin")
+@require_POST
+def start(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """First what it will cost; started when that was confirmed."""
+    form = StartForm(request.POST)
+    if not form.is_valid():
+        return _page(request, scope, form, status=422)
+    try:
+        if "confirm" in request.POST:
+            return _start(request, scope, form)
+        return _ask(request, scope, form)
+    except BadInput as error:
+        form.add_error(None, form.for_people(str(error)))
+        return _page(request, scope, form, status=422)
+
+
+@action("admin")
+@require_POST
+def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> HttpResponse:
+    """pause, resume, cancel, retry-failed."""
+    found = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
+    if act not in CONTROLS:
+        raise Http404("No such act.")
+    try:
+        messages.success(request, CONTROLS[act](found))
+    except BadInput as error:
+        messages.error(request, f"Nothing was changed: {error}.")
+    return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{found.pk}")
+
+
+def _pause(campaign: Campaign) -> str:
+    services.pause(campaign=campaign)
+    return f"Campaign {campaign.pk} is paused. Calls that are out are still taken in."
+
+
+def _resume(campaign: Campaign) -> str:
+    services.resume(campaign=campaign)
+    return f"Campaign {campaign.pk} goes on."
+
+
+def _cancel(campaign: Campaign) -> str:
+    services.cancel(campaign=campaign)
+    return f"Campaign {campaign.pk} is cancelled. What was judged stays."
+
+
+def _retry(campaign: Campaign) -> str:
+    retried = services.retry_failed(campaign=campaign)
+    return f"{retried:,} failed pairs are judged again." if retried else "No pair has failed: nothing to do."
+
+
+CONTROLS: dict[str, Callable[[Campaign], str]] = {
+    "pause": _pause,
+    "resume": _resume,
+    "cancel": _cancel,
+    "retry-failed": _retry,
+}
+
+
+def _ask(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
+    wanted = form.configuration()
+    given = form.cleaned_data
+    estimate = forecast(scope.collection, wanted, limit=given["limit"], again=given["again"])
+    left = services.pairs_to_judge(scope.collection, wanted, limit=given["limit"], again=given["again"])
+    context = {
+        "scope": scope,
+        "section": "campaigns",
+        "form": form,
+        "wanted": wanted,
+        "pairs": left,
+        "estimate": estimate,
+        "hidden": [(name, value) for name in form.fields if (value := form.data.get(name))],
+    }
+    return render(request, "collections/campaign_confirm.html", context)
+
+
+def _start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
+    given = form.cleaned_data
+    started = services.start_or_join(
+        collection=scope.collection,
+        wanted=form.configuration(),
+        limit=given["limit"],
+        budget=given["budget"],
+        max_calls=given["max_calls"],
+        again=given["again"],
+        failed_to_people=given["failed_to_people"],
+    )
+    if started.campaign is None or started.idle:
+        messages.info(request, "Nothing to do: every pair has an outcome under this configuration.")
+    else:
+        verb = "goes on" if started.joined else "started"
+        messages.success(request, f"Campaign {started.campaign.pk} {verb}: {started.added:,} pairs were added.")
+    return redirect("collection", scope.collection.name)
+
+
+def _page(request: HttpRequest, scope: Scope, form: StartForm, *, status: int = 200) -> HttpResponse:
+    context = {
+        "scope": scope,
+        "section": "campaigns",
+        "form": form,
+        "rows": overview.campaign_rows(scope.collection),
+    }
+    return render(request, "collections/campaigns.html", context, status=status)

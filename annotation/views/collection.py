@@ -1,14 +1,34 @@
-"""In the making."""
+"""The home of a collection: the whole story for admins, one's own work for everybody else."""
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
 
+from annotation import overview
 from annotation.permissions import Scope, action
+from judges.models import Campaign
+
+STOP_POLLING = 286
+"""HTMX stops asking when it gets this status."""
 
 
-@action("admin")
-def campaigns(request: HttpRequest, scope: Scope, **kwargs: object) -> HttpResponse:
-    """In the making."""
-    return HttpResponse("in the making")
+@action("member")
+@require_GET
+def home(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """One address for all roles; what a role may not see is never read."""
+    if scope.may_admin:
+        return _admin_home(request, scope)
+    own = overview.own_work(scope.member)
+    return render(request, "collections/own_home.html", {"scope": scope, "section": "home", "own": own})
 
 
-start = control = home = pairs = pair = campaigns
+def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The page, or for HTMX its changing part, until the campaign runs no more."""
+    newest = Campaign.objects.filter(collection=scope.collection).order_by("-pk").first()
+    story = overview.overview(scope.collection, newest)
+    context = {"scope": scope, "section": "home", "story": story, "status": story.status}
+    if scope.membership:
+        context["own"] = overview.own_work(scope.membership)
+    if not request.headers.get("HX-Request"):
+        return render(request, "collections/home.html", context)
+    return render(request, "collections/_story.html", context, status=200 if story.is_live else STOP_POLLING)

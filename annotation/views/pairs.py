@@ -1,14 +1,62 @@
-"""In the making."""
+"""The pairs of a collection, and everything that is known about one of them."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_GET
 
+from annotation import evidence
+from annotation import pairs as listing
 from annotation.permissions import Scope, action
+from corpus.errors import BadInput
+from corpus.models import Collection, Item, Pair
+from judges.models import Campaign
 
 
 @action("admin")
-def campaigns(request: HttpRequest, scope: Scope, **kwargs: object) -> HttpResponse:
-    """In the making."""
-    return HttpResponse("in the making")
+@require_GET
+def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """A page of the list; filters and the key of the page stand in the URL."""
+    filters = listing.Filters.read(request.GET)
+    campaign = _campaign(scope.collection, filters.campaign)
+    after, before = (_key(request.GET.get(name, "")) for name in ("after", "before"))
+    try:
+        page = listing.page(scope.collection, filters, campaign=campaign, after=after, before=before)
+    except BadInput as error:
+        raise Http404(str(error)) from error
+    context = {
+        "scope": scope,
+        "section": "pairs",
+        "filters": filters,
+        "page": page,
+        "campaign": campaign,
+        "states": listing.STATES,
+        "reasons": Item.Reason.choices,
+        "grades": range(scope.collection.grades + 1),
+        "origins": listing.ORIGINS,
+    }
+    template = "collections/_pair_list.html" if request.headers.get("HX-Request") else "collections/pairs.html"
+    return render(request, template, context)
 
 
-start = control = home = pairs = pair = campaigns
+@action("admin")
+@require_GET
+def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
+    """One pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer."""
+    found = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
+    context = {"scope": scope, "section": "pairs", "pair": found, "evidence": evidence.of(found)}
+    return render(request, "collections/pair.html", context)
+
+
+def _campaign(collection: Collection, asked: str) -> Campaign | None:
+    """The campaign that was asked for, else the newest; None while there is none."""
+    campaigns = Campaign.objects.filter(collection=collection)
+    if not asked:
+        return campaigns.order_by("-pk").first()
+    if not asked.isdecimal() or len(asked) > 15:
+        raise Http404("No such campaign.")
+    return get_object_or_404(campaigns, pk=int(asked))
+
+
+def _key(text: str) -> int:
+    """The key of a page: the id of a pair; 0 where there is none."""
+    return int(text) if text.isdecimal() and len(text) <= 18 else 0

@@ -1,0 +1,58 @@
+"""The form that starts a campaign."""
+
+from django import forms
+
+from judges import campaigns
+from judges.campaigns import Configuration
+from judges.models import Campaign, Panel
+from judges.panels import ensure_offline
+
+OPTIONS = {
+    "--budget": "A budget",
+    "--max-calls": "The number of calls",
+    "--limit": "The number of pairs",
+    "--again": "“start a new one”",
+    "--debaters a,b": "another panel",
+    "--judges a,b,c,d,e": "another panel",
+}
+"""Options of the command `judge` in its errors, as this page calls them."""
+
+
+def panels() -> list[tuple[str, str]]:
+    """Names of panels with who sits on them; the default first."""
+    rows = Panel.objects.order_by("-is_default", "name")
+    return [(row.name, f"{row.name} ({len(row.debate)} debaters, {len(row.ensemble)} judges)") for row in rows]
+
+
+class StartForm(forms.Form):
+    """Which panel judges by which policy, and where it stops."""
+
+    panel = forms.ChoiceField(choices=panels)
+    policy = forms.ChoiceField(choices=Campaign.Policy.choices, initial=Campaign.Policy.DEBATE_ENSEMBLE)
+    rounds = forms.IntegerField(min_value=1, max_value=5, initial=2, help_text="Of debate, at most.")
+    limit = forms.IntegerField(
+        min_value=1, required=False, label="Pairs at most", help_text="In the whole campaign. Empty: all."
+    )
+    budget = forms.FloatField(
+        min_value=0.000001, required=False, label="Budget (USD)", help_text="It stops there and can go on later."
+    )
+    max_calls = forms.IntegerField(min_value=1, required=False, label="Calls at most")
+    again = forms.BooleanField(required=False, label="Judge pairs again that have an outcome (a new campaign)")
+    failed_to_people = forms.BooleanField(required=False, label="Send pairs that fail to people")
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        if not Panel.objects.exists():
+            ensure_offline()
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+
+    def configuration(self) -> Configuration:
+        """What was chosen, with the members in their present versions. Raises BadInput."""
+        given = self.cleaned_data
+        return campaigns.configuration(panel=given["panel"], policy=given["policy"], rounds=given["rounds"])
+
+    @staticmethod
+    def for_people(error: str) -> str:
+        """A command's error with the words of this page."""
+        for option, words in OPTIONS.items():
+            error = error.replace(option, words)
+        return error[:1].upper() + error[1:]

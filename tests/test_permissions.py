@@ -1,0 +1,237 @@
+"""Access, walked: every address that the site has, as everybody who may come along (check 20)."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from annotation import members
+from annotation.models import Assignment, Guideline, Membership, Role
+from annotation.permissions import SMALLEST
+from corpus.models import Assessor, Item, Judgment, Pair
+from judges.models import Campaign
+from tests.factories import make_collection, make_item, make_member, make_pair, make_user
+
+pytestmark = pytest.mark.django_db
+
+WHO = ["visitor", "stranger", "outsider", "annotator", "adjudicator", "admin", "owner"]
+"""Not signed in; signed in without any membership; admin of another collection; the roles; an owner, no member."""
+ROLE = {"annotator": Role.ANNOTATOR, "adjudicator": Role.ADJUDICATOR, "admin": Role.ADMIN, "owner": Role.ADMIN}
+
+OURS_WITHOUT_DECORATOR = {"healthz"}
+"""Addresses that show nothing and know no people: config must not depend on annotation for them."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """An address with everything in it filled, and the action that its view names."""
+
+    name: str
+    path: str
+    action: str | None
+
+
+def routes(world: "World") -> Iterator[Route]:
+    yield from _walk(get_resolver().url_patterns, "/", world)
+
+
+def _walk(patterns: list[object], prefix: str, world: "World") -> Iterator[Route]:
+    for pattern in patterns:
+        here = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from _walk(pattern.url_patterns, here, world)
+        elif isinstance(pattern, URLPattern):
+            yield Route(pattern.name or here, world.fill(here), getattr(pattern.callback, "action", None))
+
+
+class World:
+    """A collection with one of everything, and the people around it."""
+
+    def __init__(self) -> None:
+        self.collection = make_collection("birds")
+        self.other = make_collection("stones")
+        self.pair = make_pair(self.collection)
+        self.people = {
+            "stranger": make_user("stranger"),
+            "outsider": make_member(self.other, "outsider", Role.ADMIN).user,
+            "owner": make_user("owner", is_owner=True),
+        }
+        for role in ("annotator", "adjudicator", "admin"):
+            self.people[role] = make_member(self.collection, role, ROLE[role]).user
+        self.bystander = make_member(self.collection, "bystander")
+        self.item = make_item(self.pair)
+        self.campaign = Campaign.objects.create(collection=self.collection, policy="debate", panel="offline")
+        self.invitation = members.invite(collection=self.collection, role=Role.ANNOTATOR, author=self.people["owner"])
+
+    def fill(self, pattern: str) -> str:
+        values = {
+            "<slug:name>": "birds",
+            "<str:name>": "birds",
+            "<int:pair>": self.pair.pk,
+            "<int:member>": self.bystander.pk,
+            "<int:invitation>": self.invitation.pk,
+            "<int:campaign>": self.campaign.pk,
+            "<slug:act>": "pause",
+            "<str:token>": self.invitation.token,
+            "<int:item>": self.item.pk,
+        }
+        for key, value in values.items():
+            pattern = pattern.replace(key, str(value))
+        for key in ("<int:snapshot>", "<int:pk>", "<str:file>", "<path:path>", "<str:filename>"):
+            pattern = pattern.replace(key, "1")
+        assert "<" not in pattern, f"tell this test what stands in {pattern}"
+        return pattern
+
+    def client(self, who: str) -> Client:
+        client = Client(raise_request_exception=True)
+        if who != "visitor":
+            client.force_login(self.people[who])
+        return client
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Hundreds of refusals are wanted here: they need no log."""
+    logger = logging.getLogger("django.request")
+    logger.disabled = True
+    yield
+    logger.disabled = False
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_every_address_names_its_action(world: World) -> None:
+    unnamed = [
+        route.path for route in routes(world) if route.action is None and route.name not in OURS_WITHOUT_DECORATOR
+    ]
+    assert unnamed == []
+
+
+def test_the_django_admin_and_open_sign_up_are_not_mounted(world: World) -> None:
+    names = {route.name for route in routes(world)}
+    assert "index" not in names
+    assert not any(route.path.startswith("/admin") for route in routes(world))
+    assert {"account_email", "account_reset_password", "socialaccount_signup"}.isdisjoint(names)
+
+
+def expected(route: Route, who: str) -> set[int]:
+    """Statuses with which the door answers; {0} stands for: the door lets them in."""
+    action = route.action
+    if action in (None, "public"):
+        return {0}
+    if who == "visitor":
+        return {302}
+    if action == "site":
+        return {0}
+    if action == "own-site":
+        return {0} if who == "owner" else {403}
+    if who in ("stranger", "outsider"):
+        return {404}
+    if who == "owner":
+        return {403} if action in ("judge", "adjudicate") else {0}
+    return {0} if ROLE[who] >= SMALLEST[action] else {403}
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_every_address_as_everybody(world: World, who: str, method: str) -> None:
+    wrong = []
+    for route in routes(world):
+        response = getattr(world.client(who), method)(route.path)
+        want = expected(route, who)
+        inside = response.status_code in {200, 301, 302, 303, 400, 404, 409, 410, 422}
+        to_sign_in = response.status_code == 302 and response["Location"].startswith("/accounts/login/")
+        if response.status_code == 405:
+            fine = method == "post" or want == {0}  # who takes no POST may say so before asking who comes
+        elif want == {302}:
+            fine = to_sign_in
+        elif want == {0}:
+            fine = inside and not (to_sign_in and who != "visitor" and "logout" not in route.path)
+        else:
+            fine = response.status_code in want
+        if not fine:
+            wrong.append((method, route.path, response.status_code, want))
+    assert wrong == []
+
+
+def test_a_refused_post_changes_nothing(world: World) -> None:
+    before = _state(world)
+    for who in ("visitor", "stranger", "outsider", "annotator"):
+        client = world.client(who)
+        for route in routes(world):
+            if route.action in ("admin", "adjudicate", "own-site"):
+                client.post(route.path, {"role": 3, "active": "0", "text": "mine now", "name": "mine", "grades": 1})
+    assert _state(world) == before
+
+
+def _state(world: World) -> list[object]:
+    return [
+        list(Membership.objects.order_by("pk").values_list("pk", "role", "is_active")),
+        list(Campaign.objects.order_by("pk").values_list("pk", "state")),
+        list(members.open_invitations(world.collection).values_list("pk", flat=True)),
+        Guideline.objects.count(),
+        Judgment.objects.count(),
+    ]
+
+
+SECRETS = {"gold": 7_531, "other": 8_642}
+
+
+def _hidden_evidence(world: World) -> None:
+    """A reference grade and another person's judgment on the pair that an annotator is about to get."""
+    reference = Assessor.objects.create(collection=world.collection, kind="reference", name="secret-reference")
+    Judgment.objects.create(pair=world.pair, assessor=reference, step="import", grade=SECRETS["gold"])
+    Item.objects.filter(pk=world.item.pk).update(overlap=3, taken=1, done=1)
+    judgment = Judgment.objects.create(
+        pair=world.pair,
+        assessor=world.bystander.assessor,
+        item=world.item,
+        step="final",
+        grade=SECRETS["other"],
+        comment="bystander-comment",
+    )
+    Assignment.objects.create(
+        item=world.item,
+        membership=world.bystander,
+        state="done",
+        lease_until="2026-01-01T00:00:00Z",
+        ended_at="2026-01-01T00:00:00Z",
+        judgment=judgment,
+    )
+
+
+@pytest.mark.parametrize("who", ["annotator", "outsider"])
+def test_pages_of_annotators_hold_no_gold_and_nothing_of_others(world: World, who: str) -> None:
+    _hidden_evidence(world)
+    client = world.client(who)
+    client.post("/c/birds/judge/next/")
+    seen = [client.get(route.path).content.decode() for route in routes(world)]
+    seen += [client.post(f"/c/birds/judge/{part}/").content.decode() for part in ("next", "submit", "skip", "undo")]
+    found = [
+        word
+        for word in ("secret-reference", str(SECRETS["gold"]), str(SECRETS["other"]), "bystander")
+        if any(word in page for page in seen)
+    ]
+    assert found == []
+    if who == "annotator":
+        assert any(world.pair.document.text in page for page in seen), "the annotator did get the pair"
+
+
+def test_an_admin_of_one_collection_does_not_reach_rows_of_another_through_it(world: World) -> None:
+    client = world.client("outsider")
+    for path in (
+        f"/c/stones/pairs/{world.pair.pk}/",
+        f"/c/stones/members/{world.bystander.pk}/role/",
+        f"/c/stones/members/{world.bystander.pk}/active/",
+        f"/c/stones/invitations/{world.invitation.pk}/revoke/",
+        f"/c/stones/campaigns/{world.campaign.pk}/pause/",
+        f"/c/stones/pairs/?campaign={world.campaign.pk}",
+    ):
+        assert {client.get(path).status_code, client.post(path).status_code} <= {404, 405}, path
+    assert Pair.objects.filter(collection=world.other).count() == 0
