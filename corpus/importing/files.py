@@ -5,12 +5,15 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from corpus.errors import BadInput
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
+_BUFFER = 1 << 18
 _WHITE = re.compile(r"\s")
 MAX_ID = 255
 
@@ -87,8 +90,13 @@ class Source:
             raise self.bad(number, f'"{field}" is longer than {MAX_ID} characters')
         return value
 
-    def _open(self) -> io.BufferedReader:
-        stream: io.BufferedReader = io.BufferedReader(io.FileIO(self.path), 1 << 18)
-        if stream.peek(2)[:2] == _GZIP:
-            return io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 18)
-        return stream
+    @contextmanager
+    def _open(self) -> Iterator[BinaryIO]:
+        with self.path.open("rb", buffering=_BUFFER) as plain:
+            magic = plain.read(len(_GZIP))
+            plain.seek(0)
+            if magic != _GZIP:
+                yield plain
+                return
+            with io.BufferedReader(gzip.GzipFile(fileobj=plain), _BUFFER) as unpacked:
+                yield unpacked
