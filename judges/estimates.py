@@ -3,11 +3,14 @@
 What is assumed stands in the constants; what a campaign really costs stands in its attempts.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from judges.prices import ENVELOPE, price
+from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA
 from judges.records import Judge, Prompt, Usage
 
 DISAGREE = 0.3
@@ -87,7 +90,8 @@ def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]
     """
     options = campaign_options
     shares = _calls(options)
-    turn, vote = _input_tokens(sample_prompts, "debate"), _input_tokens(sample_prompts, "vote")
+    turn = _input_tokens(sample_prompts, "debate", TURN_SCHEMA)
+    vote = _input_tokens(sample_prompts, "vote", VOTE_SCHEMA)
     calls, tokens_in, tokens_out, cost = NOTHING, NOTHING, NOTHING, NOTHING
     unknown: dict[str, None] = {}
     for judge, per_pair, is_turn in shares:
@@ -125,13 +129,14 @@ def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, bool]]:
     return found
 
 
-def _input_tokens(prompts: Sequence[Prompt], kind: str) -> Range:
-    """Input tokens of a prompt of a kind, over the sample."""
+def _input_tokens(prompts: Sequence[Prompt], kind: str, schema: dict[str, Any]) -> Range:
+    """Input tokens of a prompt of a kind with its schema, over the sample."""
     texts = [prompt.system + prompt.user for prompt in prompts if prompt.name.startswith(kind)]
     if not texts:
         return NOTHING
     low, likely, most = zip(*map(_tokens, texts), strict=True)
-    return Range(fmean(low), fmean(likely) + ENVELOPE / 4, fmean(most) + ENVELOPE)
+    around = len(json.dumps(schema)) + ENVELOPE
+    return Range(fmean(low), fmean(likely) + around / 4, fmean(most) + around)
 
 
 def _tokens(text: str) -> tuple[float, float, float]:

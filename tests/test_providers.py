@@ -1,17 +1,21 @@
 """Providers with the real SDKs against the local server: what comes back is kept, whatever it is."""
 
 import asyncio
+import gzip
 import json
 import logging
 from collections.abc import Coroutine
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
+import httpx2
 import pytest
 
 from judges.prompts import VOTE_SCHEMA, vote_prompt
 from judges.providers import close_providers, open_provider
+from judges.providers.wire import MAX_BODY, Wire
 from judges.records import (
     BadAnswer,
     Inputs,
@@ -238,6 +242,40 @@ def test_without_its_key_nothing_is_sent(model_server: LocalModels, sdk: str, mo
     with pytest.raises(Rejected, match="set the environment variable QUORUM_TEST_KEY"):
         ask(model_server.judge("yes", sdk))
     assert model_server.requests() == []
+
+
+@pytest.mark.parametrize("key", ["two words", "schlüssel", "line\nbreak"])
+def test_a_key_that_cannot_be_one_is_refused_without_showing_it(
+    model_server: LocalModels, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv(KEY_ENV, key)
+    with pytest.raises(Rejected, match="QUORUM_TEST_KEY holds characters that no key has") as caught:
+        ask(model_server.judge("yes"))
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_request_that_cannot_be_made_is_rejected_and_nothing_is_sent(model_server: LocalModels, sdk: str) -> None:
+    judge = model_server.judge("yes", sdk)
+    broken = replace(request(judge), prompt=replace(vote_prompt(INPUTS), user="\ud800"))
+
+    async def once() -> None:
+        await open_provider(judge).complete(broken)
+
+    if sdk == "google":  # It escapes what is not ASCII, so this one can be sent.
+        run(once())
+        return
+    with pytest.raises(Rejected, match="could not be made"):
+        run(once())
+    assert model_server.requests() == []
+
+
+def test_a_packed_body_is_unpacked_within_bounds() -> None:
+    body = b'{"choices": []}'
+    packed = httpx2.Headers({"content-encoding": "gzip"})
+    assert Wire(headers=packed, chunks=[gzip.compress(body)]).body == body
+    assert len(Wire(headers=packed, chunks=[gzip.compress(bytes(50_000_000))]).body) == MAX_BODY
+    assert Wire(headers=packed, chunks=[body]).body == body
 
 
 def test_a_compatible_server_needs_no_key(model_server: LocalModels, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,11 +47,11 @@ class SdkProvider(ABC):
                 await self.send(request)
         except TimeoutError:
             wire.failure = wire.failure or f"no whole answer within {seconds:g} s"
-        except Exception:
-            # SDKs raise on bodies that they cannot use. The wire knows what came, and that decides; an error
-            # that left no trace on the wire is ours.
+        except Exception as error:
+            # SDKs raise on bodies that they cannot use. The wire knows what came, and that decides; without a trace
+            # on the wire nothing was sent, and the same request would fail alike.
             if wire.status is None and not wire.failure:
-                raise
+                raise Rejected(f"{self.host}: the request could not be made: {error!r}") from error
         finally:
             wires.current.reset(token)
         return self.outcome(wire)
@@ -86,6 +86,8 @@ class SdkProvider(ABC):
         key = os.environ.get(self.key_env, "").strip()
         if not key:
             raise Rejected(f"set the environment variable {self.key_env} to the API key of {self.host}")
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise Rejected(f"the environment variable {self.key_env} holds characters that no key has")
         return {self.key_header: self.key_prefix + key}
 
     async def close(self) -> None:

@@ -1,0 +1,133 @@
+"""Prices and estimates: known, free, or said to be unknown."""
+
+from dataclasses import replace
+
+import pytest
+
+from judges.estimates import CampaignOptions, estimate
+from judges.prices import FREE, Price, price, upper_bound
+from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
+from judges.records import Inputs, Judge, Prompt, Request, Side, Usage
+
+INPUTS = Inputs("What does a mapping map?", ("Hashable values.",), "", "A mapping maps hashable values. " * 20)
+PROMPTS = [turn_prompt(INPUTS, Side.FOR, 1), vote_prompt(INPUTS)]
+OWN = Judge(1, "own", "openai-compatible", "m", "http://127.0.0.1:1/v1", input_price=1.0, output_price=4.0)
+LISTED = Judge(2, "listed", "openai", "gpt-4o-mini")
+UNKNOWN = Judge(3, "new", "openai", "a-model-of-tomorrow")
+OFFLINE = Judge(4, "offline-bm25", "offline", "bm25")
+
+
+def test_the_judges_own_price_comes_before_the_table() -> None:
+    assert price(replace(LISTED, input_price=7.0, output_price=8.0)) == Price(7.0, 7.0, 8.0)
+
+
+def test_offline_judges_cost_nothing_and_a_price_of_zero_is_a_price() -> None:
+    assert price(OFFLINE) == FREE
+    assert price(replace(UNKNOWN, input_price=0.0, output_price=0.0)) == FREE
+
+
+def test_a_listed_model_has_the_price_of_the_table() -> None:
+    assert price(LISTED) == Price(0.15, 0.075, 0.6)
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        UNKNOWN,
+        replace(LISTED, model="gpt-4o-minimal"),
+        replace(LISTED, base_url="http://127.0.0.1:1/v1"),
+        replace(OWN, input_price=None, output_price=None),
+        replace(OWN, base_url="", input_price=None, output_price=None),
+        replace(UNKNOWN, input_price=1.0),
+        Judge(5, "a", "anthropic", "gpt-4o-mini"),
+        Judge(6, "g", "google", ""),
+    ],
+)
+def test_an_unknown_price_stays_unknown(judge: Judge) -> None:
+    assert price(judge) is None
+
+
+def test_an_address_in_the_table_has_its_own_prices_and_the_dearest_hour_counts() -> None:
+    known = price(Judge(7, "d", "openai-compatible", "deepseek-chat", "https://api.deepseek.com/v1"))
+    assert known is not None
+    assert known.input > known.cached > 0 and known.output > 0
+
+
+def test_the_cost_counts_cached_input_once_at_its_own_price() -> None:
+    known = Price(input=10.0, cached=1.0, output=100.0)
+    assert known.cost(Usage(input=1000, cached=400, output=10, reasoning=5)) == pytest.approx(
+        (600 * 10 + 400 * 1 + 10 * 100) / 1e6
+    )
+    assert known.cost(Usage(input=100, cached=400)) == pytest.approx(100 * 1 / 1e6)
+    assert known.cost(Usage()) == 0
+
+
+@pytest.mark.parametrize("document", ["plain", "文档里的汉字" * 50, "مرحبا " * 50, "🙂" * 50, "\0\x01" * 50])
+def test_the_upper_bound_is_at_least_the_bytes_that_are_sent(document: str) -> None:
+    inputs = replace(INPUTS, document=document)
+    prompt = vote_prompt(inputs)
+    request = Request(OWN, prompt, VOTE_SCHEMA, inputs, "vote")
+    assert upper_bound(request) >= len((prompt.system + prompt.user).encode())
+    assert Price(1.0, 1.0, 4.0).bound(request) == pytest.approx((upper_bound(request) * 1 + 512 * 4) / 1e6)
+
+
+def options(policy: str, judge: Judge = OWN, **values: object) -> CampaignOptions:
+    judges = [replace(judge, name=f"j{number}") for number in range(5)]
+    return CampaignOptions(100, policy, judges[:2], judges, **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("policy", "low", "upper"),
+    [("debate", 200, 400), ("ensemble", 500, 900), ("debate+ensemble", 700, 900), ("single", 100, 100)],
+)
+def test_calls_follow_the_policy(policy: str, low: int, upper: int) -> None:
+    calls = estimate(options(policy), PROMPTS).calls
+    assert (calls.low, calls.upper) == (low, upper)
+    assert low <= calls.expected <= upper
+
+
+def test_one_round_and_an_early_stop_need_fewer_calls() -> None:
+    assert estimate(options("debate", rounds=1), PROMPTS).calls.upper == 200
+    early = estimate(options("ensemble", early_stop=True), PROMPTS).calls
+    assert early.low == pytest.approx(300)
+    assert early.expected < estimate(options("ensemble"), PROMPTS).calls.expected
+
+
+def test_the_cost_lies_between_its_bounds_and_grows_with_the_pairs() -> None:
+    once = estimate(options("debate+ensemble"), PROMPTS)
+    assert once.cost is not None and 0 < once.cost.low < once.cost.expected < once.cost.upper
+    twice = estimate(replace(options("debate+ensemble"), pairs=200), PROMPTS)
+    assert twice.cost is not None and twice.cost.expected == pytest.approx(2 * once.cost.expected)
+    assert "about $" in once.line() and not once.free
+
+
+def test_the_upper_cost_holds_every_bound_of_the_calls() -> None:
+    """What the engine may reserve for all calls of the sample's pair, round 2 with the longest history included."""
+    turn, vote = PROMPTS
+    longer = Prompt(turn.name, turn.sha256, turn.system, turn.user + "x" * 8 * 512)
+    known = Price(1.0, 1.0, 4.0)
+    bounds = [(turn, TURN_SCHEMA, 2), (longer, TURN_SCHEMA, 2), (vote, VOTE_SCHEMA, 5)]
+    reserved = sum(
+        number * known.bound(Request(OWN, prompt, schema, INPUTS, "vote")) for prompt, schema, number in bounds
+    )
+    whole = estimate(replace(options("debate+ensemble"), pairs=1), PROMPTS)
+    assert whole.cost is not None
+    assert whole.cost.upper >= reserved
+
+
+def test_an_unknown_price_is_named_and_there_is_no_total() -> None:
+    judges = [OWN, UNKNOWN]
+    whole = estimate(CampaignOptions(10, "debate", judges), PROMPTS)
+    assert whole.cost is None and whole.unknown == ("new (a-model-of-tomorrow)",)
+    assert "unknown price of new (a-model-of-tomorrow)" in whole.line()
+    assert whole.calls.upper == 40
+
+
+def test_offline_campaigns_are_free() -> None:
+    whole = estimate(options("debate+ensemble", judge=OFFLINE), PROMPTS)
+    assert whole.free and whole.line().endswith("no cost")
+
+
+def test_nothing_to_judge_costs_nothing() -> None:
+    whole = estimate(replace(options("debate"), pairs=0), [])
+    assert whole.cost is not None and (whole.calls.upper, whole.cost.upper) == (0, 0)
