@@ -24,7 +24,7 @@ install-dev: .venv/.dev
 
 # The site ends with make, however make ends: QUORUM_WITH_PARENT asks for that.
 demo: install
-	@exec env QUORUM_WITH_PARENT=1 $(PY) manage.py demo --port $(or $(PORT),8000) $(if $(JUDGES),--judges "$(JUDGES)")
+	@exec env QUORUM_WITH_PARENT=1 $(PY) manage.py demo $(if $(PORT),--port $(PORT)) $(if $(JUDGES),--judges "$(JUDGES)")
 
 test: install-dev
 	$(PY) -m pytest -n 2

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from typing import Any
 
 from celery import Celery
@@ -11,6 +12,7 @@ from corpus.processes import watch_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 if "worker" in sys.argv:
+    warnings.filterwarnings("ignore", "You're running the worker with superuser")
     os.environ["QUORUM_DB_POOL"] = "2"  # MECHANICS M6: what each child of a worker may open
 
 app = Celery("quorum")

@@ -21,6 +21,7 @@ from config.checks import connections
 from config.services import embedded, start_keeper
 from corpus.errors import BadInput, QuorumError
 from corpus.processes import die_with_parent, spawn, stop
+from judges.fleet import worker_command
 from judges.wakeups import live_workers
 
 READY_PATIENCE = 60.0
@@ -31,8 +32,8 @@ FALLS, FALLS_S = 5, 60.0
 logger = logging.getLogger(__name__)
 
 
-class Stopped(Exception):
-    """Somebody asked this command to end. `code` is the exit code."""
+class Stopped(KeyboardInterrupt):
+    """Somebody asked this command to end, like Ctrl-C for everything in between. `code` is the exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -78,36 +79,29 @@ class Children:
                 f"--judge-workers {count} needs more database connections than PostgreSQL allows: take fewer"
             )
         if count:
-            args = [
-                "-m",
-                "celery",
-                "--quiet",
-                "-A",
-                "config",
-                "worker",
-                "--concurrency",
-                str(count),
-                "--loglevel",
-                "WARNING",
-            ]
-            args += ["--hostname", f"judges-{os.getpid()}@%h", "--without-gossip", "--without-mingle"]
-            args = ["-W", "ignore:You're running the worker with superuser", *args]
-            self._start("judge workers", args)
+            self._start("judge workers", worker_command(count, "serve"))
 
     def web(self, listener: socket.socket) -> None:
         """gunicorn on a socket that stays ours, so that visitors wait and are not refused while it restarts."""
-        args = ["-m", "gunicorn", "-c", str(env.ROOT / "config" / "gunicorn.py"), "--log-level", "warning"]
+        args = [
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "-c",
+            str(env.ROOT / "config" / "gunicorn.py"),
+            "--log-level",
+            "warning",
+        ]
         args += ["--bind", f"fd://{listener.fileno()}", "config.wsgi"]
         self._start("web", args, keep=[listener.fileno()])
 
     def _start(self, name: str, args: list[str], keep: list[int] | None = None) -> None:
         def make() -> subprocess.Popen[str]:
-            command = [sys.executable, *args]
             if self.log_folder is None:
-                return spawn(command, cwd=env.ROOT, stdout=2, stderr=2, keep=keep or [])
+                return spawn(args, cwd=env.ROOT, stdout=subprocess.DEVNULL, stderr=2, keep=keep or [])
             self.log_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with (self.log_folder / f"{name.replace(' ', '-')}.log").open("a") as log:
-                return spawn(command, cwd=env.ROOT, stdout=log, stderr=log, keep=keep or [])
+                return spawn(args, cwd=env.ROOT, stdout=log, stderr=log, keep=keep or [])
 
         self.makers[name] = make
         self.running[name] = make()

@@ -1,0 +1,49 @@
+"""What `demo` sets up: the bundled collection by the ordinary import, and accounts for every role."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+
+from annotation.accounts import create_accounts
+from annotation.models import User
+from corpus import bundled
+from corpus.models import Collection
+from judges import campaigns, forecasts
+
+ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
+"""How many accounts of each role."""
+
+
+def load_collection(folder: Path) -> tuple[Collection, bundled.Built]:
+    """Cut the passages of this Python and import them; the same again changes nothing."""
+    built = bundled.build(folder)
+    files: dict[str, Any] = {"corpus": built.corpus, "queries": built.queries, "pairs": built.pairs}
+    call_command("import_collection", bundled.NAME, **files, bm25=bundled.BM25, grades=1)
+    collection = Collection.objects.get(name=bundled.NAME)
+    if not collection.instruction:  # once: whoever edits it in the browser keeps what they wrote
+        collection.instruction, collection.title = bundled.INSTRUCTION, bundled.TITLE
+        collection.save(update_fields=["instruction", "title"])
+    return collection, built
+
+
+def accounts(path: Path, collection: Collection) -> list[dict[str, str]]:
+    """[{role, username, password}], made once with random passwords and kept in `path`, which only we can read."""
+    if path.exists():
+        known: list[dict[str, str]] = json.loads(path.read_text())
+        if User.objects.filter(username__in=[one["username"] for one in known]).count() == len(known):
+            return known
+    made = []
+    for role, count in ROLES.items():
+        where = None if role == "owner" else collection
+        made += [{"role": role, **one} for one in create_accounts(role=role, count=count, collection=where)]
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(made, indent=1) + "\n")
+    return made
+
+
+def estimate(collection: Collection, panel: str) -> str | None:
+    """One line on what judging with this panel would still cost; None when nothing is left, or nothing is paid for."""
+    expected = forecasts.forecast(collection, campaigns.configuration(panel=panel))
+    return None if expected is None or expected.free else expected.line()

@@ -1,0 +1,101 @@
+"""`demo`: the bundled collection, judged by real workers, then the site with accounts for every role."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import CommandParser
+
+from config import demo, serving, staticfiles
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges.configuration import take_over
+from judges.judges_file import read
+
+PORTS = range(8000, 8020)
+INCOMPLETE = 3
+
+
+class Command(QuorumCommand):
+    """Import, judge, serve. A second run goes on where the first was."""
+
+    help = "Bring up the site with the bundled collection, judged by the offline panel. Ctrl-C ends it."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Where to serve, and who judges."""
+        parser.add_argument("--port", type=int, help="default: the first free from 8000")
+        parser.add_argument("--judges", type=Path, metavar="F", help="judge with this judges file; it may cost money")
+        parser.add_argument("--judge-workers", type=int, default=2, help="processes that judge")
+
+    def run(self, **options: Any) -> object:
+        """Everything in one go, until somebody asks us to end."""
+        children = serving.Children(settings.VAR / "logs")
+        serving.stop_on_signals()
+        try:
+            with self.listener(options["port"]) as listener:
+                self.show(children, listener, options)
+                children.watch()
+        except serving.Stopped as stopped:
+            self.say("\nStopping. The same command goes on from here.")
+            raise SystemExit(stopped.code) from None
+        finally:
+            children.stop()
+        return None
+
+    def listener(self, port: int | None) -> Any:
+        """The socket of the site: the port that was asked for, or the first free one."""
+        for candidate in [port] if port is not None else PORTS:
+            try:
+                return serving.listen("127.0.0.1", candidate)
+            except BadInput:
+                if port is not None:
+                    raise
+        return serving.listen("127.0.0.1", 0)
+
+    def show(self, children: serving.Children, listener: Any, options: dict[str, Any]) -> None:
+        """Import, judge, start the site, and tell where it is and who may sign in."""
+        children.judge_workers(options["judge_workers"])
+        folder = settings.VAR / "demo"
+        collection, built = demo.load_collection(folder)
+        self.say(f"Gold labels: {built.gold}, and {built.gold_dropped} of passages that this Python words differently.")
+        panel = self.panel(options["judges"], collection)
+        children.wait_until(children.workers_are_ready, "the judge workers")
+        self.judge(collection, panel)
+        staticfiles.collect()
+        children.web(listener)
+        address = serving.address_of(listener)
+        accounts = demo.accounts(folder / "accounts.json", collection)
+        children.wait_until(lambda: serving.answers(address), "the site")
+        self.say(f"\nThe site is at {address} (this machine only). Accounts, kept in {folder / 'accounts.json'}:")
+        for one in accounts:
+            self.say(f"  {one['role']:<12} {one['username']:<16} {one['password']}")
+        self.say("Ctrl-C ends it.")
+        self.stdout.flush()
+        self.print_document({"url": address, "pids": children.pids, "accounts": accounts})
+
+    def panel(self, judges_file: Path | None, collection: Collection) -> str:
+        """The offline panel, or that of the judges file once somebody has agreed to what it may cost."""
+        if judges_file is None:
+            return "offline"
+        panel = str(take_over(read(judges_file))["panel"]["name"])
+        line = demo.estimate(collection, panel)
+        if line is None:
+            return panel
+        self.stderr.write(f"Judging with panel {panel}: {line}.")
+        if not sys.stdin.isatty():
+            raise BadInput("nobody can be asked here: run the demo in a terminal, or without JUDGES")
+        self.stderr.write("Go on? [y/N] ", ending="")
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise BadInput("not started: without JUDGES the demo is judged offline and costs nothing")
+        return panel
+
+    def judge(self, collection: Collection, panel: str) -> None:
+        """By the ordinary command, which shows progress and sums up; failed pairs do not keep the site down."""
+        try:
+            call_command("judge", collection.name, panel=panel, wait=True, yes=True, json=False)
+        except SystemExit as ended:
+            if ended.code != INCOMPLETE:
+                raise
