@@ -8,7 +8,9 @@ from typing import Any, NoReturn, TypeGuard
 from urllib.parse import urlsplit
 
 from corpus.errors import BadInput
+from judges.offline import ASSESSORS
 from judges.providers import HOMES, PROVIDERS
+from judges.records import Side
 
 VOTERS = 5
 NAME = re.compile(r"[^\s,]{1,100}")
@@ -170,9 +172,7 @@ class _Reader:
 
     def offline(self, place: str, entry: dict[str, Any]) -> None:
         """Offline judges have fixed models, and the names of the built-in panel's judges are theirs."""
-        from judges.panels import offline_models
-
-        models = offline_models()
+        models = {f"offline-{model}": model for model in (*ASSESSORS, *Side)}
         own = entry["provider"] == "offline"
         if own and entry["model"] not in models.values():
             self.fail(

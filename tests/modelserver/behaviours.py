@@ -112,7 +112,7 @@ _PLACE = re.compile(r"This is round (\d+)\b.*?You are ([AB])\b", re.DOTALL)
 
 def place(user: str) -> tuple[str, int]:
     """Who is asked and in which round: ("A", 1), ("B", 2), ("vote", 0), from the end of the user message."""
-    found = _PLACE.search(user, max(0, user.rfind("This is round")))
+    found = _PLACE.search(user, max(0, user.rfind(">>>")))
     return (found[2], int(found[1])) if found else ("vote", 0)
 
 
