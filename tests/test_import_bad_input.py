@@ -20,13 +20,16 @@ def lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
+GOOD = {"corpus": lines(DOCUMENTS), "queries": lines(QUERIES)}
+
+
 @pytest.fixture
 def refused(tmp_path):
     """Import files that are good but for those given; the line on standard error."""
 
-    def run(*options, corpus=lines(DOCUMENTS), queries=lines(QUERIES), **others):
+    def run(*options, **changed):
         arguments = ["small", *options]
-        for name, content in {"corpus": corpus, "queries": queries, **others}.items():
+        for name, content in {**GOOD, **changed}.items():
             path = tmp_path / name
             path.write_bytes(content)
             arguments += [f"--{name}", str(path)]

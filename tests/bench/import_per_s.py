@@ -1,0 +1,118 @@
+"""import_per_s: pairs a second from JSON lines to committed rows, and as a ratio to plain COPY (CONTRACT).
+
+100,000 documents of 130 words, 1,000 queries, 100,000 pairs. Plain COPY takes the bytes of the same three files into
+a table of one column without an index, and commits. Both are repeated in turn, and the best of each counts.
+"""
+
+import json
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from django.db import connection, transaction
+
+from corpus.importing.service import Files, import_collection
+from corpus.models import Collection
+from corpus.removal import delete_collection
+
+DOCUMENTS = 100_000
+QUERIES = 1_000
+WORDS = 130
+ROUNDS = 3
+NAME = "bench-import"
+
+
+def measure() -> list[dict[str, Any]]:
+    """Pairs a second and the ratio, with the calibration of the same run."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = generate(Path(folder))
+        paths = [files.corpus, files.queries, *([files.pairs] if files.pairs else [])]
+        size = sum(path.stat().st_size for path in paths)
+        imports, copies = [], []
+        for _ in range(ROUNDS):
+            copies.append(plain_copy(paths))
+            imports.append(timed_import(files))
+        # Again while the rows are there: nothing may change.
+        unchanged = not import_collection(NAME, files).changed
+        delete_collection(Collection.objects.get(name=NAME))
+        calibration = {
+            "json_mb_per_s": json_speed(files.corpus),
+            "plain_copy_mb_per_s": round(size / 1e6 / min(copies)),
+        }
+    shape = f"{DOCUMENTS:,} pairs = {DOCUMENTS:,} documents of {WORDS} words, {QUERIES:,} queries"
+    return [
+        {
+            "name": "import_per_s",
+            "case": shape,
+            "value": round(DOCUMENTS / min(imports)),
+            "unit": "pairs/s",
+            "aim": "35,000 and up",
+            "idempotent": unchanged,
+            "calibration": calibration,
+        },
+        {
+            "name": "import_per_s",
+            "case": "ratio to plain COPY of the same bytes",
+            "value": round(min(copies) / min(imports), 3),
+            "unit": "",
+            "aim": "0.35 and up",
+            "calibration": calibration,
+        },
+    ]
+
+
+def generate(folder: Path) -> Files:
+    """The three files, always the same."""
+    rng = random.Random(0)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    vocabulary = ["".join(rng.choices(letters, k=rng.randint(2, 9))) for _ in range(20_000)]
+    files = Files(folder / "corpus.jsonl", folder / "queries.jsonl", pairs=folder / "pairs.jsonl")
+    with files.corpus.open("w") as out:
+        for n in range(DOCUMENTS):
+            text = " ".join(rng.choices(vocabulary, k=WORDS))
+            out.write(json.dumps({"_id": f"d{n}", "title": f"Document {n}", "text": text}) + "\n")
+    with files.queries.open("w") as out:
+        for n in range(QUERIES):
+            out.write(json.dumps({"_id": f"q{n}", "text": " ".join(rng.choices(vocabulary, k=8))}) + "\n")
+    with (folder / "pairs.jsonl").open("w") as out:
+        for n in range(DOCUMENTS):
+            out.write(json.dumps({"query_id": f"q{n % QUERIES}", "doc_id": f"d{n}"}) + "\n")
+    return files
+
+
+def timed_import(files: Files) -> float:
+    """Seconds from the files to committed rows of a new collection."""
+    for old in Collection.objects.filter(name=NAME):
+        delete_collection(old)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM corpus_document, corpus_pair")
+    started = time.perf_counter()
+    import_collection(NAME, files)
+    return time.perf_counter() - started
+
+
+def plain_copy(paths: list[Path]) -> float:
+    """Seconds for COPY of the files' lines into a table of one column, committed."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE bench_plain_copy (line text)")
+        try:
+            started = time.perf_counter()
+            with transaction.atomic(), cursor.copy("COPY bench_plain_copy FROM STDIN") as stream:
+                for path in paths:
+                    with path.open("rb") as file:
+                        while part := file.read(1 << 18):
+                            stream.write(part.replace(b"\\", b"\\\\"))
+            return time.perf_counter() - started
+        finally:
+            cursor.execute("DROP TABLE bench_plain_copy")
+
+
+def json_speed(path: Path) -> int:
+    """MB/s at which the standard library parses the corpus."""
+    started = time.perf_counter()
+    with path.open("rb") as file:
+        for line in file:
+            json.loads(line)
+    return round(path.stat().st_size / 1e6 / (time.perf_counter() - started))
