@@ -46,6 +46,8 @@ class Index:
             keys.append(key)
             found = [vocabulary.setdefault(word, len(vocabulary)) for word in words(text)]
             tokens.append(np.array(found, dtype=np.int32))
+        if not vocabulary:  # not one word in any document: nothing can ever be found
+            keys = []
         vocabulary.setdefault("", len(vocabulary))
         scorer = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
         if keys:
