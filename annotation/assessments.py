@@ -132,15 +132,21 @@ def assessments(
 def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") -> NDArray[np.int64]:
     """Ids of the pairs that both graded and where they `disagree`, `agree`, or either (`both`).
 
-    Raises BadInput for an unknown name.
+    `disagree:2` compares grades as 2 and more or not; `disagree:escalated` looks at escalated pairs only; both may be
+    given. Raises BadInput for an unknown name.
     """
     known = known_assessors(collection)
-    found = assessments(collection, [choose(known, names=[name])[0] for name in (a, b)])
+    kind, *options = cell.split(":")
+    population: Population = "escalated" if "escalated" in options else "all"
+    chosen = [choose(known, names=[name])[0] for name in (a, b)]
+    found = assessments(collection, chosen, population=population)
     first, second = found.grades
     both = (first != MISSING) & (second != MISSING)
+    for grade in (int(option) for option in options if option.isdecimal() and len(option) < 4):
+        first, second = first >= grade, second >= grade
     cells = {"disagree": both & (first != second), "agree": both & (first == second)}
-    chosen: NDArray[np.int64] = found.pairs[cells.get(cell, both)]
-    return chosen
+    pairs: NDArray[np.int64] = found.pairs[cells.get(kind, both)]
+    return pairs
 
 
 def _places(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judge: bool) -> NDArray[np.int64]:

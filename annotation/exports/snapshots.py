@@ -40,7 +40,7 @@ def begin(
         collection=collection,
         format=form.name,
         options={"origins": sorted(set(origins)) if origins is not None else None},
-        folder=str(folder or _home(collection) / uuid4().hex),
+        folder=str(folder or home(collection) / uuid4().hex),
         state=Snapshot.State.MAKING,
         made_by=user,
     )
@@ -134,6 +134,6 @@ def used_by_snapshot(judgment: Judgment) -> bool:
     return used_since(judgment.pair.collection_id, judgment.created_at)
 
 
-def _home(collection: Collection) -> Path:
+def home(collection: Collection) -> Path:
     """Where snapshots made from the page lie."""
     return Path(settings.VAR) / "exports" / collection.name

@@ -1,21 +1,121 @@
 """Pages of agreement and exports."""
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.contrib import messages
+from django.db import transaction
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
 
+from annotation.agreement import page
+from annotation.agreement.report import Report, agreement_report
+from annotation.assessments import known_assessors
+from annotation.exports import listing
+from annotation.exports.formats import FORMATS, csv_line, format_named
+from annotation.exports.snapshots import begin, fill
+from annotation.models import Snapshot
 from annotation.permissions import Scope, action
+from annotation.tasks import make_snapshot
 
 
-@require_GET
 @action("admin")
+@require_GET
 def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """How far the assessors of the collection agree."""
-    return render(request, "reports/agreement.html", {"scope": scope, "section": "agreement"})
+    """How far the chosen assessors agree, with intervals, as numbers and as a heat map."""
+    known = known_assessors(scope.collection)
+    asked = page.read(request.GET, scope.collection, known)
+    report = _report(scope, asked)
+    context = {
+        "scope": scope,
+        "section": "agreement",
+        "asked": asked,
+        "groups": page.groups(known),
+        "measures": page.MEASURES,
+        "populations": page.POPULATIONS,
+        "report": report,
+        "summary": page.summary(report, asked),
+        "overall": page.overall(report),
+        "matrix": page.matrix(report, asked),
+        "majority": list(zip(report.assessors, report.measures.majority, strict=True)),
+    }
+    return render(request, "reports/agreement.html", context)
 
 
-@require_GET
 @action("admin")
+@require_GET
+def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The same values as a table to download."""
+    asked = page.read(request.GET, scope.collection, known_assessors(scope.collection))
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-agreement.csv"'
+    response.writelines(map(csv_line, [page.CSV_HEADER, *page.csv_rows(_report(scope, asked))]))
+    return response
+
+
+def _report(scope: Scope, asked: page.Asked) -> Report:
+    return agreement_report(
+        scope.collection,
+        asked.chosen,
+        binarize=asked.binarize,
+        bootstrap=page.RESAMPLES,
+        population=asked.population,
+    )
+
+
+@action("admin")
+@require_GET
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The snapshots that were made, and how to make one."""
-    return render(request, "reports/exports.html", {"scope": scope, "section": "exports"})
+    """The snapshots that were made, and the form for a new one. HTMX asks for the list alone while one is made."""
+    found = listing.listed(scope.collection)
+    making = any(one.is_making for one in found)
+    context = {"scope": scope, "section": "exports", "snapshots": found, "making": making}
+    if request.headers.get("HX-Request"):
+        # 286 tells HTMX to stop asking.
+        return render(request, "reports/_snapshots.html", context, status=200 if making else 286)
+    context |= {"formats": FORMATS.values(), "origins": listing.origins(scope.collection)}
+    return render(request, "reports/exports.html", context)
+
+
+@action("admin")
+@require_POST
+def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Make a snapshot: a small one at once, a large one by a worker."""
+    if (name := request.POST.get("format", "")) not in FORMATS:
+        messages.error(request, "Choose a format.")
+        return redirect("exports", scope.collection.name)
+    form = format_named(name)
+    chosen = request.POST.getlist("origin") if form.labels else []
+    every = {origin for origin, _ in listing.origins(scope.collection)}
+    snapshot = begin(
+        collection=scope.collection,
+        form=form,
+        origins=chosen if chosen and set(chosen) != every else None,
+        user=scope.user,
+    )
+    if listing.is_large(form, scope.collection):
+        transaction.on_commit(lambda: make_snapshot.delay(snapshot.pk))
+        messages.info(request, "A worker makes the export. This page shows how far it is.")
+    else:
+        _fill(request, snapshot)
+    return redirect("exports", scope.collection.name)
+
+
+def _fill(request: HttpRequest, snapshot: Snapshot) -> None:
+    """Make it now; a failure stands in the list with its reason."""
+    try:
+        fill(snapshot)
+    except OSError:
+        messages.error(request, "The export failed and left nothing behind. The list below says why.")
+    else:
+        messages.success(request, f"{snapshot.manifest['counts']['rows']:,} rows are ready.")
+
+
+@action("admin")
+@require_GET
+def export_file(request: HttpRequest, scope: Scope, snapshot: int, file: str) -> HttpResponseBase:
+    """A file of a snapshot, to save."""
+    row = get_object_or_404(Snapshot.objects.select_related("collection"), pk=snapshot, collection=scope.collection)
+    path = listing.file_of(row, file)
+    if path is None:
+        raise Http404("No such file.")
+    return FileResponse(path.open("rb"), as_attachment=True, filename=f"{scope.collection.name}-{row.pk}-{file}")

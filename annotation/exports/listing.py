@@ -1,0 +1,104 @@
+"""The exports page: snapshots as they are shown, what a new one would hold, and how far one is."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import Count
+from django.utils import timezone
+
+from annotation.exports.files import MANIFEST
+from annotation.exports.formats import FORMATS, Format
+from annotation.exports.snapshots import home
+from annotation.models import Snapshot
+from corpus.models import Collection, Judgment, Label
+from judges.models import Attempt
+
+LARGE = 50_000
+"""Rows from which a worker makes the export; smaller ones are made while the page waits (about 0.3 s)."""
+SILENT = timedelta(minutes=10)
+SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A snapshot on the page."""
+
+    snapshot: Snapshot
+    form: Format | None
+    rows_so_far: int | None
+    """While it is being made; None before its first rows."""
+    is_lost: bool
+    """Nothing was heard of it for a while: no worker took it, or it was interrupted."""
+
+    @property
+    def is_making(self) -> bool:
+        """Somebody is at it, or will be."""
+        return self.snapshot.state == Snapshot.State.MAKING and not self.is_lost
+
+    @property
+    def is_ready(self) -> bool:
+        """It can be used."""
+        return self.snapshot.state == Snapshot.State.READY
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """Of the manifest: name, rows, bytes, sha256."""
+        found: list[dict[str, Any]] = self.snapshot.manifest.get("files", [])
+        return found
+
+    @property
+    def is_here(self) -> bool:
+        """Made from this page, so that its files can be downloaded."""
+        return home(self.snapshot.collection) in Path(self.snapshot.folder).parents
+
+
+def listed(collection: Collection) -> list[Listed]:
+    """The newest snapshots first."""
+    rows = Snapshot.objects.filter(collection=collection).select_related("made_by", "collection").order_by("-pk")
+    return [_listed(snapshot) for snapshot in rows[:SHOWN]]
+
+
+def _listed(snapshot: Snapshot) -> Listed:
+    making = snapshot.state == Snapshot.State.MAKING
+    rows = cache.get(_key(snapshot.pk)) if making else None
+    silent = making and rows is None and timezone.now() - snapshot.created_at > SILENT
+    return Listed(snapshot, FORMATS.get(snapshot.format), rows, silent)
+
+
+def tell_progress(snapshot: int, rows: int) -> None:
+    """Keep how many rows are written, for as long as silence means nothing."""
+    cache.set(_key(snapshot), rows, int(SILENT.total_seconds()))
+
+
+def _key(snapshot: int) -> str:
+    return f"snapshot-rows:{snapshot}"
+
+
+def origins(collection: Collection) -> list[tuple[str, int]]:
+    """Where labels come from, and how many."""
+    found = Label.objects.filter(pair__collection=collection, aspect=None).values_list("origin")
+    return list(found.annotate(n=Count("pk")).order_by("origin"))
+
+
+def is_large(form: Format, collection: Collection) -> bool:
+    """Whether a worker shall make it. Counts no further than it must."""
+    attempts = Attempt.objects.filter(campaign__collection=collection, counts=True)
+    labels = Label.objects.filter(pair__collection=collection)
+    judgments = Judgment.objects.filter(pair__collection=collection)
+    sources = {
+        "judgments": (judgments, attempts.filter(role="vote")),
+        "debates": (attempts.exclude(role="vote"),),
+    }.get(form.name, (labels,))
+    return sum(source.order_by()[: LARGE + 1].count() for source in sources) > LARGE
+
+
+def file_of(snapshot: Snapshot, name: str) -> Path | None:
+    """A file of a snapshot that was made from the page; None where there is no such file."""
+    names = {entry["name"] for entry in snapshot.manifest.get("files", [])} | {MANIFEST}
+    folder = Path(snapshot.folder)
+    path = folder / name
+    inside = home(snapshot.collection) in folder.parents
+    return path if snapshot.state == Snapshot.State.READY and inside and name in names and path.is_file() else None

@@ -1,0 +1,18 @@
+"""Celery's side of annotation: long exports."""
+
+from celery import shared_task
+
+from annotation.exports.listing import tell_progress
+from annotation.exports.snapshots import fill
+from annotation.models import Snapshot
+
+
+def _make_snapshot(snapshot: int) -> None:
+    """Make an export that was asked for; quiet when its row is gone or somebody made it already."""
+    row = Snapshot.objects.select_related("collection").filter(pk=snapshot, state=Snapshot.State.MAKING).first()
+    if row is not None:
+        tell_progress(snapshot, 0)
+        fill(row, lambda rows: tell_progress(snapshot, rows))
+
+
+make_snapshot = shared_task(_make_snapshot, name="annotation.make_snapshot", ignore_result=True)

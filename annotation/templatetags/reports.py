@@ -1,0 +1,60 @@
+"""Filters of the report pages: numbers as people read them."""
+
+from collections.abc import Mapping
+
+from django import template
+
+from annotation.agreement.measures import Pairwise, Statistic
+from annotation.agreement.page import MEASURES
+from annotation.agreement.report import Report
+
+register = template.Library()
+
+
+@register.filter
+def places(value: float | None, digits: int) -> str:
+    """A number with so many decimals and a real minus; empty for None."""
+    return "" if value is None else f"{value:.{digits}f}".replace("-", "−")
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """A share as a percentage; a dash for None."""
+    return "–" if value is None else f"{value:.0%}"
+
+
+@register.filter
+def span(statistic: Statistic) -> str:
+    """The interval, or a dash."""
+    if statistic.low is None or statistic.high is None:
+        return "–"
+    return f"{places(statistic.low, 2)} to {places(statistic.high, 2)}"
+
+
+@register.filter
+def values(pair: Pairwise) -> list[Statistic]:
+    """The measures of two assessors, in the order of MEASURES."""
+    return [getattr(pair, name) for name in MEASURES]
+
+
+@register.filter
+def name(report: Report, place: int) -> str:
+    """The name of an assessor by place."""
+    return report.name(place)
+
+
+@register.filter
+def entry(mapping: Mapping[str, str], key: str) -> str:
+    """The value of a key."""
+    return mapping[key]
+
+
+@register.filter
+def size(value: int) -> str:
+    """Bytes as people read them."""
+    amount = float(value)
+    for unit in ("bytes", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 10 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
