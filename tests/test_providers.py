@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,9 +14,15 @@ from typing import Any
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from config.env import ROOT
 from judges.prompts import VOTE_SCHEMA, vote_prompt
 from judges.providers import close_providers, open_provider
+from judges.providers.anthropic import AnthropicProvider
+from judges.providers.google import GoogleProvider
+from judges.providers.openai import OpenAIProvider
 from judges.providers.wire import MAX_BODY, Wire
 from judges.records import (
     BadAnswer,
@@ -319,6 +327,24 @@ def test_tests_can_call_no_other_host(model_server: LocalModels, sdk: str) -> No
 
 
 @pytest.mark.parametrize("sdk", SDKS)
+def test_variables_of_the_sdks_change_neither_address_nor_credentials(
+    model_server: LocalModels, sdk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, "stray-secret")
+    monkeypatch.setenv("OPENAI_ORG_ID", "our-organisation")
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "our-project")
+    ask(model_server.judge("yes", sdk))
+    (sent,) = model_server.requests()
+    assert sent["key"] == KEY
+    assert "stray-secret" not in json.dumps(sent) and "our-project" not in json.dumps(sent)
+    assert ("our-organisation" in json.dumps(sent)) == (sdk == "openai")
+
+
+@pytest.mark.parametrize("sdk", SDKS)
 def test_connections_are_used_again(model_server: LocalModels, sdk: str) -> None:
     judge = model_server.judge("yes", sdk)
 
@@ -356,3 +382,41 @@ def test_any_json_under_200_is_a_reply_or_a_provider_error(model_server: LocalMo
         assert reply.raw == body
         assert min(reply.usage.input, reply.usage.output) >= 0
         reply.text.encode()
+
+
+WORDS = [
+    *("choices", "message", "content", "refusal", "finish_reason", "usage", "prompt_tokens", "completion_tokens"),
+    *("model", "text", "stop_reason", "candidates", "parts", "thought", "finishReason", "promptFeedback"),
+    *("blockReason", "usageMetadata", "prompt_tokens_details", "cached_tokens"),
+]
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(WORDS),
+            inner,
+            max_size=6,
+        ),
+    ),
+    max_leaves=25,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["choices", "content", "candidates", "usage", "usageMetadata", "model"]), JSON))
+def test_no_json_object_breaks_a_reader(body: dict[str, Any]) -> None:
+    for kind in (OpenAIProvider, AnthropicProvider, GoogleProvider):
+        reply = object.__new__(kind).read(body, "raw")
+        if reply is not None:
+            assert reply.raw == "raw" and len(reply.finish_reason) <= 50
+            assert min(reply.usage.input, reply.usage.cached, reply.usage.output, reply.usage.reasoning) >= 0
+            assert "\0" not in reply.text + reply.finish_reason + reply.model
+            (reply.text + reply.finish_reason + reply.model).encode()
+
+
+def test_the_sdks_are_loaded_only_when_a_judge_needs_them() -> None:
+    code = (
+        "import sys, judges.providers, judges.prices, judges.judges_file, judges.checks;"
+        "sys.exit(bool({'openai', 'anthropic', 'google.genai', 'genai_prices', 'django.db'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -20,6 +20,8 @@ MAX_BODY = 4_000_000
 CONNECTIONS = 1024
 """Above any concurrency of one process: the account's limits hold calls back, not the pool."""
 POOLS = 8
+IDLE_S = 4.0
+"""A connection that lies idle longer is closed: many servers do so after 5 s, and a call on a dead one is lost."""
 LONGEST_WAIT = 86_400.0
 CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key")
 
@@ -84,7 +86,9 @@ class KeepingTransport(httpx2.AsyncBaseTransport):
     """
 
     def __init__(self, base_url: str) -> None:
-        limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=30)
+        limits = httpx2.Limits(
+            max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S
+        )
         # Reading the certificates takes longer than opening all the rest.
         context = httpx2.create_ssl_context() if base_url.startswith("https") else False
         proxy = _proxy(base_url)

@@ -104,7 +104,9 @@ class Connection(asyncio.Protocol):
             return self.send(404, b'{"error": {"message": "no such address"}}')
         server.number += 1
         server.in_flight += 1
-        entry = {"seq": server.number, "arrived": time.time(), "path": path, "connection": self.name}
+        entry: dict[str, Any] = {"seq": server.number, "arrived": time.time(), "path": path, "connection": self.name}
+        if server.bodies:
+            entry["headers"] = headers
         behaviour = server.script.behaviour(call.model, call.user, call.key)
         if behaviour.latency:
             loop = asyncio.get_running_loop()
