@@ -1,0 +1,134 @@
+"""`make bench`: measure each figure in a process and a database of its own, print JSON lines, write the table.
+
+A figure is a module here with `measure() -> list[dict]`: {"name", "value", "unit"} and what else belongs to it ("case",
+"aim", counts of parts). `python -m tests.bench [module ...]` runs some of them and leaves the table alone.
+"""
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.bench import report
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+ORDER = ("engine_ratio", "paid_twice", "judgments_per_s", "submit_p50_ms", "page_kb", "page_requests", "import_per_s")
+LIMIT_S = 900
+Figure = dict[str, Any]
+
+
+def modules() -> list[str]:
+    """Modules with a figure, those of the contract's table first and in its order."""
+    found = [path.stem for path in HERE.glob("*.py") if "def measure()" in path.read_text() and path.stem != "__main__"]
+    return sorted(found, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+
+
+def environment(var: Path) -> dict[str, str]:
+    """Services of the bench's own, as durable as the real ones; its processes reach this machine only."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
+    return {**kept, "QUORUM_VAR": str(var), "QUORUM_LOOPBACK_ONLY": "1", "DJANGO_SETTINGS_MODULE": "config.settings"}
+
+
+def fresh_database(settings: dict[str, str], module: str) -> str:
+    """The address of a database that holds what the migrations make, and nothing else."""
+    import psycopg
+
+    name = f"bench_{module}"
+    address = settings["DATABASE_URL"]
+    with psycopg.connect(address.replace("/quorum?", "/postgres?"), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE quorum")
+    return address.replace("/quorum?", f"/{name}?")
+
+
+def run_one(module: str, settings: dict[str, str]) -> list[Figure]:
+    """The figures of one module; a failure becomes a figure without value, so that the others are still seen."""
+    settings = {**settings, "DATABASE_URL": fresh_database(settings, module), "QUORUM_PREFIX": f"bench-{module}"}
+    args = [sys.executable, "-m", "tests.bench", "--measure", module]
+    try:
+        done = subprocess.run(
+            args, cwd=ROOT, env=settings, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return [{"name": module, "value": None, "unit": "", "error": f"did not end in {LIMIT_S} s"}]
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        last = done.stderr.strip().splitlines()[-1:] or ["printed nothing"]
+        return [{"name": module, "value": None, "unit": "", "error": last[0][:300]}]
+    return [json.loads(line) for line in lines]
+
+
+def measure(module: str) -> None:
+    """In the child: print one JSON line for each figure."""
+    import django
+
+    django.setup()
+    for figure in importlib.import_module(f"tests.bench.{module}").measure():
+        print(json.dumps(figure, ensure_ascii=False), flush=True)
+
+
+def calibrate(address: str) -> dict[str, float]:
+    """What this machine does: rows that PostgreSQL takes one by one in one transaction, and JSON that Python parses."""
+    import psycopg
+
+    rows = 20_000
+    with psycopg.connect(address) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE calibration (id bigint PRIMARY KEY, text text)")
+        began = time.perf_counter()
+        for number in range(rows):
+            cursor.execute(
+                "INSERT INTO calibration VALUES (%s, %s)", (number, "a line of about forty characters, more")
+            )
+        inserts = rows / (time.perf_counter() - began)
+    text = json.dumps(
+        [{"query_id": f"q{n}", "doc_id": f"d{n}", "grade": 1, "text": "word " * 20} for n in range(50_000)]
+    )
+    began = time.perf_counter()
+    json.loads(text)
+    return {
+        "inserts_per_s": round(inserts),
+        "json_mb_per_s": round(len(text) / 1e6 / (time.perf_counter() - began)),
+    }
+
+
+def main(wanted: list[str]) -> int:
+    """Run them one after the other. Exit 1 when one of them failed."""
+    if unknown := set(wanted) - set(modules()):
+        print(f"no such figure: {', '.join(sorted(unknown))}; there are {', '.join(modules())}", file=sys.stderr)
+        return 2
+    var = Path(tempfile.mkdtemp(prefix="quorum-bench-"))
+    settings = environment(var)
+    os.environ.update(settings)
+    from config.services import ensure, redis_url
+    from config.services.addresses import database_url
+
+    figures: list[Figure] = []
+    try:
+        subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, env=settings, check=True)
+        ensure(var)
+        settings |= {"DATABASE_URL": database_url(var), "REDIS_URL": redis_url(var)}
+        assert urlsplit(settings["DATABASE_URL"]).path == "/quorum"
+        calibration = calibrate(settings["DATABASE_URL"])
+        for module in wanted or modules():
+            for figure in run_one(module, settings):
+                figures.append({**figure, "calibration": calibration})
+                print(json.dumps(figures[-1], ensure_ascii=False), flush=True)
+    finally:
+        shutil.rmtree(var, ignore_errors=True)
+    if not wanted:
+        (ROOT / "docs" / "benchmarks.md").write_text(report.page(figures, calibration))
+    return 1 if any(figure.get("value") is None for figure in figures) else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--measure"]:
+        measure(sys.argv[2])
+    else:
+        sys.exit(main(sys.argv[1:]))
