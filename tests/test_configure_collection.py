@@ -1,0 +1,98 @@
+"""Settings of a collection from TOML: all or nothing, each refusal names its key."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from corpus.models import Assessor, Collection, Judgment
+from tests.factories import make_collection, make_item, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def configure(tmp_path):
+    """Run the command on a file of that text; (exit code, JSON document or None, standard error)."""
+
+    def run(text):
+        path = tmp_path / "settings.toml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        out, err = StringIO(), StringIO()
+        try:
+            call_command("configure_collection", "books", str(path), "--json", stdout=out, stderr=err)
+        except SystemExit as end:
+            assert out.getvalue() == "" and err.getvalue().count("\n") == 1
+            return end.code, None, err.getvalue()
+        return 0, json.loads(out.getvalue()), err.getvalue()
+
+    return run
+
+
+def test_every_key_of_the_contract_is_set(configure):
+    make_collection("books", grades=3)
+    text = """
+        instruction = "Strict."
+        grades = 4
+        relevant_from = 2
+        overlap = 3
+        order = "random"
+        lease_minutes = 5
+        seed = 7
+    """
+    code, document, _ = configure(text)
+    wanted = ["instruction", "grades", "relevant_from", "overlap", "order", "lease_minutes", "seed"]
+    assert code == 0 and document["changed"] == wanted
+    books = Collection.objects.get()
+    assert [getattr(books, key) for key in wanted] == ["Strict.", 4, 2, 3, "random", 5, 7]
+    assert configure(text)[1]["changed"] == []
+
+
+@pytest.mark.parametrize("key", ["audit = 0.02", "checks = 0.1", "arms = {shown = 1}"])
+def test_what_comes_later_is_refused_as_not_yet(configure, key):
+    make_collection("books")
+    code, _, said = configure(f"overlap = 2\n{key}")
+    assert code == 2 and "not yet" in said and key.split()[0] in said
+    assert Collection.objects.get().overlap == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("colour = 1", 'unknown key "colour"'),
+        ('overlap = "3"', '"overlap" must be an integer'),
+        ("overlap = true", '"overlap" must be an integer'),
+        ("overlap = 0", '"overlap" must be from 1 to 25'),
+        ("instruction = 3", '"instruction" must be a string'),
+        ('order = "newest"', '"order" must be one of uncertain, query, random'),
+        ("relevant_from = 2", '"relevant_from" would be 2'),
+        ("lease_minutes = 1.5", '"lease_minutes" must be an integer'),
+        ("overlap = ", "not TOML"),
+        (b'instruction = "caf\xe9"', "not UTF-8"),
+    ],
+)
+def test_a_bad_value_is_refused_by_name(configure, text, names):
+    make_collection("books", grades=1)
+    code, _, said = configure(text)
+    assert code == 2 and names in said
+
+
+def test_a_new_order_and_overlap_reach_open_items(configure):
+    books = make_collection("books")
+    item = make_item(make_pair(books), priority=0.0)
+    configure('order = "query"\noverlap = 3')
+    item.refresh_from_db()
+    assert (item.priority, item.overlap) == (item.pair.query_id, 3)
+
+
+def test_a_scale_that_judgments_contradict_is_refused(configure):
+    books = make_collection("books", grades=3)
+    pair = make_pair(books)
+    person = Assessor.objects.create(collection=books, kind="human-import", name="alice")
+    Judgment.objects.create(pair=pair, assessor=person, step="import", grade=3)
+    assert configure("grades = 2")[0] == 2
+    policy = Assessor.objects.create(collection=books, kind="policy", name="debate")
+    Judgment.objects.create(pair=pair, assessor=policy, step="final", grade=1)
+    assert configure("relevant_from = 2")[0] == 2
+    assert configure("grades = 4")[0] == 0

@@ -1,0 +1,107 @@
+"""Deleting a collection asks, removes every layer's rows and no other collection's; evidence is protected otherwise."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+
+from annotation.models import Assignment, Guideline, Invitation, Membership
+from corpus.models import Collection, Document, Judgment, Label
+from corpus.removal import rows_of
+from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Tally, Work
+from tests.factories import make_collection, make_item, make_member, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+def fill(name):
+    """A collection with a row in every table that hangs on it."""
+    collection = make_collection(name)
+    item = make_item(make_pair(collection))
+    alice = make_member(collection, f"alice-{name}")
+    judgment = Judgment.objects.create(pair=item.pair, assessor=alice.assessor, item=item, step="final", grade=1)
+    Judgment.objects.create(
+        pair=item.pair, assessor=alice.assessor, item=item, step="final", grade=0, supersedes=judgment
+    )
+    Label.objects.create(pair=item.pair, grade=0, origin="people")
+    Assignment.objects.create(item=item, membership=alice, judgment=judgment, lease_until=timezone.now())
+    Guideline.objects.create(collection=collection, version=1, text="Be strict.")
+    Invitation.objects.create(collection=collection, role=1, invited_by=alice.user, expires_at=timezone.now())
+    judge, _ = JudgeVersion.objects.get_or_create(name="judge", provider="offline", model="bm25")
+    prompt, _ = PromptVersion.objects.get_or_create(name="vote-plain", sha256="0" * 64, text="?")
+    campaign = Campaign.objects.create(collection=collection, policy="debate")
+    Work.objects.create(campaign=campaign, pair=item.pair)
+    Tally.objects.create(campaign=campaign, shard=0, key="pending", value=1)
+    attempt = Attempt.objects.create(
+        campaign=campaign,
+        pair=item.pair,
+        judge=judge,
+        prompt=prompt,
+        role="vote",
+        outcome="error",
+        counts=False,
+        cache_key="0" * 64,
+        started_at=timezone.now(),
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO judges_attemptbody VALUES (%s, %s, '', '')", [campaign.pk, attempt.pk])
+    return collection
+
+
+def counts():
+    with connection.cursor() as cursor:
+        found = {}
+        for model in apps.get_models():
+            if model._meta.app_label in {"corpus", "judges", "annotation"}:
+                cursor.execute(f"SELECT count(*) FROM {model._meta.db_table}")
+                found[model._meta.label] = cursor.fetchone()[0]
+    return found
+
+
+def test_without_yes_it_says_what_would_go_and_leaves_it():
+    fill("books")
+    before = counts()
+    err = StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command("delete_collection", "books", stdout=StringIO(), stderr=err)
+    assert end.value.code == 2
+    assert err.getvalue().startswith("books would be deleted with 1 documents, 1 queries, 1 pairs")
+    assert counts() == before
+
+
+def test_everything_goes_and_nothing_of_another_collection(settings, tmp_path):
+    settings.VAR = tmp_path
+    fill("kept")
+    before = counts()
+    fill("books")
+    out = StringIO()
+    call_command("delete_collection", "books", "--yes", "--json", stdout=out, stderr=StringIO())
+    after = counts()
+    # The account stays: a person may be a member elsewhere.
+    assert after.pop("annotation.User") == before.pop("annotation.User") + 1
+    assert after == before
+    assert json.loads(out.getvalue())["rows"]["judgments"] == 2
+    line = json.loads((tmp_path / "audit.jsonl").read_text())
+    assert line["deleted_collection"] == "books" and line["judgments"] == 2
+
+
+def test_every_table_with_a_collection_is_known_to_the_removal():
+    known = set(rows_of(Collection(pk=1)))
+    for model in apps.get_models():
+        for field in model._meta.concrete_fields:
+            if field.is_relation and field.related_model in known:
+                assert model in known, f"{model._meta.label} would be left behind"
+    assert {Document, Judgment, Label, Membership, Assignment, Attempt, Work} <= known
+
+
+@pytest.mark.parametrize("change", [{"grade": 0}, None])
+def test_a_judgment_is_neither_changed_nor_deleted(change):
+    fill("books")
+    rows = Judgment.objects.filter(supersedes=None)
+    with pytest.raises(DatabaseError, match="Cannot"), transaction.atomic():
+        rows.update(**change) if change else rows._raw_delete("default")
+    assert Judgment.objects.count() == 2

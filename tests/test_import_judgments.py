@@ -1,0 +1,122 @@
+"""Imported judgments: people's settle where nobody judged, others measure; bad rows are refused or counted."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from corpus.errors import BadInput
+from corpus.importing.assess import import_judgments
+from corpus.models import Assessor, Judgment, Label, Pair
+from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def collection():
+    """Two pairs of one query, and a document that is in no pair."""
+    collection = make_collection("books", grades=2)
+    query = make_query(collection, external_id="q1")
+    for name in ("d1", "d2"):
+        make_pair(collection, query, make_document(collection, external_id=name))
+    make_document(collection, external_id="d3")
+    return collection
+
+
+@pytest.fixture
+def bring(collection, tmp_path):
+    def run(content, kind="human", **options):
+        path = tmp_path / "file"
+        path.write_text(content)
+        return import_judgments(collection, path, assessor="alice", kind=kind, **options)
+
+    return run
+
+
+def labels():
+    rows = Label.objects.values_list("pair__document__external_id", "grade", "origin")
+    return {document: (grade, origin) for document, grade, origin in rows}
+
+
+def test_judgments_of_people_settle_and_the_same_file_again_changes_nothing(bring):
+    report = bring("q1 0 d1 2\nq1 0 d2 0\n")
+    assert (report.judgments, report.unchanged, report.labels_changed) == (2, 0, 2)
+    assert labels() == {"d1": (2, "people"), "d2": (0, "people")}
+    again = bring("q1 0 d1 2\nq1 0 d2 0\n")
+    assert (again.judgments, again.unchanged, again.labels_changed) == (0, 2, 0)
+    assert Judgment.objects.count() == 2
+
+
+@pytest.mark.parametrize("kind", ["judge", "reference"])
+def test_other_judgments_never_settle(bring, kind):
+    assert bring("q1 0 d1 2\n", kind).judgments == 1
+    assert labels() == {}
+    assert Assessor.objects.get().kind == {"judge": "judge-import", "reference": "reference"}[kind]
+
+
+def test_a_csv_names_its_assessors_and_their_majority_settles(bring):
+    text = "query_id,doc_id,grade,assessor\nq1,d1,2,bob\nq1,d1,2,charlie\nq1,d1,0,\nq1,d2,1,bob\nq1,d2,0,charlie\n"
+    assert bring(text).assessors == ["alice", "bob", "charlie"]
+    assert labels() == {"d1": (2, "people")}
+
+
+def test_where_a_person_of_the_collection_judged_imports_do_not_settle(bring, collection):
+    item = make_item(Pair.objects.get(document__external_id="d1"), taken=1, done=1, state="settled")
+    bob = make_member(collection, "bob").assessor
+    Judgment.objects.create(pair=item.pair, assessor=bob, item=item, step="final", grade=0)
+    bring("q1 0 d1 2\n")
+    assert labels() == {"d1": (0, "people")}
+
+
+def test_a_grade_of_a_pair_that_is_no_candidate_is_kept_without_making_it_one(bring):
+    bring("q1 0 d3 1\n", "reference")
+    assert not Pair.objects.get(document__external_id="d3").is_candidate
+
+
+BAD = "q1 0 d1 1\nq1 0 d1 1\nq1 0 d1 2\nq1 0 d9 1\nq9 0 d1 1\nq1 0 d2 3\nq1 0 d2\nq1 0 d2 x\nq1 0 d2 -1\n"
+
+
+def test_bad_rows_refuse_the_file_by_line(bring):
+    with pytest.raises(BadInput) as refusal:
+        bring(BAD)
+    said = str(refusal.value)
+    assert ": 7 bad rows: line 2: the pair stands already in line 1; line 3: grade 2, but line 1 has 1; line 4:" in said
+    assert 'line 5: no query has the id "q9"; line 6: grade 3 is above the highest grade 2; line 7: 3 columns' in said
+    assert not Judgment.objects.exists() and not Assessor.objects.exists()
+
+
+def test_skipped_rows_are_counted_by_kind_and_the_others_taken(bring):
+    report = bring(BAD, skip_invalid=True)
+    assert report.skipped == {"conflicting": 1, "duplicate": 1, "malformed": 2, "out-of-range": 1, "unknown": 2}
+    assert (report.judgments, report.grades_below_zero) == (2, 1)
+    assert labels() == {"d1": (1, "people"), "d2": (0, "people")}
+
+
+def test_only_the_first_twenty_bad_rows_are_named(bring):
+    with pytest.raises(BadInput) as refusal:
+        bring("q1 0 d1 1\n" + "q1 0 d1 9\n" * 30)
+    said = str(refusal.value)
+    assert ": 30 bad rows: line 2:" in said and "line 21:" in said and "line 22:" not in said
+    assert "(the first 20 of 30)" in said
+
+
+def test_another_grade_of_the_same_assessor_is_a_conflict(bring):
+    bring("q1 0 d1 1\n")
+    with pytest.raises(BadInput, match="line 1: grade 2, but the collection has 1 of this assessor"):
+        bring("q1 0 d1 2\n")
+    assert bring("q1 0 d1 2\n", skip_invalid=True).skipped == {"conflicting": 1}
+    assert Judgment.objects.get().grade == 1
+
+
+def test_the_command_prints_json_and_knows_its_collections(collection, tmp_path):
+    path = tmp_path / "qrels"
+    path.write_text("q1 0 d1 1\n")
+    options = ["--assessor=bob", "--kind=human", str(path)]
+    out, err = StringIO(), StringIO()
+    call_command("import_judgments", "books", *options, "--json", stdout=out, stderr=err)
+    assert json.loads(out.getvalue())["judgments"] == 1
+    with pytest.raises(SystemExit) as end:
+        call_command("import_judgments", "nobooks", *options, stdout=StringIO(), stderr=err)
+    assert end.value.code == 2 and 'there is no collection "nobooks"; there are: books' in err.getvalue()

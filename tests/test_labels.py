@@ -1,0 +1,143 @@
+"""Labels are derived from judgments: the order of authority, and rebuilt = incremental = the pure rule."""
+
+import random
+from itertools import groupby
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from corpus.labels import Grade, Resolved, rebuild_labels, resolve, resolve_pairs
+from corpus.models import Aspect, Assessor, Item, Judgment, Label
+from tests.factories import make_collection, make_item, make_pair
+
+PERSON, POLICY, HUMAN, JUDGE, REFERENCE = "person", "policy", "human-import", "judge-import", "reference"
+
+
+def grade(number, kind, value, step="final", **more):
+    return Grade(id=number, kind=kind, name=more.pop("name", kind), step=step, grade=value, **more)
+
+
+def settled(number, value, item=1, **more):
+    return grade(number, PERSON, value, item=item, settled=True, **more)
+
+
+@pytest.mark.parametrize(
+    ("grades", "label"),
+    [
+        ([], None),
+        ([grade(1, POLICY, 1, name="debate")], Resolved(1, "debate")),
+        ([grade(1, POLICY, 1, name="debate"), grade(2, POLICY, 0, name="single")], Resolved(0, "single")),
+        ([settled(1, 1), grade(2, POLICY, 0)], Resolved(1, "people")),
+        ([settled(1, 1), settled(2, 0), settled(3, 0)], Resolved(0, "people")),
+        ([settled(1, 1), settled(2, 0)], None),
+        ([settled(1, 1), settled(2, 0), grade(3, POLICY, 1, name="debate")], Resolved(1, "debate")),
+        ([settled(1, 1), settled(2, 0), grade(3, PERSON, 1, "adjudication", item=1)], Resolved(1, "adjudicator")),
+        ([settled(1, 1), settled(2, 1), grade(3, PERSON, 0, "adjudication", item=1)], Resolved(0, "adjudicator")),
+        ([grade(1, PERSON, 1, item=1)], None),
+        ([settled(1, 1, step="first")], None),
+        ([settled(1, 0), settled(2, 1, item=2)], Resolved(1, "people")),
+        ([grade(1, HUMAN, 2, "import")], Resolved(2, "people")),
+        ([grade(1, HUMAN, 2, "import"), grade(2, POLICY, 0)], Resolved(2, "people")),
+        ([grade(1, HUMAN, 2, "import"), grade(2, HUMAN, 1, "import")], None),
+        ([grade(1, HUMAN, 2, "import"), grade(2, PERSON, 1, item=1), grade(3, POLICY, 0, name="p")], Resolved(0, "p")),
+        ([grade(1, JUDGE, 1, "import"), grade(2, REFERENCE, 1, "import")], None),
+        ([settled(1, 1), settled(2, None, supersedes=1)], None),
+        ([settled(1, 1), settled(2, None, supersedes=1), settled(3, 0, supersedes=2)], Resolved(0, "people")),
+        ([grade(1, POLICY, 1, name="p"), grade(2, POLICY, 0, name="p", supersedes=1)], Resolved(0, "p")),
+    ],
+)
+def test_who_settles_what(grades, label):
+    assert resolve(grades) == label
+    assert resolve(reversed(grades)) == label
+
+
+def by_the_rule(collection):
+    """Every label of the collection by the pure function."""
+    rows = Judgment.objects.filter(pair__collection=collection).select_related("assessor", "item")
+    rows = sorted(rows, key=lambda row: (row.pair_id, row.aspect_id or 0, row.pk))
+    labels = {}
+    for key, judgments in groupby(rows, key=lambda row: (row.pair_id, row.aspect_id)):
+        found = resolve(
+            Grade(
+                id=row.pk,
+                kind=row.assessor.kind,
+                name=row.assessor.name,
+                step=row.step,
+                grade=row.grade,
+                item=row.item_id,
+                settled=bool(row.item and row.item.state == Item.State.SETTLED),
+                supersedes=row.supersedes_id,
+            )
+            for row in judgments
+        )
+        if found:
+            labels[key] = (found.grade, found.origin)
+    return labels
+
+
+def stored(collection):
+    rows = Label.objects.filter(pair__collection=collection)
+    return {(row.pair_id, row.aspect_id): (row.grade, row.origin) for row in rows}
+
+
+class History:
+    """A collection to which random things happen."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.collection = make_collection(grades=2, overlap=3)
+        self.pairs = [make_pair(self.collection) for _ in range(3)]
+        self.items = [make_item(pair, reason, overlap=3) for pair in self.pairs for reason in ("disagreement", "audit")]
+        kinds = [PERSON] * 3 + [POLICY] * 2 + [HUMAN] * 2 + [JUDGE, REFERENCE]
+        self.assessors = [
+            Assessor.objects.create(collection=self.collection, kind=kind, name=f"{kind}-{n}")
+            for n, kind in enumerate(kinds)
+        ]
+        self.aspect = Aspect.objects.create(query=self.pairs[0].query, external_id="a", text="An aspect")
+
+    def step(self):
+        """One thing happens to one pair, which is returned."""
+        if self.random.random() < 0.25:
+            item = self.random.choice(self.items)
+            item.state = self.random.choice(Item.State.values)
+            item.save()
+            return item.pair
+        assessor = self.random.choice(self.assessors)
+        step, item = "import", None
+        if assessor.kind == PERSON:
+            item = self.random.choice(self.items)
+            step = self.random.choice(["first", "final", "final", "adjudication"])
+        elif assessor.kind == POLICY:
+            step = "final"
+        pair = item.pair if item else self.random.choice(self.pairs)
+        aspect = self.aspect if pair == self.pairs[0] and self.random.random() < 0.3 and not item else None
+        same = {"pair": pair, "assessor": assessor, "step": step, "item": item, "aspect": aspect}
+        last = Judgment.objects.filter(**same, superseded_by=None).first()
+        value = None if last and self.random.random() < 0.3 else self.random.randrange(3)
+        Judgment.objects.create(**same, grade=value, supersedes=last)
+        return pair
+
+
+@pytest.mark.django_db
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32), steps=st.integers(1, 25))
+def test_incremental_labels_equal_rebuilt_ones_and_the_rule(seed, steps):
+    history = History(seed)
+    for _ in range(steps):
+        resolve_pairs([history.step().pk])
+    expected = by_the_rule(history.collection)
+    assert stored(history.collection) == expected
+    assert rebuild_labels(history.collection) == 0
+    Label.objects.all().delete()
+    assert rebuild_labels(history.collection) == len(expected)
+    assert stored(history.collection) == expected
+
+
+@pytest.mark.django_db
+def test_a_label_that_nothing_supports_any_more_goes():
+    pair = make_pair(make_collection())
+    Label.objects.create(pair=pair, grade=1, origin="debate")
+    assert resolve_pairs([pair.pk]) == 1
+    assert not Label.objects.exists()
+    assert resolve_pairs([]) == 0
