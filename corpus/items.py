@@ -20,8 +20,8 @@ def priority(order: str, seed: int, *, pair_id: int, query_id: int, uncertainty:
 PRIORITY_SQL = """CASE {order}
     WHEN 'query' THEN p.query_id::float8
     WHEN 'random' THEN
-        ('x' || left(encode(sha256(convert_to(CAST({seed} AS text) || ':' || p.id, 'UTF8')), 'hex'), 12))::bit(48)::bigint
-        / 281474976710656::float8
+        ('x' || left(encode(sha256(convert_to(CAST({seed} AS text) || ':' || p.id, 'UTF8')), 'hex'), 12)
+        )::bit(48)::bigint / 281474976710656::float8
     ELSE -p.uncertainty END"""
 """`priority` in SQL for a pair `p`; format it with the SQL of `order` and `seed` (placeholders or columns)."""
 
