@@ -1,0 +1,92 @@
+"""Answers that were paid for once: an equal call is taken over instead of being sent again."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from psycopg import Connection
+
+from judges.engine.writer import Writer
+from judges.records import Judge, Prompt, Quote, Turn
+
+FIND = """
+SELECT DISTINCT ON (a.cache_key) a.cache_key, a.verdict, a.reason, a.quotes, a.finish_reason, a.status,
+       b.messages, b.raw
+FROM judges_attempt a JOIN judges_attemptbody b ON b.campaign_id = a.campaign_id AND b.attempt_id = a.id
+WHERE a.cache_key = ANY(%s) AND a.outcome = 'labelled'
+ORDER BY a.cache_key, a.cached, a.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An earlier labelled attempt."""
+
+    turn: Turn
+    finish_reason: str
+    status: int | None
+    messages: bytes
+    raw: bytes
+
+
+def key(judge: Judge, prompt: Prompt, sample: int, collection: int) -> str:
+    """sha256 of provider, base URL, model, parameters, prompt version, rendered messages and sample index.
+
+    `sample` counts equal judges before this one on the panel, so that another order of the panel finds its votes
+    again. Offline judges also read the collection's index: its id is part of their key.
+    """
+    hashed = _judge_part(judge.provider, judge.base_url, judge.model, _sorted(judge.parameters)).copy()
+    extra = collection if judge.provider == "offline" else 0
+    hashed.update(f"{prompt.sha256}\0{sample}\0{extra}\0{len(prompt.system)}\0{prompt.system}{prompt.user}".encode())
+    return str(hashed.hexdigest())
+
+
+def _sorted(parameters: Mapping[str, Any]) -> str:
+    return json.dumps(parameters, sort_keys=True)
+
+
+@lru_cache(maxsize=256)
+def _judge_part(*parts: str) -> Any:
+    return sha256(json.dumps(parts).encode())
+
+
+class Cache:
+    """Looks up what waits together in one statement."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.waiting: dict[str, asyncio.Future[Answer | None]] = {}
+        self.task: asyncio.Task[None] | None = None
+
+    async def find(self, cache_key: str) -> Answer | None:
+        """The earlier answer of an equal call, if there is one."""
+        if cache_key not in self.waiting:
+            self.waiting[cache_key] = asyncio.get_running_loop().create_future()
+            if len(self.waiting) == 1:
+                self.task = asyncio.create_task(self._look())
+        return await asyncio.shield(self.waiting[cache_key])
+
+    async def _look(self) -> None:
+        await asyncio.sleep(0)
+        asked, self.waiting = self.waiting, {}
+        try:
+            found = await self.writer.ask(lambda connection: find(connection, list(asked)))
+        except Exception as error:
+            for future in asked.values():
+                future.set_exception(error)
+            return
+        for cache_key, future in asked.items():
+            future.set_result(found.get(cache_key))
+
+
+def find(connection: Connection[Any], keys: list[str]) -> dict[str, Answer]:
+    """Earlier labelled attempts by cache key, the one that was really sent before its copies."""
+    answers = {}
+    for cache_key, verdict, reason, quotes, finish, status, messages, raw in connection.execute(FIND, [keys]):
+        found = tuple(Quote(quote["text"], quote["start"], quote["end"]) for quote in quotes)
+        answers[cache_key] = Answer(Turn(verdict, reason, found), finish, status, bytes(messages), bytes(raw))
+    return answers

@@ -1,0 +1,155 @@
+"""The engine of one worker process: a thread with one event loop, made after the fork and kept with its clients.
+
+Celery's thread only waits for drains. The loop goes on between them, so calls that are out when a drain ends come
+home, and leases are renewed as long as the process lives.
+"""
+
+import asyncio
+import concurrent.futures
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from psycopg import Connection
+from redis.asyncio import Redis
+
+from judges import tallies
+from judges.engine import budget, claims
+from judges.engine.cache import Cache
+from judges.engine.calls import Tools
+from judges.engine.drain import Flight, Pace
+from judges.engine.limits import Limits
+from judges.engine.plan import Plan
+from judges.engine.writer import Writer
+from judges.providers import close_providers
+
+BEAT_S = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+class Child:
+    """Started once in each worker process; `drain` is called from Celery's thread."""
+
+    def __init__(
+        self,
+        *,
+        dsn: dict[str, Any],
+        redis_url: str,
+        prefix: str,
+        folder: Path,
+        pace: Pace,
+        calls: int,
+        retry_s: float,
+        stopping: Callable[[], bool],
+    ) -> None:
+        self.dsn, self.redis_url, self.prefix, self.folder = dsn, redis_url, prefix, folder
+        self.pace, self.calls, self.retry_s, self.stopping = pace, calls, retry_s, stopping
+        self.holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
+        self.flights: dict[int, Flight] = {}
+        self.draining: set[int] = set()
+        self.started: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self.thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self.thread.start()
+        self.started.result(60)
+
+    def drain(self, plan: Plan) -> bool:
+        """Work on the campaign; True when there is more to do after the drain's time."""
+        return asyncio.run_coroutine_threadsafe(self._drain(plan), self.loop).result()
+
+    def close(self) -> None:
+        """Take in the calls that are out, hand the rest back, end the loop."""
+        asyncio.run_coroutine_threadsafe(self._land(), self.loop).result(30)
+        self.loop.call_soon_threadsafe(self.end.set)
+        self.thread.join(10)
+
+    def _run(self) -> None:
+        with asyncio.Runner() as runner:
+            runner.run(self._main())
+
+    async def _main(self) -> None:
+        try:
+            self.loop = asyncio.get_running_loop()
+            self.end = asyncio.Event()
+            self.redis: Redis = Redis.from_url(self.redis_url)
+            writer = Writer(self.dsn, self.folder, tallies.shard())
+            writer.start()
+            limits = Limits(lambda: Redis.from_url(self.redis_url), self.prefix, self.holder)
+            sending = asyncio.Semaphore(self.calls)
+            self.tools = Tools(writer, Cache(writer), limits, sending, self.holder, self.retry_s)
+        except Exception as error:
+            self.started.set_exception(error)
+            return
+        self.started.set_result(None)
+        beats = [asyncio.create_task(self._renew()), asyncio.create_task(self._beat())]
+        await self.end.wait()
+        for beat in beats:
+            beat.cancel()
+        await close_providers()
+        await limits.close()
+        await self.redis.aclose()
+        await asyncio.to_thread(writer.stop)
+
+    async def _drain(self, plan: Plan) -> bool:
+        await self.tools.writer.ready()
+        flight = self.flights.get(plan.campaign)
+        if flight is None:
+            flight = self.flights[plan.campaign] = Flight(self.tools, plan, self.pace)
+        else:
+            flight.take(plan)
+        self.draining.add(plan.campaign)
+        try:
+            return await flight.drain()
+        finally:
+            self.draining.discard(plan.campaign)
+            if not flight.held:
+                self.flights.pop(plan.campaign, None)
+
+    async def _land(self) -> None:
+        for flight in list(self.flights.values()):
+            flight.stopping = True
+            await flight._land()
+
+    async def _renew(self) -> None:
+        """Leases of pairs and of reservations, every quarter of their time."""
+        while True:
+            await asyncio.sleep(self.pace.lease / 4)
+            held = [one for flight in self.flights.values() for one in flight.held]
+            if not held:
+                continue
+
+            def ask(connection: Connection[Any], held: list[claims.Claimed] = held) -> set[int]:
+                budget.renew(connection, self.holder, self.pace.lease)
+                return claims.renew(connection, held, self.pace.lease)
+
+            try:
+                ours = await self.tools.writer.ask(ask)
+            except Exception:
+                logger.exception("the leases cannot be renewed")
+                continue
+            still = {one.work for flight in self.flights.values() for one in flight.held}
+            for one in held:
+                one.lost = one.lost or (one.work in still and one.work not in ours)
+
+    async def _beat(self) -> None:
+        """Say which campaigns are being drained, and notice that the worker shuts down."""
+        told = 0.0
+        while True:
+            await asyncio.sleep(0.2)
+            if self.stopping():
+                for flight in self.flights.values():
+                    flight.stopping = True
+            if time.monotonic() - told < BEAT_S:
+                continue
+            told = time.monotonic()
+            try:
+                for campaign in self.draining:
+                    await self.redis.zadd(f"{self.prefix}:drains:{campaign}", {self.holder: time.time()})
+                    await self.redis.expire(f"{self.prefix}:drains:{campaign}", 600)
+            except Exception as error:
+                logger.debug("Redis is away: %s", error)

@@ -1,0 +1,174 @@
+"""A drain keeps C pairs of one campaign in flight and refills as each ends (MECHANICS M3).
+
+It ends after a while and leaves its pairs in flight: the process's loop goes on, so nothing that was asked is lost
+between two drains.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from psycopg import Connection
+
+from judges.engine import claims, pairs
+from judges.engine.budget import STOP, Budget, Spent
+from judges.engine.calls import Caller, Stopped, Tools
+from judges.engine.claims import Claimed
+from judges.engine.plan import Plan
+
+LOOK_S = 0.5
+"""How often a drain looks at the campaign's state, and for expired leases when it has nothing to do."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much of a campaign is in work in one process."""
+
+    pairs: int
+    lease: float
+    seconds: float
+
+
+class Flight:
+    """What one process has in flight of one campaign."""
+
+    def __init__(self, tools: Tools, plan: Plan, pace: Pace) -> None:
+        self.tools = tools
+        self.pace = pace
+        self.budget = Budget(tools.writer, plan.campaign, tools.holder, pace.lease)
+        self.waiting: deque[Claimed] = deque()
+        self.tasks: dict[asyncio.Task[None], Claimed] = {}
+        self.changed = asyncio.Event()
+        self.stopping = False
+        self.spent = False
+        self.state = "running"
+        self.take(plan)
+
+    def take(self, plan: Plan) -> None:
+        """Go on with what the campaign says now."""
+        self.plan = plan
+        self.budget.bounded = plan.bounded
+        self.caller = Caller(self.tools, plan, self.budget, lambda: self.halted)
+        self.spent = False
+        self.state = "running"
+        for account, limit in plan.limits.items():
+            self.tools.limits.account(account).limit = limit
+
+    @property
+    def halted(self) -> bool:
+        """Nothing more of this campaign may be sent."""
+        return self.stopping or self.state != "running"
+
+    @property
+    def held(self) -> list[Claimed]:
+        """Pairs whose leases are ours."""
+        return [*self.waiting, *self.tasks.values()]
+
+    async def drain(self) -> bool:
+        """Work until there is nothing to do (False) or the time is over (True: call again)."""
+        until, looked = time.monotonic() + self.pace.seconds, 0.0
+        while True:
+            now = time.monotonic()
+            if now - looked >= LOOK_S:
+                await self._look()
+                looked = now
+            if self.halted or self.spent:
+                await self._land()
+                return False
+            if now >= until:
+                await self._release(self.waiting)
+                return True
+            if not await self._fill() and not self.tasks and await self._finish():
+                return False
+            await self._wait(LOOK_S)
+
+    async def _fill(self) -> bool:
+        """Start what fits; whether anything is or was there to start."""
+        if len(self.waiting) < self.pace.pairs // 4 and len(self.tasks) < self.pace.pairs:
+            plan = self.plan
+            ask = partial(
+                claims.claim,
+                campaign=plan.campaign,
+                collection=plan.collection,
+                instruction=plan.instruction,
+                lease=self.pace.lease,
+            )
+            self.waiting.extend(await self.tools.writer.ask(ask))
+        some = bool(self.waiting)
+        while self.waiting and len(self.tasks) < self.pace.pairs and not self.halted:
+            claimed = self.waiting.popleft()
+            task = asyncio.create_task(self._judge(claimed))
+            self.tasks[task] = claimed
+            task.add_done_callback(self._ended)
+        return some
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        del self.tasks[task]
+        self.changed.set()
+
+    async def _judge(self, claimed: Claimed) -> None:
+        try:
+            row = await pairs.judge(self.caller, claimed)
+        except Stopped:
+            await self._release([claimed])
+            return
+        except Spent:
+            self.spent = True
+            await self._release([claimed])
+            return
+        except Exception as error:
+            logger.exception("pair %s of campaign %s cannot be judged", claimed.pair, self.plan.campaign)
+            row = pairs.broken(self.plan, claimed, error)
+        try:
+            await self.tools.writer.write(row)
+        except Exception:  # its lease expires, another claim tries again, and the third gives up
+            logger.exception("the outcome of pair %s cannot be stored", claimed.pair)
+
+    async def _look(self) -> None:
+        """The campaign's state, as its admins last set it."""
+        values = {"campaign": self.plan.campaign}
+
+        def ask(connection: Connection[Any]) -> tuple[str, bool]:
+            query = "SELECT state, budget IS NOT NULL OR max_calls IS NOT NULL FROM judges_campaign"
+            row = connection.execute(f"{query} WHERE id = %(campaign)s", values).fetchone()
+            return row or ("gone", False)
+
+        self.state, self.budget.bounded = await self.tools.writer.ask(ask)
+
+    async def _wait(self, seconds: float) -> None:
+        """Until a pair ended, or so long."""
+        self.changed.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self.changed.wait()
+        except TimeoutError:
+            pass
+
+    async def _land(self) -> None:
+        """Hand back what has not begun, take in what is out."""
+        await self._release(self.waiting)
+        while self.tasks:
+            await self._wait(LOOK_S)
+        await self.budget.close()
+        if self.spent and not self.halted:
+            await self.tools.writer.ask(lambda connection: connection.execute(STOP, [self.plan.campaign]).rowcount)
+
+    async def _release(self, held: "deque[Claimed] | list[Claimed]") -> None:
+        mine = [one for one in held if not one.lost]
+        held.clear()
+        if mine:
+            await self.tools.writer.ask(lambda connection: claims.release(connection, mine))
+
+    async def _finish(self) -> bool:
+        """Close the campaign when all its pairs have ended, here and elsewhere."""
+        await self.budget.close()
+        done = partial(claims.finish, campaign=self.plan.campaign, collection=self.plan.collection)
+        closed = await self.tools.writer.ask(done)
+        await self._look()
+        return closed or self.state != "running"

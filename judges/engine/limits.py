@@ -1,0 +1,204 @@
+"""Limits of an account, shared by all workers through Redis (MECHANICS M3).
+
+Calls that wait for one account are granted together, in one run of `limits.lua` on Redis' time. While Redis is away
+everybody waits. A 429 pauses its account alone; 20 errors in a row open its circuit.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+SCRIPT = (Path(__file__).parent / "limits.lua").read_text()
+GRANTS = 64
+LEASE_S = 15.0
+GATHER_S = 0.004
+CIRCUIT_MS = 2000
+GIVE_UP_AFTER = 3
+
+logger = logging.getLogger(__name__)
+
+
+class CircuitOpen(Exception):
+    """The account answers with nothing but errors, and tries in between failed as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What an account allows; 0: no limit. The smallest number of its judges holds."""
+
+    concurrency: int = 0
+    requests_per_minute: int = 0
+    tokens_per_minute: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """One call may be sent. `tokens` were reserved in `bucket` of the window."""
+
+    bucket: int
+    tokens: int
+
+
+@dataclass(slots=True)
+class Waiter:
+    """A call that waits for its permit."""
+
+    tokens: int
+    future: "asyncio.Future[Permit]"
+    opened: int | None = None
+    """How often the circuit had opened when the call was first turned away."""
+
+
+class Account:
+    """One account in one worker process; it runs on the process's loop."""
+
+    def __init__(self, redis: "Redis", prefix: str, account: tuple[str, str, str], process: str) -> None:
+        name = sha256("\0".join(account).encode()).hexdigest()[:20]
+        self.keys = [f"{prefix}:limit:{{{name}}}:{part}" for part in ("state", "processes", "held", "window")]
+        self.name = " ".join(part for part in account if part)
+        self.script = redis.register_script(SCRIPT)
+        self.process = process
+        self.limit = Limit()
+        self.waiters: deque[Waiter] = deque()
+        self.held = 0
+        self.changed = asyncio.Event()
+        self.ended = 0
+        self.errors = 0
+        self.succeeded = False
+        self.pause_ms = 0
+        self.back: list[tuple[int, int]] = []
+        self.last_error = ""
+        self.task: asyncio.Task[None] | None = None
+
+    async def acquire(self, tokens: int) -> Permit:
+        """Wait for one call of at most `tokens`. Raises CircuitOpen."""
+        waiter = Waiter(tokens, asyncio.get_running_loop().create_future())
+        self.waiters.append(waiter)
+        self._wake()
+        try:
+            return await waiter.future
+        except asyncio.CancelledError:
+            if waiter.future.done() and not waiter.future.cancelled() and waiter.future.exception() is None:
+                self.release(waiter.future.result())
+            raise
+
+    def release(self, permit: Permit, used: int | None = None) -> None:
+        """The call has ended; `used` tokens really, the rest is given back (None: it never left)."""
+        self.held -= 1
+        self.ended += 1
+        unused = permit.tokens - (used or 0)
+        if unused > 0 and self.limit.tokens_per_minute:
+            self.back.append((permit.bucket, min(unused, self.limit.tokens_per_minute)))
+        self._wake()
+
+    def answered(self) -> None:
+        """A call was answered: the run of errors ends."""
+        self.succeeded, self.errors = True, 0
+
+    def failed(self, error: str) -> None:
+        """A call brought no answer."""
+        self.errors += 1
+        self.last_error = error
+
+    def pause(self, seconds: float) -> None:
+        """No call to this account for so long, in any worker."""
+        self.pause_ms = max(self.pause_ms, int(seconds * 1000) + 1)
+        self._wake()
+
+    def _wake(self) -> None:
+        self.changed.set()
+        if self.task is None or self.task.done():
+            self.task = asyncio.create_task(self._serve())
+
+    async def _serve(self) -> None:
+        """Run the script as long as somebody waits or holds something."""
+        while self.waiters or self.held or self.ended or self.pause_ms or self.back:
+            self.changed.clear()
+            await asyncio.sleep(GATHER_S)
+            try:
+                wait = await self._exchange()
+            except (RedisError, OSError) as error:
+                logger.warning("Redis is away, calls to %s wait: %s", self.name, error)
+                await asyncio.sleep(0.5)
+                continue
+            if not self.waiters and not (self.held or self.ended or self.pause_ms or self.back):
+                return
+            try:
+                async with asyncio.timeout(min(wait, LEASE_S / 3)):
+                    await self.changed.wait()
+            except TimeoutError:
+                pass
+
+    async def _exchange(self) -> float:
+        """Tell Redis what ended, ask for what waits; seconds until asking again makes sense."""
+        while self.waiters and self.waiters[0].future.done():
+            self.waiters.popleft()
+        asked = [waiter for waiter in self.waiters if not waiter.future.done()][:GRANTS]
+        ended, errors, succeeded = self.ended, self.errors, self.succeeded
+        pause, back = self.pause_ms, self.back
+        self.ended = self.errors = self.pause_ms = 0
+        self.succeeded, self.back = False, []
+        limit = self.limit
+        arguments: list[Any] = [self.process, int(LEASE_S * 1000), limit.concurrency, limit.requests_per_minute]
+        arguments += [limit.tokens_per_minute, ended, int(succeeded), errors, pause, CIRCUIT_MS, len(back)]
+        arguments += [value for pair in back for value in pair]
+        arguments += [waiter.tokens for waiter in asked]
+        try:
+            granted, wait, bucket, opened, _ = await self.script(keys=self.keys, args=arguments)
+        except (RedisError, OSError):
+            self.ended, self.errors, self.pause_ms = self.ended + ended, self.errors + errors, max(pause, self.pause_ms)
+            self.succeeded, self.back = self.succeeded or succeeded, back + self.back
+            raise
+        self._grant(asked, granted, bucket)
+        self._turn_away(asked[granted:], opened)
+        if len(asked) == granted:
+            return 0.0 if self.waiters else LEASE_S
+        return float(wait) / 1000
+
+    def _grant(self, asked: list[Waiter], granted: int, bucket: int) -> None:
+        for waiter in asked[:granted]:
+            self.waiters.remove(waiter)
+            self.held += 1
+            permit = Permit(bucket, waiter.tokens)
+            if waiter.future.done():  # cancelled while Redis answered
+                self.release(permit)
+            else:
+                waiter.future.set_result(permit)
+
+    def _turn_away(self, waiting: list[Waiter], opened: int) -> None:
+        for waiter in waiting:
+            if not opened:
+                waiter.opened = None
+            elif waiter.opened is None:
+                waiter.opened = opened
+            elif opened - waiter.opened >= GIVE_UP_AFTER and not waiter.future.done():
+                self.waiters.remove(waiter)
+                waiter.future.set_exception(CircuitOpen(f"{self.name} answers with errors only: {self.last_error}"))
+
+
+class Limits:
+    """All accounts of one worker process."""
+
+    def __init__(self, open_redis: Callable[[], "Redis"], prefix: str, process: str) -> None:
+        self.redis = open_redis()
+        self.prefix = prefix
+        self.process = process
+        self.accounts: dict[tuple[str, str, str], Account] = {}
+
+    def account(self, name: tuple[str, str, str]) -> Account:
+        """The account's object, made on first use."""
+        if name not in self.accounts:
+            self.accounts[name] = Account(self.redis, self.prefix, name, self.process)
+        return self.accounts[name]
+
+    async def close(self) -> None:
+        """Release the connection."""
+        await self.redis.aclose()

@@ -1,0 +1,132 @@
+"""A campaign as the engine sees it: its judges, prices, limits and prompts, read once for each drain."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from django.db.models import Min
+
+from corpus.models import Assessor
+from judges import prompts
+from judges.engine.limits import Limit
+from judges.models import Campaign, JudgeVersion, PromptVersion
+from judges.prices import Price, price
+from judges.records import Judge
+
+FIELDS = [
+    "id",
+    "name",
+    "provider",
+    "model",
+    "base_url",
+    "api_key_env",
+    "parameters",
+    "max_concurrency",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "input_price",
+    "output_price",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that stays the same while a drain works on the campaign."""
+
+    campaign: int
+    collection: int
+    policy: str
+    rounds: int
+    majority: int
+    early_stop: bool
+    failed_to_people: bool
+    instruction: str
+    seed: int
+    debaters: tuple[Judge, ...]
+    voters: tuple[Judge, ...]
+    samples: tuple[int, ...]
+    """For each voter: how many equal judges stand before it on the panel."""
+    prices: dict[int, Price | None]
+    limits: dict[tuple[str, str, str], Limit]
+    prompt_ids: dict[tuple[str, str], int]
+    assessor: int
+    relevant: int
+    """The grade of "relevant": the collection's `relevant_from`."""
+    overlap: int
+    order: str
+    order_seed: int
+    bounded: bool = field(default=False)
+    """The campaign has a budget or a number of calls."""
+
+
+def judge_of(version: JudgeVersion) -> Judge:
+    """The row as the record that providers take."""
+    return Judge(**{name: getattr(version, name) for name in FIELDS})
+
+
+def judges_of(ids: Iterable[int]) -> list[Judge]:
+    """Records of JudgeVersions, in the order of the ids (an id may come twice)."""
+    ids = list(ids)
+    found = {version.pk: judge_of(version) for version in JudgeVersion.objects.filter(pk__in=ids)}
+    return [found[pk] for pk in ids]
+
+
+def load(campaign_id: int) -> Plan | None:
+    """The campaign's plan; None when it is gone."""
+    campaign = Campaign.objects.select_related("collection").filter(pk=campaign_id).first()
+    if campaign is None:
+        return None
+    collection = campaign.collection
+    debaters, voters = tuple(judges_of(campaign.debaters)), tuple(judges_of(campaign.voters))
+    policy, _ = Assessor.objects.get_or_create(collection=collection, kind=Assessor.Kind.POLICY, name=campaign.policy)
+    return Plan(
+        campaign=campaign.pk,
+        collection=collection.pk,
+        policy=campaign.policy,
+        rounds=campaign.rounds,
+        majority=campaign.majority,
+        early_stop=campaign.early_stop,
+        failed_to_people=campaign.failed_to_people,
+        instruction=campaign.instruction,
+        seed=campaign.seed,
+        debaters=debaters,
+        voters=voters,
+        samples=_samples(voters),
+        prices={judge.id: price(judge) for judge in (*debaters, *voters)},
+        limits={judge.account: limit_of(judge.account) for judge in (*debaters, *voters)},
+        prompt_ids=prompt_ids(),
+        assessor=policy.pk,
+        relevant=collection.relevant_from,
+        overlap=collection.overlap,
+        order=collection.order,
+        order_seed=collection.seed,
+        bounded=campaign.budget is not None or campaign.max_calls is not None,
+    )
+
+
+def _samples(voters: tuple[Judge, ...]) -> tuple[int, ...]:
+    kinds = [(*judge.account, judge.model, repr(sorted(judge.parameters.items()))) for judge in voters]
+    return tuple(kinds[:place].count(kind) for place, kind in enumerate(kinds))
+
+
+def limit_of(account: tuple[str, str, str]) -> Limit:
+    """The smallest numbers that any current judge of the account has (CONTRACT, Judges file)."""
+    provider, base_url, api_key_env = account
+    smallest = JudgeVersion.objects.filter(
+        provider=provider, base_url=base_url, api_key_env=api_key_env, is_current=True
+    ).aggregate(
+        concurrency=Min("max_concurrency"), requests=Min("requests_per_minute"), tokens=Min("tokens_per_minute")
+    )
+    return Limit(smallest["concurrency"] or 0, smallest["requests"] or 0, smallest["tokens"] or 0)
+
+
+def prompt_ids() -> dict[tuple[str, str], int]:
+    """Row ids of the present prompt versions by (name, sha256); new versions are stored with their text."""
+    known = prompts.versions()
+    rows = [PromptVersion(name=name, sha256=digest, text=text) for name, (digest, text) in known.items()]
+    found = PromptVersion.objects.filter(name__in=known).values_list("name", "sha256", "pk")
+    ids = {(name, digest): pk for name, digest, pk in found}
+    if missing := [row for row in rows if (row.name, row.sha256) not in ids]:
+        PromptVersion.objects.bulk_create(missing, ignore_conflicts=True)
+        found = PromptVersion.objects.filter(name__in=known).values_list("name", "sha256", "pk")
+        ids = {(name, digest): pk for name, digest, pk in found}
+    return ids

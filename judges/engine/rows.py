@@ -1,0 +1,195 @@
+"""What a worker writes: ended attempts and decided pairs, each kind in one set-based statement.
+
+Both statements check the fence. An attempt whose lease was lost is kept as evidence of what was paid, but never
+counts; an outcome whose lease was lost changes nothing. Both may be run twice with the same rows.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from psycopg import Connection
+
+from judges.tallies import ADD
+
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Attempted:
+    """A row of Attempt with its two compressed bodies, and what it held of the budget."""
+
+    row: Row
+    messages: bytes = b""
+    raw: bytes = b""
+
+
+@dataclass(slots=True)
+class Decided:
+    """The outcome of a pair, with what labels, judgments and items need."""
+
+    row: Row = field(default_factory=dict)
+
+
+Ended = Attempted | Decided
+
+ATTEMPTS = """
+WITH r AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
+        id bigint, work bigint, fence int, campaign bigint, pair bigint, judge bigint, prompt bigint, role text,
+        round smallint, sample smallint, number smallint, outcome text, counts bool, cached bool, verdict smallint,
+        reason text, quotes jsonb, error text, status smallint, finish text, tokens_in int, tokens_cached int,
+        tokens_out int, tokens_reasoning int, cost float8, ms int, key text, started timestamptz,
+        holder text, usd float8, calls int)
+),
+held AS MATERIALIZED (
+    SELECT w.id, w.fence FROM judges_work w
+    WHERE w.id IN (SELECT work FROM r) AND w.state = 'running' ORDER BY w.id FOR NO KEY UPDATE
+),
+written AS (
+    INSERT INTO judges_attempt (
+        id, campaign_id, pair_id, judge_id, prompt_id, role, round, sample, number, outcome, counts, cached, verdict,
+        reason, quotes, error, status, finish_reason, tokens_in, tokens_cached, tokens_out, tokens_reasoning, cost,
+        milliseconds, cache_key, started_at)
+    SELECT r.id, campaign, pair, judge, prompt, role, round, sample, number, outcome,
+        counts AND held.id IS NOT NULL, cached, verdict, reason, quotes,
+        CASE WHEN held.id IS NULL AND error = '' THEN 'came after the lease was lost' ELSE error END,
+        status, finish, tokens_in, tokens_cached, tokens_out, tokens_reasoning, cost, ms, key, started
+    FROM r LEFT JOIN held ON held.id = r.work AND held.fence = r.fence
+    ON CONFLICT DO NOTHING
+    RETURNING id, campaign_id, counts, cached, outcome, cost, tokens_in, tokens_cached, tokens_out, tokens_reasoning
+),
+bodies AS (
+    INSERT INTO judges_attemptbody (campaign_id, attempt_id, messages, raw)
+    SELECT written.campaign_id, b.id, b.messages, b.raw
+    FROM unnest(%(ids)s::bigint[], %(messages)s::bytea[], %(raws)s::bytea[]) AS b(id, messages, raw)
+    JOIN written ON written.id = b.id
+),
+sums AS (
+    SELECT campaign_id, %(shard)s::int AS shard, key, sum(value) AS value
+    FROM written CROSS JOIN LATERAL (VALUES
+        ('calls', (NOT cached)::int::float8),
+        ('calls_cached', cached::int::float8),
+        ('calls_failed', (outcome = 'error')::int::float8),
+        ('calls_without_price', (cost IS NULL)::int::float8),
+        ('cost', COALESCE(cost, 0)),
+        ('tokens_in', tokens_in), ('tokens_cached', tokens_cached),
+        ('tokens_out', tokens_out), ('tokens_reasoning', tokens_reasoning)) AS k(key, value)
+    WHERE value <> 0 GROUP BY 1, 3 ORDER BY 1, 3
+),
+tallied AS ({tally}),
+paid AS (
+    SELECT r.campaign, r.holder, sum(r.usd) AS usd, sum(r.calls) AS calls, sum(COALESCE(r.cost, 0)) AS cost,
+           count(*) FILTER (WHERE NOT r.cached) AS sent
+    FROM r JOIN written ON written.id = r.id GROUP BY 1, 2
+),
+returned AS (
+    UPDATE judges_reservation v SET usd = v.usd - paid.usd, calls = v.calls - paid.calls
+    FROM paid WHERE v.campaign_id = paid.campaign AND v.holder = paid.holder
+    RETURNING v.campaign_id, paid.usd, paid.calls
+),
+money AS (
+    SELECT p.campaign, sum(p.cost) AS cost, sum(p.sent) AS sent,
+           (SELECT COALESCE(sum(usd), 0) FROM returned WHERE campaign_id = p.campaign) AS usd,
+           (SELECT COALESCE(sum(calls), 0) FROM returned WHERE campaign_id = p.campaign) AS calls
+    FROM paid p GROUP BY 1
+),
+spent AS (
+    UPDATE judges_campaign c SET spent = c.spent + money.cost, calls_spent = c.calls_spent + money.sent,
+        calls_reserved = GREATEST(0, c.calls_reserved - money.calls),
+        reserved = CASE WHEN c.calls_reserved <= money.calls THEN 0 ELSE GREATEST(0, c.reserved - money.usd) END
+    FROM money WHERE c.id = money.campaign AND (c.budget IS NOT NULL OR c.max_calls IS NOT NULL)
+)
+SELECT id, counts FROM written
+""".format(tally=ADD.format(rows="SELECT campaign_id, shard, key, value FROM sums"))
+
+LOCK_PAIRS = "SELECT id FROM corpus_pair WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
+"""Whoever resolves labels locks the pairs first, in this order (corpus.labels)."""
+
+OUTCOMES = """
+WITH r AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
+        work bigint, fence int, campaign bigint, pair bigint, collection bigint, state text, label smallint,
+        reason text, error text, agreed smallint, uncertainty float8, priority float8, overlap smallint,
+        assessor bigint, grade smallint, origin text)
+),
+ended AS (
+    UPDATE judges_work w SET state = r.state, label = r.label, reason = r.reason, error = r.error,
+        agreed_in_round = r.agreed, lease_until = NULL, ended_at = now()
+    FROM r WHERE w.id = r.work AND w.fence = r.fence AND w.state = 'running'
+    RETURNING r.*
+),
+judged AS (
+    INSERT INTO corpus_judgment (pair_id, assessor_id, step, grade, supersedes_id, arm, guideline, comment)
+    SELECT e.pair, e.assessor, 'final', e.grade, head.id, '', 0, ''
+    FROM ended e LEFT JOIN LATERAL (
+        SELECT j.id FROM corpus_judgment j
+        WHERE j.pair_id = e.pair AND j.assessor_id = e.assessor AND j.item_id IS NULL AND j.aspect_id IS NULL
+          AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+        ORDER BY j.id DESC LIMIT 1) head ON true
+    WHERE e.state = 'labelled'
+),
+labelled AS (
+    INSERT INTO corpus_label AS l (pair_id, grade, origin)
+    SELECT e.pair, e.grade, e.origin FROM ended e WHERE e.state = 'labelled' ORDER BY e.pair
+    ON CONFLICT (pair_id, aspect_id) DO UPDATE
+    SET grade = EXCLUDED.grade, origin = EXCLUDED.origin, updated_at = now()
+    WHERE l.origin NOT IN ('adjudicator', 'people') AND (l.grade, l.origin) <> (EXCLUDED.grade, EXCLUDED.origin)
+),
+uncertain AS (
+    UPDATE corpus_pair p SET uncertainty = e.uncertainty FROM ended e
+    WHERE p.id = e.pair AND e.state = 'escalated' AND p.uncertainty <> e.uncertainty
+),
+{items},
+sums AS (
+    SELECT campaign, %(shard)s::int AS shard, key, sum(value) AS value FROM (
+        SELECT campaign, CASE state WHEN 'labelled' THEN 'labelled:' || label
+                                    WHEN 'escalated' THEN 'escalated:' || reason ELSE 'failed' END, 1 FROM ended
+        UNION ALL SELECT campaign, 'agreed:' || agreed, 1 FROM ended WHERE agreed IS NOT NULL
+        UNION ALL SELECT campaign, 'moved', 1 FROM moved) AS k(campaign, key, value)
+    GROUP BY 1, 3 ORDER BY 1, 3
+),
+tallied AS ({tally})
+SELECT work FROM ended
+"""
+
+ITEMS = """
+standing AS MATERIALIZED (
+    SELECT i.id, i.campaign, e.campaign AS taker FROM ended e JOIN corpus_item i ON i.pair_id = e.pair
+        AND i.reason = e.reason AND i.state IN ('open', 'conflict') AND i.campaign IS DISTINCT FROM e.campaign
+    WHERE e.state = 'escalated'
+),
+taken AS (UPDATE corpus_item i SET campaign = s.taker FROM standing s WHERE i.id = s.id),
+moved AS (SELECT campaign FROM standing WHERE campaign IN (SELECT id FROM judges_campaign)),
+opened AS (
+    INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
+    SELECT e.collection, e.pair, e.campaign, e.reason,
+        COALESCE((SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = e.pair AND i.reason = e.reason), 0),
+        'open', e.priority, e.overlap, 0, 0
+    FROM ended e WHERE e.state = 'escalated' AND NOT EXISTS (
+        SELECT 1 FROM corpus_item i
+        WHERE i.pair_id = e.pair AND i.reason = e.reason AND i.state IN ('open', 'conflict'))
+    ORDER BY e.pair
+)"""
+"""An open item of the same pair and reason is kept and passes to the newer campaign; else the next one opens."""
+
+OUTCOMES = OUTCOMES.format(items=ITEMS, tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums"))
+
+
+def store(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
+    """Write everything in the connection's present transaction: attempts first, then outcomes."""
+    attempts = [one for one in ended if isinstance(one, Attempted)]
+    outcomes = [one.row for one in ended if isinstance(one, Decided)]
+    if attempts:
+        values = {
+            "rows": json.dumps([one.row for one in attempts]),
+            "ids": [one.row["id"] for one in attempts],
+            "messages": [one.messages for one in attempts],
+            "raws": [one.raw for one in attempts],
+            "shard": shard,
+        }
+        connection.execute(ATTEMPTS, values)
+    if outcomes:
+        connection.execute(LOCK_PAIRS, [[row["pair"] for row in outcomes if row["state"] == "labelled"]])
+        connection.execute(OUTCOMES, {"rows": json.dumps(outcomes), "shard": shard})

@@ -1,0 +1,182 @@
+"""The one writer of a worker process: a thread with one connection that commits what ended in the last 20 ms.
+
+Whoever hands it something awaits the commit. While PostgreSQL is away, what ended waits in memory and in the spool,
+and questions (claims, leases, cache, budget) wait with it.
+"""
+
+import asyncio
+import itertools
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+
+from judges.engine.rows import Ended, store
+from judges.engine.spool import Spool
+
+PAUSE_S = 0.02
+BATCH = 200
+IDS = 1024
+"""Attempt ids are drawn ahead from the sequence, more than the calls that can be out while PostgreSQL is away."""
+
+logger = logging.getLogger(__name__)
+Result = TypeVar("Result")
+Question = Callable[[psycopg.Connection[Any]], Any]
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Something to write (`ended`) or to ask, and who waits for it."""
+
+    ended: Ended | None
+    question: Question | None
+    future: "asyncio.Future[Any]"
+
+
+class Writer:
+    """Call `start` and everything else from the loop's thread."""
+
+    def __init__(self, dsn: dict[str, Any], folder: Path, shard: int) -> None:
+        self.dsn = dsn
+        self.spool = Spool(folder)
+        self.shard = shard
+        self.queue: deque[Waiting] = deque()
+        self.awake = threading.Event()
+        self.stopping = False
+        self.ids: deque[int] = deque()
+        self.connection: psycopg.Connection[Any] | None = None
+        self.thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    def start(self) -> None:
+        """Begin, on the running loop; leftovers of dead workers are stored first."""
+        self.loop = asyncio.get_running_loop()
+        self.thread.start()
+
+    def stop(self) -> None:
+        """End once the queue is empty."""
+        self.stopping = True
+        self.awake.set()
+        self.thread.join(10)
+
+    async def write(self, ended: Ended) -> None:
+        """Return once it is committed."""
+        await self._put(ended, None)
+
+    async def ask(self, question: Callable[[psycopg.Connection[Any]], Result]) -> Result:
+        """The answer of a function that gets the connection, in a transaction of its own; it may be run again."""
+        result: Result = await self._put(None, question)
+        return result
+
+    def next_id(self) -> int:
+        """An attempt's id; they come from the sequence, in blocks."""
+        return self.ids.popleft()
+
+    async def ready(self) -> None:
+        """Wait until the connection stands and there are ids."""
+        await self.ask(lambda connection: None)
+
+    def _put(self, ended: Ended | None, question: Question | None) -> "asyncio.Future[Any]":
+        future = self.loop.create_future()
+        self.queue.append(Waiting(ended, question, future))
+        if not self.awake.is_set():
+            self.awake.set()
+        return future
+
+    def _run(self) -> None:
+        self._patiently([], self._replay)
+        while not (self.stopping and not self.queue):
+            self.awake.wait()
+            if len(self.queue) < BATCH:
+                time.sleep(PAUSE_S)
+            self.awake.clear()
+            self._serve([self.queue.popleft() for _ in range(min(len(self.queue), BATCH))])
+            if self.queue:
+                self.awake.set()
+        if self.connection is not None:
+            self.connection.close()
+
+    def _serve(self, batch: list[Waiting]) -> None:
+        results: list[tuple[Waiting, Any]] = []
+        rows = [one for one in batch if one.ended is not None]
+        if rows:
+            results += self._write(rows)
+        for one in batch:
+            if one.question is not None:
+                results.append((one, self._answer(one.question)))
+        if len(self.ids) < IDS // 2:
+            self._patiently([], self._draw_ids)
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(_resolve, results)
+
+    def _write(self, rows: list[Waiting]) -> list[tuple[Waiting, Any]]:
+        """Store them together; where a row is at fault, one by one, so that it takes no other down with it."""
+        ended = [one.ended for one in rows if one.ended is not None]
+        result = self._patiently(ended, self._store)
+        if isinstance(result, Exception) and len(rows) > 1:
+            return [pair for row in rows for pair in self._write([row])]
+        return [(row, result) for row in rows]
+
+    def _answer(self, question: Question) -> Any:
+        def ask(connection: psycopg.Connection[Any], _: list[Ended]) -> Any:
+            with connection.transaction():
+                return question(connection)
+
+        return self._patiently([], ask)
+
+    def _store(self, connection: psycopg.Connection[Any], ended: list[Ended]) -> None:
+        with connection.transaction():
+            store(connection, ended, self.shard)
+        self.spool.clear()
+
+    def _draw_ids(self, connection: psycopg.Connection[Any], _: list[Ended]) -> None:
+        sequence = "SELECT nextval(pg_get_serial_sequence('judges_attempt', 'id')) FROM generate_series(1, %s)"
+        self.ids.extend(row[0] for row in connection.execute(sequence, [IDS]))
+
+    def _replay(self, connection: psycopg.Connection[Any], _: list[Ended]) -> None:
+        self._draw_ids(connection, [])
+        for path, ended in self.spool.orphans():
+            with connection.transaction():
+                store(connection, ended, self.shard)
+            path.unlink(missing_ok=True)
+
+    def _patiently(self, ended: list[Ended], work: Callable[[psycopg.Connection[Any], list[Ended]], Any]) -> Any:
+        """The result, however long PostgreSQL is away; an error of ours comes back as the exception."""
+        spooled = False
+        for wait in itertools.chain((0.05, 0.2, 0.5), itertools.repeat(1.0)):
+            try:
+                if self.connection is None or self.connection.closed:
+                    self.connection = psycopg.connect(**self.dsn, autocommit=True)
+                return work(self.connection, ended)
+            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                logger.warning("PostgreSQL is away, %d answers wait: %s", len(ended), str(error).split("\n")[0])
+                if self.connection is not None and not _is_conflict(error):
+                    self.connection.close()
+                if not spooled:
+                    self.spool.keep(ended)
+                    spooled = True
+                if self.loop.is_closed():
+                    return error
+                time.sleep(wait)
+            except Exception as error:  # handed to whoever waits for the result
+                return error
+
+
+def _is_conflict(error: Exception) -> bool:
+    """Deadlocks and serialization failures: the connection is fine, the transaction is run again."""
+    return isinstance(error, psycopg.errors.DeadlockDetected | psycopg.errors.SerializationFailure)
+
+
+def _resolve(results: list[tuple[Waiting, Any]]) -> None:
+    for waiting, result in results:
+        if waiting.future.done():
+            continue
+        if isinstance(result, Exception):
+            waiting.future.set_exception(result)
+        else:
+            waiting.future.set_result(result)

@@ -1,0 +1,55 @@
+"""Workers of a waiting command: started when no other live worker of this instance serves the queue."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from types import TracebackType
+
+from django.conf import settings
+
+from corpus.processes import spawn, stop
+from judges import wakeups
+
+STARTING_S = 20.0
+
+logger = logging.getLogger(__name__)
+
+
+def worker_command(processes: int, name: str = "judge") -> list[str]:
+    """The command line of a worker with so many processes."""
+    options = ["--pool", "prefork", "--concurrency", str(processes), "--loglevel", "WARNING", "-Ofair"]
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    host = f"{settings.PREFIX}-{name}-{os.getpid()}@%h"
+    return [sys.executable, "-m", "celery", "-A", "config", "worker", *options, *quiet, "-n", host]
+
+
+class Fleet:
+    """`with Fleet(2) as fleet: fleet.ensure(campaign)`; on leaving, its workers are stopped."""
+
+    def __init__(self, processes: int | None = None) -> None:
+        self.processes = processes or os.cpu_count() or 1
+        self.children: list[subprocess.Popen[str]] = []
+        self.started = 0.0
+
+    def __enter__(self) -> "Fleet":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stop(self.children)
+
+    def ensure(self, campaign: int) -> None:
+        """Somebody serves the queue and knows of the campaign; messages that were lost are sent again."""
+        if wakeups.live_workers():
+            if not wakeups.is_drained(campaign):
+                wakeups.send(campaign)
+            return
+        self.children = [child for child in self.children if child.poll() is None]
+        if self.children and time.monotonic() - self.started < STARTING_S:
+            return
+        stop(self.children)
+        self.started = time.monotonic()
+        self.children = [spawn(worker_command(self.processes), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)]

@@ -1,0 +1,34 @@
+"""campaign NAME pause|resume|cancel|retry-failed: control a collection's newest campaign."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.commands import QuorumCommand
+from judges import campaigns, selectors
+from judges.management.commands.status import campaign_of, collection_named
+
+ACTIONS = {"pause": campaigns.pause, "resume": campaigns.resume, "cancel": campaigns.cancel}
+
+
+class Command(QuorumCommand):
+    help = "Pause, resume or cancel a campaign, or judge its failed pairs again."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """NAME, what to do, and to which campaign."""
+        parser.add_argument("name")
+        parser.add_argument("action", choices=[*ACTIONS, "retry-failed"])
+        parser.add_argument("--campaign", type=int, help="id of the campaign; the newest by default")
+
+    def run(self, **options: Any) -> object:
+        """Do it; the status document."""
+        name, action, campaign = options["name"], options["action"], options["campaign"]
+        collection = collection_named(name)
+        chosen = campaign_of(collection, campaign) if campaign is not None else campaigns.newest(collection=collection)
+        if action == "retry-failed":
+            retried = campaigns.retry_failed(campaign=chosen)
+            self.say(f"campaign {chosen.pk}: {retried} failed pairs are judged again")
+        else:
+            changed = ACTIONS[action](campaign=chosen)
+            self.say(f"campaign {changed.pk} is {changed.get_state_display()}")
+        return selectors.status(collection, chosen)

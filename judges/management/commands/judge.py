@@ -1,0 +1,185 @@
+"""judge NAME: let a panel judge a collection's pairs, by a policy."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Collection
+from judges import campaigns, fleet, forecasts, selectors, wakeups
+from judges.campaigns import Configuration, Started
+from judges.management.commands.status import collection_named
+from judges.models import Campaign
+from judges.progress import Progress, ended, summary
+
+LOOK_S = 0.25
+LINE_EVERY_S = 10.0
+CHECK_WORKERS_S = 3.0
+
+
+class Command(QuorumCommand):
+    help = "Judge a collection's pairs with a panel. The same command again goes on where it was."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """As the contract has them."""
+        parser.add_argument("name")
+        parser.add_argument("--panel", help="name of a panel; the default panel if left out")
+        parser.add_argument("--policy", help="debate, ensemble, debate+ensemble (default) or single")
+        parser.add_argument("--rounds", type=int, help="rounds of a debate at most (default 2)")
+        parser.add_argument("--debaters", type=names, default=(), help="two judges: who begins with relevant, who not")
+        parser.add_argument("--judges", type=names, default=(), help="members of the ensemble, in order")
+        parser.add_argument("--limit", type=int, help="pairs that the campaign covers in all")
+        parser.add_argument("--budget", type=float, help="USD that the campaign may cost in all")
+        parser.add_argument("--max-calls", type=int, help="calls that the campaign may make in all")
+        parser.add_argument("--workers", type=int, help="worker processes that --wait starts (default: one per CPU)")
+        parser.add_argument("--wait", action="store_true", help="show progress until the campaign ends")
+        parser.add_argument("--again", action="store_true", help="start a new campaign over all pairs")
+        parser.add_argument("--retry-failed", action="store_true", help="judge failed pairs again")
+        parser.add_argument("--failed-to-people", action="store_true", help="pairs that fail go to people")
+        parser.add_argument("--yes", action="store_true", help="do not ask before a paid campaign")
+
+    def run(self, **options: Any) -> object:
+        """Start or join, and with --wait stay until the end."""
+        collection = collection_named(options["name"])
+        if options["workers"] is not None and not 1 <= options["workers"] <= 64:
+            raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
+        wanted = campaigns.configuration(
+            panel=options["panel"],
+            policy=options["policy"],
+            rounds=options["rounds"],
+            debaters=options["debaters"],
+            voters=options["judges"],
+        )
+        self.ask_before_paying(collection, wanted, options)
+        started = campaigns.start_or_join(
+            collection=collection,
+            wanted=wanted,
+            limit=options["limit"],
+            budget=options["budget"],
+            max_calls=options["max_calls"],
+            again=options["again"],
+            retry=options["retry_failed"],
+            failed_to_people=options["failed_to_people"],
+        )
+        return self.follow(collection, started, options)
+
+    def follow(self, collection: Collection, started: Started, options: dict[str, Any]) -> object:
+        """Say what was started; wait for it where that was asked for."""
+        if started.idle or started.campaign is None:
+            self.say(f"nothing to do: every pair of {collection.name} has its outcome from this panel and policy")
+            return self.end(collection, started.campaign, strict=False)
+        campaign = started.campaign
+        self.note(
+            f"campaign {campaign.pk} ({campaign.policy}, panel {campaign.panel}) "
+            f"{'goes on' if started.joined else 'begins'}: {started.added:,} pairs added"
+            + (f", {started.retried:,} failed pairs again" if started.retried else "")
+        )
+        if not options["wait"]:
+            if not wakeups.live_workers():
+                self.note("no worker serves this instance: start `serve`, or wait here with --wait")
+            return selectors.status(collection, campaign)
+        with self.interruptible(collection, campaign):
+            self.wait(collection, campaign, options["workers"])
+        return self.end(collection, campaign, strict=True)
+
+    def wait(self, collection: Collection, campaign: Campaign, workers: int | None) -> None:
+        """Until the campaign runs no more; workers of our own where no other serves the queue."""
+        shown = Shown(self)
+        status = selectors.status(collection, campaign)
+        progress = Progress(status)
+        checked = 0.0
+        with fleet.Fleet(workers) as own:
+            while status["state"] == Campaign.State.RUNNING:
+                if time.monotonic() - checked > CHECK_WORKERS_S:
+                    own.ensure(campaign.pk)
+                    checked = time.monotonic()
+                shown.show(progress.line(status))
+                time.sleep(LOOK_S)
+                status = selectors.status(collection, campaign)
+            shown.show(progress.line(status), last=True)
+
+    def end(self, collection: Collection, campaign: Campaign | None, *, strict: bool) -> object:
+        """The summary; exit 3 when something is left."""
+        status = selectors.status(collection, campaign)
+        if campaign is None:
+            return status
+        for line in summary(status):
+            self.say(line)
+        if strict and status["state"] == Campaign.State.BUDGET:
+            left = status["pairs"] - ended(status)
+            raise Incomplete(
+                f"stopped by the budget with {left:,} pairs left: the same command with a larger "
+                "--budget or --max-calls goes on",
+                status,
+            )
+        if strict and status["state"] in (Campaign.State.PAUSED, Campaign.State.CANCELLED):
+            raise Incomplete(f"campaign {campaign.pk} was {status['state']} before its end", status)
+        if strict and status["failed"]:
+            last = selectors.failed_of(campaign).last()
+            error = f"; the last one: {last.error}" if last is not None and last.error else ""
+            raise Incomplete(
+                f"{status['failed']:,} pairs failed{error}; judge them again with "
+                f"`judge {collection.name} ... --retry-failed`",
+                status,
+            )
+        return status
+
+    def ask_before_paying(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> None:
+        """Print what a paid campaign may cost, and ask on a terminal."""
+        forecast = forecasts.forecast(collection, wanted, limit=options["limit"], again=options["again"])
+        if forecast is None or forecast.free:
+            return
+        self.note(f"estimate: {forecast.line()}")
+        bounded = options["budget"] is not None or options["max_calls"] is not None
+        if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return
+        self.stderr.write("Go on? [y/N] ", ending="")
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise BadInput("not started: set a --budget, or answer yes")
+
+    @contextmanager
+    def interruptible(self, collection: Collection, campaign: Campaign) -> Iterator[None]:
+        """Say what goes on after Ctrl-C."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            others = "the workers of `serve` go on with it" if wakeups.live_workers() else "nobody works on it now"
+            self.note(
+                f"\ninterrupted: campaign {campaign.pk} keeps what was judged; {others}; "
+                f"the same `judge {collection.name}` command goes on, "
+                f"`campaign {collection.name} pause` stops it"
+            )
+            raise
+
+    def note(self, line: str) -> None:
+        """A line about the work, never on standard output."""
+        self.stderr.write(line)
+        self.stderr.flush()
+
+
+class Shown:
+    """The progress line: redrawn on a terminal, now and then a new line elsewhere."""
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
+        self.live = sys.stderr.isatty()
+        self.told = time.monotonic()
+
+    def show(self, line: str, last: bool = False) -> None:
+        """Draw it."""
+        if self.live:
+            self.command.stderr.write(f"\r\x1b[K{line}", ending="\n" if last else "")
+            self.command.stderr.flush()
+        elif last or time.monotonic() - self.told > LINE_EVERY_S:
+            self.told = time.monotonic()
+            self.command.note(line)
+
+
+def names(value: str) -> tuple[str, ...]:
+    """Comma-separated names."""
+    return tuple(name.strip() for name in value.split(",") if name.strip())

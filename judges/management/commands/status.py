@@ -1,0 +1,47 @@
+"""status NAME: how far the collection's campaign is, from its counters."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges import selectors
+from judges.models import Campaign
+from judges.progress import summary
+
+
+class Command(QuorumCommand):
+    help = "Print the state of a collection's newest campaign, or of another one."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """NAME and the campaign."""
+        parser.add_argument("name")
+        parser.add_argument("--campaign", type=int, help="id of the campaign; the newest by default")
+
+    def run(self, **options: Any) -> object:
+        """The status document."""
+        name, campaign = options["name"], options["campaign"]
+        collection = collection_named(name)
+        document = selectors.status(collection, campaign_of(collection, campaign) if campaign is not None else None)
+        for line in summary(document):
+            if not self.as_json:
+                self.say(line)
+        return document
+
+
+def collection_named(name: str) -> Collection:
+    """The collection. Raises BadInput when there is none."""
+    collection = Collection.objects.filter(name=name).first()
+    if collection is None:
+        raise BadInput(f"there is no collection {name!r}: import one with import_collection")
+    return collection
+
+
+def campaign_of(collection: Collection, number: int) -> Campaign:
+    """The collection's campaign with this id. Raises BadInput."""
+    campaign = Campaign.objects.filter(collection=collection, pk=number).first()
+    if campaign is None:
+        raise BadInput(f"{collection.name} has no campaign {number}")
+    return campaign

@@ -1,0 +1,69 @@
+"""How a campaign's progress reads on a terminal. Pure: works on the status document."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+WIDTH = 28
+Status = dict[str, Any]
+
+
+def ended(status: Status) -> int:
+    """Pairs with an outcome."""
+    return int(status["labelled"] + status["escalated"] + status["failed"])
+
+
+def money(cost: float | None) -> str:
+    """Dollars, or that nobody knows."""
+    if cost is None:
+        return "unknown cost"
+    return f"${cost:,.2f}" if cost >= 0.01 or cost == 0 else f"${cost:.5f}"
+
+
+class Progress:
+    """Rate and forecast from how the count moved since `start`."""
+
+    def __init__(self, status: Status) -> None:
+        self.began = time.monotonic()
+        self.first = ended(status)
+
+    def line(self, status: Status) -> str:
+        """One line: bar, pairs done, rate, cost, forecast."""
+        done, pairs = ended(status), max(1, status["pairs"])
+        seconds = time.monotonic() - self.began
+        rate = (done - self.first) / seconds if seconds > 0 else 0.0
+        filled = WIDTH * done // pairs
+        left = duration((status["pairs"] - done) / rate) if rate else "?"
+        return (
+            f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done:,}/{status['pairs']:,} pairs, {rate:,.1f}/s, "
+            f"{status['calls']:,} calls, {money(status['cost'])}, {left} left"
+        )
+
+
+def duration(seconds: float) -> str:
+    """1:02:03 or 2:03."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def summary(status: Status) -> Iterator[str]:
+    """What was labelled, what went to people and why, what failed, and what it cost."""
+    if status["campaign"] is None:
+        yield f"{status['collection']}: no campaign yet"
+        return
+    yield (
+        f"campaign {status['campaign']} ({status['policy']}) on {status['collection']}: {status['state']}; "
+        f"{ended(status):,} of {status['pairs']:,} pairs ended"
+    )
+    labels = status["labels"]
+    yield (
+        f"  labelled   {status['labelled']:>8,}   relevant {labels.get('1', 0):,}, not relevant {labels.get('0', 0):,}"
+    )
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in status["escalations"].items())
+    yield f"  to people  {status['escalated']:>8,}   {reasons}".rstrip()
+    yield f"  failed     {status['failed']:>8,}"
+    yield (
+        f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "
+        f"cache, {money(status['cost'])}"
+    )

@@ -1,0 +1,159 @@
+"""What campaigns have come to: status, the debate of a pair, every attempt, and what failed."""
+
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from corpus.models import Collection, Pair
+from judges.models import Attempt, AttemptBody, Campaign, Work
+from judges.records import Quote
+
+STATUS = """
+SELECT c.id, c.policy, c.state,
+    (SELECT count(*) FROM judges_work w WHERE w.campaign_id = c.id AND w.state = 'running'),
+    (SELECT COALESCE(json_object_agg(key, value), '{}') FROM (
+        SELECT key, sum(value) AS value FROM judges_tally t WHERE t.campaign_id = c.id GROUP BY key) AS sums)
+FROM judges_campaign c WHERE c.id = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """One side's turn, as people read it."""
+
+    judge: str
+    verdict: int
+    reason: str
+    quotes: list[Quote]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round of a debate; a side is None when its turn brought no verdict."""
+
+    number: int
+    for_turn: Speech | None
+    against_turn: Speech | None
+
+
+@dataclass(frozen=True)
+class AttemptView:
+    """An attempt with what was sent and what came back; the row's own fields are reached through it."""
+
+    attempt: Attempt
+    messages: list[dict[str, str]]
+    raw: str
+
+    @property
+    def model(self) -> str:
+        """The model that was asked."""
+        return self.attempt.judge.model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.attempt, name)
+
+
+def status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:
+    """The document of the contract; the newest campaign unless one is given, zeros where there is none."""
+    if campaign is None:
+        campaign = campaigns_of(collection).first()
+    if campaign is None:
+        return _document(collection.name, None, None, None, 0, {})
+    with connection.cursor() as cursor:
+        cursor.execute(STATUS, [campaign.pk])
+        number, policy, state, running, sums = cursor.fetchone()
+    found = json.loads(sums) if isinstance(sums, str) else sums
+    return _document(collection.name, number, policy, state, running, found)
+
+
+def _document(
+    name: str, campaign: int | None, policy: str | None, state: str | None, running: int, sums: dict[str, float]
+) -> dict[str, Any]:
+    escalations = _group(sums, "escalated:")
+    labels = _group(sums, "labelled:")
+    pairs, failed = int(sums.get("pairs", 0)), int(sums.get("failed", 0))
+    labelled, escalated = sum(labels.values()), sum(escalations.values())
+    settled = min(escalated, int(sums.get("settled", 0) + sums.get("moved", 0)))
+    calls, unpriced = int(sums.get("calls", 0)), int(sums.get("calls_without_price", 0))
+    return {
+        "collection": name,
+        "campaign": campaign,
+        "policy": policy,
+        "state": state,
+        "pairs": pairs,
+        "pending": pairs - running - labelled - escalated - failed,
+        "running": running,
+        "labelled": labelled,
+        "escalated": escalated,
+        "failed": failed,
+        "open": escalated - settled,
+        "settled": settled,
+        "audits": 0,
+        "escalations": escalations,
+        "labels": labels,
+        "agreed_in_round": _group(sums, "agreed:"),
+        "calls": calls,
+        "calls_failed": int(sums.get("calls_failed", 0)),
+        "calls_cached": int(sums.get("calls_cached", 0)),
+        "tokens": {part: int(sums.get(f"tokens_{part}", 0)) for part in ("in", "cached", "out", "reasoning")},
+        "cost": None if calls and unpriced == calls else round(sums.get("cost", 0.0), 10),
+        "calls_without_price": unpriced,
+    }
+
+
+def _group(sums: dict[str, float], prefix: str) -> dict[str, int]:
+    found = {key.removeprefix(prefix): int(value) for key, value in sums.items() if key.startswith(prefix)}
+    return {key: found[key] for key in sorted(found) if found[key]}
+
+
+def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
+    """Newest first."""
+    return Campaign.objects.filter(collection=collection).order_by("-pk")
+
+
+def failed_of(campaign: Campaign) -> QuerySet[Work]:
+    """Failed pairs with their last error."""
+    failed = Work.objects.filter(campaign=campaign, state=Work.State.FAILED)
+    return failed.select_related("pair__query", "pair__document").order_by("pk")
+
+
+def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Round]:
+    """The rounds of the newest debate on the pair (or the campaign's), from counted attempts; [] without one."""
+    turns = Attempt.objects.filter(pair=pair, counts=True, role__in=("for", "against"))
+    if campaign is None:
+        newest = turns.order_by("-campaign_id").first()
+        campaign = newest.campaign if newest is not None else None
+    turns = turns.filter(campaign=campaign)
+    found = {(turn.round, turn.role): turn for turn in turns.select_related("judge")}
+    numbers = sorted({number for number, _ in found})
+    return [
+        Round(number, _speech(found.get((number, "for"))), _speech(found.get((number, "against"))))
+        for number in numbers
+    ]
+
+
+def _speech(turn: Attempt | None) -> Speech | None:
+    if turn is None or turn.verdict is None:
+        return None
+    quotes = [Quote(quote["text"], quote["start"], quote["end"]) for quote in turn.quotes]
+    return Speech(turn.judge.name, turn.verdict, turn.reason, quotes)
+
+
+def attempts_of(pair: Pair) -> list[AttemptView]:
+    """Every attempt on the pair, oldest first, with its bodies."""
+    attempts = list(Attempt.objects.filter(pair=pair).select_related("judge", "prompt", "campaign").order_by("pk"))
+    campaigns = {attempt.campaign_id for attempt in attempts}
+    wanted = AttemptBody.objects.filter(campaign_id__in=campaigns, attempt_id__in=[one.pk for one in attempts])
+    bodies = {body.attempt_id: body for body in wanted}
+    return [_view(attempt, bodies.get(attempt.pk)) for attempt in attempts]
+
+
+def _view(attempt: Attempt, body: AttemptBody | None) -> AttemptView:
+    if body is None:
+        return AttemptView(attempt, [], "")
+    messages = json.loads(zlib.decompress(body.messages))
+    return AttemptView(attempt, messages, zlib.decompress(body.raw).decode())

@@ -1,0 +1,123 @@
+"""Celery's side of the engine: the drain task, and what workers do when they start, live and stop."""
+
+import logging
+import multiprocessing
+import threading
+from typing import Any
+
+from celery import shared_task, signals
+from django.conf import settings
+from django.db import close_old_connections, connection
+from redis.exceptions import RedisError
+
+from corpus.processes import watch_parent
+from judges import wakeups
+from judges.engine import plan as plans
+from judges.models import Campaign
+
+BEAT_S = 2.0
+LOOK_EVERY = 5
+
+logger = logging.getLogger(__name__)
+stopping = multiprocessing.get_context("fork").Value("b", 0)
+"""Shared by a worker's processes: the worker shuts down, drains come to an end."""
+
+_child: Any = None
+
+
+def _drain(campaign_id: int, generation: int) -> None:
+    """Work on a campaign for a while, then queue itself again."""
+    if stopping.value or not wakeups.is_current(campaign_id, generation):
+        return
+    if not Campaign.objects.filter(pk=campaign_id, state=Campaign.State.RUNNING).exists():
+        return
+    plan = plans.load(campaign_id)
+    connection.close()
+    if plan is not None and child().drain(plan):
+        wakeups.again(campaign_id, generation)
+
+
+drain = shared_task(_drain, name=wakeups.DRAIN, ignore_result=True)
+
+
+def child() -> Any:
+    """The engine of this worker process, started on first use."""
+    global _child
+    if _child is None:
+        from judges.engine.child import Child
+        from judges.engine.drain import Pace
+
+        _child = Child(
+            dsn=database(),
+            redis_url=settings.REDIS_URL,
+            prefix=settings.PREFIX,
+            folder=settings.VAR / "spool",
+            pace=Pace(settings.PAIRS_IN_FLIGHT, settings.LEASE_SECONDS, settings.DRAIN_SECONDS),
+            calls=settings.CALLS_IN_FLIGHT,
+            retry_s=settings.RETRY_SECONDS,
+            stopping=lambda: bool(stopping.value),
+        )
+    return _child
+
+
+def database() -> dict[str, Any]:
+    """Django's connection as psycopg takes it; the pool, if there is one, is not for the writer."""
+    values: dict[str, Any] = connection.get_connection_params()
+    known = ("dbname", "user", "password", "host", "port", "service", "passfile", "sslmode", "options")
+    return {name: values[name] for name in known if values.get(name)}
+
+
+def wake_running() -> None:
+    """Wake-ups for running campaigns that nobody works on."""
+    for campaign in Campaign.objects.filter(state=Campaign.State.RUNNING).values_list("pk", flat=True):
+        if not wakeups.is_drained(campaign):
+            wakeups.send(campaign)
+
+
+def _begin(sender: Any = None, **_: Any) -> None:
+    slots = int(sender.pool.num_processes) if getattr(sender, "pool", None) else 1
+    watch_parent()
+    wakeups.say_alive(slots)
+    for campaign in Campaign.objects.filter(state=Campaign.State.RUNNING).values_list("pk", flat=True):
+        wakeups.send(campaign)
+    connection.close()
+    threading.Thread(target=_live, args=(slots,), name="worker-beat", daemon=True).start()
+
+
+def _live(slots: int) -> None:
+    """Tell that this worker lives, and wake campaigns whose messages were lost."""
+    pause, beat = threading.Event(), 0
+    while not stopping.value:
+        pause.wait(BEAT_S)
+        beat += 1
+        try:
+            wakeups.say_alive(slots)
+            if beat % LOOK_EVERY == 0:
+                wake_running()
+        except RedisError as error:
+            logger.warning("Redis is away: %s", error)
+        except Exception:
+            logger.exception("the worker cannot look for running campaigns")
+        finally:
+            close_old_connections()
+    wakeups.say_gone(slots)
+
+
+def _shut_down(**_: Any) -> None:
+    stopping.value = 1
+
+
+def _begin_child(**_: Any) -> None:
+    watch_parent()
+    connection.close()
+
+
+def _end_child(**_: Any) -> None:
+    if _child is not None:
+        _child.close()
+
+
+signals.worker_ready.connect(_begin)
+signals.worker_shutting_down.connect(_shut_down)
+signals.worker_process_init.connect(_begin_child)
+signals.worker_process_shutdown.connect(_end_child)

@@ -1,0 +1,111 @@
+"""Wake-ups: the messages that Celery carries, and who is there to read them (MECHANICS M3).
+
+The truth of what is to be done stands in PostgreSQL; a lost message costs nothing. Every sending begins a new
+generation: a drain that carries an older one ends and does not queue itself again, so messages never pile up.
+"""
+
+import json
+import os
+import socket
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from celery import Celery
+from django.conf import settings
+from redis import Redis
+
+DRAIN = "judges.drain"
+LIVE_S = 10.0
+"""A worker, or a drain, that has not been heard of for so long is gone."""
+MOST = 64
+FORGET_S = 7 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A live worker of this instance and how many drains it can work on at once."""
+
+    host: str
+    pid: int
+    slots: int
+
+
+@cache
+def redis() -> Redis:
+    """The connection pool of this process."""
+    return Redis.from_url(settings.REDIS_URL)
+
+
+def _key(*parts: object) -> str:
+    return ":".join(str(part) for part in (settings.PREFIX, *parts))
+
+
+def say_alive(slots: int) -> None:
+    """This process is a worker and lives."""
+    member = json.dumps([socket.gethostname(), os.getpid(), slots])
+    redis().zadd(_key("workers"), {member: time.time()})
+    redis().zremrangebyscore(_key("workers"), "-inf", time.time() - 60)
+
+
+def say_gone(slots: int) -> None:
+    """This worker takes no more messages."""
+    redis().zrem(_key("workers"), json.dumps([socket.gethostname(), os.getpid(), slots]))
+
+
+def live_workers() -> list[Worker]:
+    """Workers that serve this instance's queue."""
+    members: list[bytes] = redis().zrangebyscore(_key("workers"), time.time() - LIVE_S, "+inf")
+    workers = [Worker(*json.loads(member)) for member in members]
+    return [worker for worker in workers if worker.host != socket.gethostname() or _lives(worker.pid)]
+
+
+def _lives(pid: int) -> bool:
+    """Whether the process runs; a killed one that nobody has reaped yet does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+@cache
+def messenger() -> Celery:
+    """Sends messages by their task's name: whoever sends one need not load the worker's application."""
+    app = Celery("quorum", set_as_current=False)
+    app.config_from_object("django.conf:settings", namespace="CELERY")
+    return app
+
+
+def _post(campaign: int, generation: int) -> None:
+    messenger().send_task(DRAIN, args=[campaign, generation], ignore_result=True)
+
+
+def send(campaign: int) -> None:
+    """Wake one drain for each worker slot; call it through `transaction.on_commit` inside a transaction."""
+    slots = sum(worker.slots for worker in live_workers()) or 1
+    generation = time.time_ns()
+    redis().set(_key("wake", campaign), generation, ex=FORGET_S)
+    for _ in range(min(slots, MOST)):
+        _post(campaign, generation)
+
+
+def again(campaign: int, generation: int) -> None:
+    """A drain queues itself again, unless a newer generation has taken over."""
+    if is_current(campaign, generation):
+        _post(campaign, generation)
+
+
+def is_current(campaign: int, generation: int) -> bool:
+    """Whether no newer wake-ups were sent."""
+    newest = redis().get(_key("wake", campaign))
+    return newest is None or int(newest) <= generation
+
+
+def is_drained(campaign: int) -> bool:
+    """Whether somebody works on the campaign, or was woken a moment ago."""
+    newest = redis().get(_key("wake", campaign))
+    if newest is not None and time.time() - int(newest) / 1e9 < LIVE_S / 2:
+        return True
+    return bool(redis().zcount(_key("drains", campaign), time.time() - LIVE_S, "+inf"))
