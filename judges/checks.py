@@ -59,6 +59,8 @@ async def check(judges: list[tuple[Judge, str]]) -> list[Checked]:
             found[place] = await check_one(*judges[place])
 
     try:
+        for judge, _ in judges:
+            open_provider(judge)  # Loading an SDK takes seconds, which are not the model's.
         await asyncio.gather(*map(account, groups))
     finally:
         await close_providers()
