@@ -77,6 +77,7 @@ class Cell:
     heat: str
     pairs: str
     """Query string of the pairs behind it."""
+    names: str
     about: str
     """The cell in words."""
 
@@ -104,13 +105,15 @@ def matrix(report: Report, asked: Asked) -> list[Line]:
 
 def _cell(report: Report, asked: Asked, pair: Pairwise | None, row: int, at: int) -> Cell:
     if pair is None:
-        return Cell(None, None, None, "", "", "")
+        return Cell(None, None, None, "", "", "", "")
     shown: Statistic = getattr(pair, asked.measure)
     a, b = report.name(row), report.name(at)
-    about = f"{a} and {b}: {words(shown)}, over {pair.n:,} pairs"
+    names = f"{a} and {b}"
+    about = f"{names}: {words(shown)}, over {pair.n:,} pairs"
     where = ":".join(["disagree", *([str(asked.binarize)] if asked.binarize else [])])
     where += ":escalated" if asked.population == "escalated" else ""
-    return Cell(pair, shown, pair.percent, heat(shown.value), urlencode({"a": a, "b": b, "cell": where}), about)
+    pairs = urlencode({"a": a, "b": b, "cell": where})
+    return Cell(pair, shown, pair.percent, heat(shown.value), pairs, names, about)
 
 
 def heat(value: float | None) -> str:
@@ -153,17 +156,18 @@ def _both(report: Report, pair: Pairwise) -> str:
     return f"{report.name(pair.a)} and {report.name(pair.b)}"
 
 
-def overall(report: Report) -> list[tuple[str, str, Statistic]]:
-    """Measures over all assessors: name, what it rests on, value."""
-    measures = report.measures
-    double = "pairs with two grades and more"
-    rows = [
+def overall(report: Report, *, two_grades: bool) -> list[tuple[str, str, Statistic]]:
+    """Measures over all assessors: name, what it rests on, value. With two grades the three alphas are one."""
+    measures, double = report.measures, "over pairs with two grades and more"
+    alphas = [
         ("Krippendorff's alpha, nominal", double, measures.alpha_nominal),
         ("Krippendorff's alpha, ordinal", double, measures.alpha_ordinal),
         ("Krippendorff's alpha, interval", double, measures.alpha_interval),
-        ("Fleiss' kappa", "pairs that all of them graded", measures.fleiss),
     ]
-    return rows
+    if two_grades:
+        equal = f"nominal, ordinal and interval alike; {double}"
+        alphas = [("Krippendorff's alpha", equal, measures.alpha_nominal)]
+    return [*alphas, ("Fleiss' kappa", "over pairs that all of them graded", measures.fleiss)]
 
 
 def groups(known: Sequence[Known]) -> list[tuple[str, list[Known]]]:

@@ -34,7 +34,7 @@ def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
         "populations": page.POPULATIONS,
         "report": report,
         "summary": page.summary(report, asked),
-        "overall": page.overall(report),
+        "overall": page.overall(report, two_grades=scope.collection.grades == 1 or asked.binarize is not None),
         "matrix": page.matrix(report, asked),
         "majority": list(zip(report.assessors, report.measures.majority, strict=True)),
     }

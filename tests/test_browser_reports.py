@@ -1,0 +1,121 @@
+"""Agreement and exports in a real Chromium: axe, light and dark, phone, downloads, a cell that opens its pairs."""
+
+import os
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from annotation.models import Role, Snapshot
+from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_label, make_turn, make_votes
+from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SHOTS = os.environ.get("QUORUM_SHOTS")
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+LOOKS = {"light": {"color_scheme": "light"}, "dark": {"color_scheme": "dark"}, "phone": PHONE}
+JUDGES = ("containment", "bm25", "tfidf", "coverage", "ngrams")
+
+
+def shoot(page, name: str) -> None:
+    """A picture for people, when QUORUM_SHOTS names a folder."""
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
+
+
+@pytest.fixture
+def charlie():
+    """An admin of a judged collection of 40 pairs."""
+    books = make_collection("books", title="Python's reference")
+    charlie = make_member(books, "charlie", Role.ADMIN)
+    people = [make_assessor(books, name) for name in ("alice", "bob")]
+    judges = [make_judge(f"judge-{name}") for name in JUDGES]
+    campaign = make_campaign(books, judges, policy="debate+ensemble")
+    for n in range(40):
+        pair = make_pair(books, make_query(books, f"Question {n}?"), make_document(books, f"A mapping object {n}."))
+        truth = int(n % 3 == 0)
+        make_votes(campaign, pair, judges, [truth ^ (n * (k + 2) % 7 == 0) ^ (k == 4 and n % 2) for k in range(5)])
+        make_turn(campaign, pair, judges[0], "for", 1, 1)
+        make_turn(campaign, pair, judges[1], "against", 1, truth)
+        make_label(pair, truth, "debate+ensemble" if n % 4 else "people")
+        if n % 4 == 0:
+            make_item(pair, campaign=campaign.pk, state="settled")
+            for place, person in enumerate(people):
+                make_judgment(pair, person, truth ^ (n % 8 == 0 and place))
+    return charlie.user
+
+
+@pytest.mark.parametrize("look", list(LOOKS))
+def test_the_agreement_page_has_no_violation(charlie, new_page, instance, violations, look):
+    page = new_page(user=charlie, **LOOKS[look])
+    page.goto("/c/books/agreement/")
+    shoot(page, f"agreement-{look}")
+    assert violations(page) == []
+    for summary in page.locator("details > summary").all():
+        summary.click()
+    assert violations(page) == []
+    shoot(page, f"agreement-open-{look}")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_chooser_and_a_cell_work_by_keyboard(charlie, new_page, instance):
+    page = new_page(user=charlie)
+    page.goto("/c/books/agreement/")
+    page.select_option("#population", "escalated")
+    page.select_option("#measure", "percent")
+    page.get_by_role("button", name="Compare").press("Enter")
+    page.wait_for_url("**population=escalated**")
+    assert "10 pairs (escalated pairs only)" in page.locator("#sum + .prose").inner_text()
+    page.get_by_role("link", name="alice and bob").first.press("Enter")
+    page.wait_for_url("**/pairs/**cell=disagree%3Aescalated**")
+
+
+def test_the_matrix_of_33_judges_scrolls_under_its_headers(charlie, new_page, instance, violations):
+    books = charlie.memberships.get().collection
+    judges = [make_judge(f"candidate-{n:02}-with-a-name") for n in range(33)]
+    campaign = make_campaign(books, judges)
+    for n, pair in enumerate(books.pair_set.all()[:8]):
+        make_votes(campaign, pair, judges, [int((n * k) % 5 < 2) for k in range(33)])
+    page = new_page(user=charlie)
+    page.goto("/c/books/agreement/?" + "&".join(f"a={judge.name}" for judge in judges))
+    matrix = page.locator(".matrix")
+    matrix.evaluate("area => area.scrollTo(600, 400)")
+    area, corner = matrix.bounding_box(), page.locator(".matrix tbody tr:nth-child(20) th").bounding_box()
+    assert corner["x"] == pytest.approx(area["x"], abs=2)
+    head = page.locator(".matrix thead th:nth-child(20)").bounding_box()
+    assert head["y"] == pytest.approx(area["y"], abs=2)
+    matrix.scroll_into_view_if_needed()
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / "agreement-33.png")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("look", list(LOOKS))
+def test_the_exports_page_has_no_violation_when_empty_and_when_full(charlie, new_page, instance, violations, look):
+    page = new_page(user=charlie, **LOOKS[look])
+    page.goto("/c/books/exports/")
+    shoot(page, f"exports-empty-{look}")
+    assert violations(page) == []
+    for name in ("csv", "debates"):
+        page.check(f"input[value={name}]")
+        page.get_by_role("button", name="Make export").click()
+        page.wait_for_selector(".snapshot")
+    books = charlie.memberships.get().collection
+    Snapshot.objects.create(collection=books, format="qrels", state="making", folder="x")
+    Snapshot.objects.create(collection=books, format="csv", state="failed", error="No space left on device")
+    page.reload()
+    assert violations(page) == []
+    shoot(page, f"exports-{look}")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_download_has_the_sum_that_the_page_shows(charlie, new_page, instance):
+    page = new_page(user=charlie, java_script_enabled=False)
+    page.goto("/c/books/exports/")
+    page.get_by_role("button", name="Make export").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="qrels.txt").click()
+    data = Path(download.value.path()).read_bytes()
+    assert sha256(data).hexdigest() == page.locator(".hash").inner_text()
+    assert len(data.splitlines()) == 40
