@@ -1,5 +1,6 @@
 """What the judging page shows: one statement for a pair with its debate, as frozen records."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -18,6 +19,9 @@ QUEUE_SHOWN = 100
 """The queue is counted up to here: "100+" says enough and costs nothing."""
 
 SAID_FOR_SECONDS = 8
+WAITING_FOR_SECONDS = 5.0
+LANGUAGE_FROM = 400
+"""Characters that show a text's language well enough."""
 
 WHY = {
     "disagreement": "The two sides did not agree{rounds}.",
@@ -54,18 +58,18 @@ class Said:
     """One side's turn as the page shows it; `verdict` None: no answer that could be read."""
 
     side: str
-    verdict: int | None
-    reason: str
-    quotes: tuple[Quoted, ...]
+    verdict: int | None = None
+    reason: str = ""
+    quotes: tuple[Quoted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DebateRound:
-    """Both turns of a round; a side that gave none is None."""
+    """Both turns of a round."""
 
     number: int
-    for_turn: Said | None
-    against_turn: Said | None
+    turns: tuple[Said, Said]
+    """For, then against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,44 +149,76 @@ JOIN corpus_query q ON q.id = p.query_id
 JOIN corpus_document d ON d.id = p.document_id
 """
 
-_LEASE = f"""
-SELECT {_PAIR}, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
-       before.comment, j.grade
+_AROUND = """
+(SELECT count(*) FROM annotation_assignment t
+ WHERE t.membership_id = m.id AND t.ended_at >= date_trunc('day', now()) AND t.state = 'done') AS today,
+l.item_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
+"""
+_LAST = """
+LEFT JOIN LATERAL (
+    SELECT t.item_id,
+           CASE WHEN t.state = 'skipped' THEN 'skipped' WHEN t.flagged THEN 'flagged' ELSE 'saved' END AS what,
+           extract(epoch FROM clock_timestamp() - t.ended_at)::int AS seconds
+    FROM annotation_assignment t
+    WHERE t.membership_id = m.id AND t.state IN ('done', 'skipped') AND t.ended_at > now() - interval '24 hours'
+    ORDER BY t.ended_at DESC LIMIT 1) l ON true
+"""
+_OPEN = f"""
+SELECT {_AROUND}, {_PAIR}, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds, before.comment
+FROM annotation_membership m {_LAST}
+JOIN annotation_assignment a ON a.membership_id = m.id AND a.state = 'open'
+JOIN corpus_item i ON i.id = a.item_id {_FROM}
+LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
+LEFT JOIN corpus_judgment before ON before.id = j.supersedes_id
+WHERE m.id = %(membership)s
+"""
+_RESTING = f"SELECT {_AROUND} FROM annotation_membership m {_LAST} WHERE m.id = %(membership)s"
+_WAITING = f"""
+SELECT count(*) AS waiting FROM (
+    SELECT FROM corpus_item WHERE collection_id = %(collection)s AND state = 'open' AND taken < overlap
+    ORDER BY priority, place LIMIT {QUEUE_SHOWN + 1}) counted
+"""
+_WAITING_FOR = f"""
+SELECT count(*) AS waiting FROM (
+    SELECT FROM corpus_item i
+    WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap
+      AND NOT EXISTS (SELECT FROM annotation_assignment a WHERE a.item_id = i.id
+                      AND a.membership_id = %(membership)s AND a.state <> 'returned')
+    ORDER BY i.priority, i.place LIMIT {QUEUE_SHOWN + 1}) counted
+"""
+_MINE = f"""
+SELECT {_PAIR}, a.token, 0 AS seconds, j.grade
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id {_FROM}
 LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
-LEFT JOIN corpus_judgment before ON before.id = CASE WHEN a.state = 'open' THEN j.supersedes_id ELSE j.id END
-WHERE a.membership_id = %(membership)s AND
+WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
 """
-_OPEN = _LEASE + "a.state = 'open'"
-_MINE = _LEASE + "a.item_id = %(item)s"
 _ITEM = f"SELECT {_PAIR}, '' AS token, 0 AS seconds FROM corpus_item i {_FROM} WHERE i.id = %(item)s"
 
-_DESKTOP = f"""
-SELECT (SELECT count(*) FROM annotation_assignment a
-        WHERE a.membership_id = %(membership)s AND a.ended_at >= date_trunc('day', now())
-          AND a.state = 'done') AS today,
-       (SELECT count(*) FROM (
-            SELECT FROM corpus_item i
-            WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap
-              AND NOT EXISTS (SELECT FROM annotation_assignment a WHERE a.item_id = i.id
-                              AND a.membership_id = %(membership)s AND a.state <> 'returned')
-            LIMIT {QUEUE_SHOWN + 1}) counted) AS waiting,
-       l.item_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
-FROM (SELECT) one LEFT JOIN LATERAL (
-    SELECT a.item_id,
-           CASE WHEN a.state = 'skipped' THEN 'skipped' WHEN a.flagged THEN 'flagged' ELSE 'saved' END AS what,
-           extract(epoch FROM clock_timestamp() - a.ended_at)::int AS seconds
-    FROM annotation_assignment a
-    WHERE a.membership_id = %(membership)s AND a.ended_at IS NOT NULL AND a.state IN ('done', 'skipped')
-      AND a.ended_at > now() - interval '24 hours'
-    ORDER BY a.ended_at DESC LIMIT 1) l ON true
-"""
 
-
-def open_work(membership: Membership) -> Work | None:
-    """The pair that this member holds; reading never claims."""
+def desk(membership: Membership) -> tuple[Work | None, Desktop]:
+    """The pair that this member holds, if any, and what stands around it; reading never claims."""
     found = _rows(_OPEN, membership=membership.pk)
-    return _work(found[0], membership.collection) if found else None
+    if found:
+        waiting = _waiting(membership.collection_id)
+        return _work(found[0], membership.collection), _desktop(found[0], waiting)
+    (waits,) = _rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
+    return None, _desktop(_rows(_RESTING, membership=membership.pk)[0], waits["waiting"])
+
+
+def _desktop(row: dict[str, Any], waiting: int) -> Desktop:
+    return Desktop(row["today"], waiting, row["last_item"], row["last_what"], row["last_seconds"])
+
+
+_counted: dict[int, tuple[float, int]] = {}
+
+
+def _waiting(collection: int) -> int:
+    """The length of the queue beside an open pair: counted once in five seconds for each process."""
+    until, waiting = _counted.get(collection, (0.0, 0))
+    if time.monotonic() > until:
+        waiting = _rows(_WAITING, collection=collection)[0]["waiting"]
+        _counted[collection] = (time.monotonic() + WAITING_FOR_SECONDS, waiting)
+    return waiting
 
 
 def own_work(membership: Membership, item: int) -> Work | None:
@@ -196,26 +232,26 @@ def conflict_work(collection: Collection, item: int) -> Work:
     return _work(_rows(_ITEM, item=item)[0], collection)
 
 
-def desktop(membership: Membership) -> Desktop:
-    """Counts and the last decision of this member."""
-    return Desktop(**_rows(_DESKTOP, membership=membership.pk, collection=membership.collection_id)[0])
-
-
 def grades(collection: Collection) -> list[Grade]:
-    """The buttons of a collection's scale. Binary scales show relevant first, as the keys 1 and 0 do."""
-    scale = [_grade(value, collection) for value in range(collection.grades + 1)]
-    return scale[::-1] if collection.grades == 1 else scale
+    """The buttons of a collection's scale."""
+    return scale(collection.grades, collection.relevant_from)
 
 
-def _grade(value: int, collection: Collection) -> Grade:
-    relevant = value >= collection.relevant_from
-    if collection.grades == 1:
-        words = "Relevant" if relevant else "Not relevant"
-    elif collection.grades == 3:
-        words = ("Not relevant", "Slightly relevant", "Relevant", "Fully relevant")[value]
-    else:
-        words = {0: "Not relevant", collection.grades: "Fully relevant"}.get(value, "")
-    return Grade(value, words, str(value) if value < 10 else "", relevant)
+def scale(highest: int, relevant_from: int) -> list[Grade]:
+    """The buttons of a scale. Binary scales show relevant first, as the keys 1 and 0 do."""
+    found = [
+        Grade(value, _words(value, highest), str(value) if value < 10 else "", value >= relevant_from)
+        for value in range(highest + 1)
+    ]
+    return found[::-1] if highest == 1 else found
+
+
+def _words(value: int, highest: int) -> str:
+    if highest == 1:
+        return ("Not relevant", "Relevant")[value]
+    if highest == 3:
+        return ("Not relevant", "Slightly relevant", "Relevant", "Fully relevant")[value]
+    return {0: "Not relevant", highest: "Fully relevant"}.get(value, "")
 
 
 def _rows(statement: str, **values: Any) -> list[dict[str, Any]]:
@@ -252,7 +288,7 @@ def _why(reason: str, rounds: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _text(text: str) -> Text:
-    return Text(text, language(text), direction(text))
+    return Text(text, language(text[:LANGUAGE_FROM]), direction(text))
 
 
 def _spans(turns: Iterable[dict[str, Any]]) -> dict[tuple[str, int, int], Span]:
@@ -274,7 +310,9 @@ def _rounds(turns: list[dict[str, Any]], spans: dict[tuple[str, int, int], Span]
     seen: set[str] = set()
     said = {(turn["round"], turn["side"]): _said(turn, spans, seen) for turn in turns}
     numbers = sorted({number for number, _ in said})
-    return tuple(DebateRound(n, said.get((n, "for")), said.get((n, "against"))) for n in numbers)
+    return tuple(
+        DebateRound(n, (said.get((n, "for"), Said("for")), said.get((n, "against"), Said("against")))) for n in numbers
+    )
 
 
 def _said(turn: dict[str, Any], spans: dict[tuple[str, int, int], Span], seen: set[str]) -> Said:

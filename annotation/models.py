@@ -91,8 +91,9 @@ class Assignment(models.Model):
         KNOWLEDGE = "knowledge", "I lack the knowledge"
         OTHER = "other", "Another reason"
 
-    item = models.ForeignKey(Item, models.CASCADE, related_name="assignments")
-    membership = models.ForeignKey(Membership, models.CASCADE, related_name="assignments")
+    # No index of their own: those of the constraints begin with the same columns.
+    item = models.ForeignKey(Item, models.CASCADE, related_name="assignments", db_index=False)
+    membership = models.ForeignKey(Membership, models.CASCADE, related_name="assignments", db_index=False)
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
     token = models.CharField(max_length=43, unique=True, default=new_token)
     lent_at = models.DateTimeField(db_default=Now())

@@ -29,6 +29,7 @@ from django.shortcuts import resolve_url
 from django.utils.cache import patch_cache_control
 from django.utils.crypto import constant_time_compare
 
+from annotation.entry import membership_of
 from annotation.models import Membership, Role, User
 from corpus.models import Collection
 
@@ -186,11 +187,7 @@ def _membership_by_session(request: HttpRequest, collection: str) -> Membership 
     session = getattr(request, "session", {})
     if hasattr(request, "_cached_user") or session.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
         return None
-    membership = (
-        Membership.objects.select_related("user", "collection", "assessor")
-        .filter(user_id=session[SESSION_KEY], user__is_active=True, collection__name=collection, is_active=True)
-        .first()
-    )
+    membership = membership_of(int(session[SESSION_KEY]), collection)
     if membership is None:
         return None
     known = session.get(HASH_SESSION_KEY, "")

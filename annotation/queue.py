@@ -165,12 +165,13 @@ def _next(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any]) -> int |
 
 
 def _claim_new(db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, int] | None) -> int | None:
-    _one(db, sql.EXPIRE, membership=desk.membership)
     common = {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes}
     found = None
     if watermark:
         priority, place = watermark
         found = _one(db, sql.CLAIM_ABOVE, **common, token=new_token(), priority=priority, place=place)
+    if found is None:
+        _one(db, sql.EXPIRE, membership=desk.membership)
     found = found or _one(db, sql.CLAIM_ANY, **common, token=new_token())
     found = found or _one(db, sql.CLAIM_AGAIN, **common, token=new_token())
     return int(found["id"]) if found else None

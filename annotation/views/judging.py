@@ -1,10 +1,13 @@
 """Where annotators spend their days: the open pair, the decision on it, and the next one in the same answer."""
 
 from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.middleware.csrf import get_token
 from django.shortcuts import render
+from django.template.loader import get_template
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
@@ -111,15 +114,13 @@ def _page(
     request: HttpRequest, scope: Scope, *, status: int = 200, problem: str = "", taken_back: bool = False
 ) -> HttpResponse:
     """The open pair, or the calm page for having none."""
-    work = judging.open_work(scope.member)
+    work, desktop = judging.desk(scope.member)
     context: dict[str, object] = {
         "work": work,
-        "desktop": judging.desktop(scope.member),
+        "desktop": desktop,
         "problem": problem,
         "taken_back": taken_back,
         "typed": text(request.POST, "comment") if status != 200 else "",
-        "grades": judging.grades(scope.collection),
-        "skip_reasons": Assignment.SkipReason.choices,
     }
     fragment = "judging/_work.html" if work else "judging/_rest.html"
     return _render(request, scope, fragment, context, status=status)
@@ -129,8 +130,34 @@ def _render(
     request: HttpRequest, scope: Scope, fragment: str, context: dict[str, object], *, status: int
 ) -> HttpResponse:
     """The fragment alone for HTMX, else inside the whole page."""
-    context |= {"scope": scope, "collection": scope.collection, "section": "judge", "fragment": fragment}
+    collection = scope.collection
+    context |= {"scope": scope, "collection": collection, "section": "judge", "fragment": fragment}
+    context |= addresses(collection.name)
+    context |= buttons(collection.name, collection.grades, collection.relevant_from)
     if request.headers.get("HX-Request"):
-        return render(request, fragment, context, status=status)
-    context["guidelines"] = guidelines.current(scope.collection)
+        # Without the request: no context processor runs, and the token is all that the forms need of it.
+        content = get_template(fragment).render({**context, "csrf_token": get_token(request)})
+        return HttpResponse(content, status=status)
+    context |= {"guidelines": guidelines.current(collection), "grades": judging.grades(collection)}
     return render(request, "judging/page.html", context, status=status)
+
+
+@cache
+def addresses(name: str) -> dict[str, str]:
+    """The addresses that each fragment of a collection names, resolved once for a process."""
+    names = ("next", "submit", "skip", "flag", "undo", "history")
+    return {f"{which}_url": reverse(f"judge_{which}", args=[name]) for which in names}
+
+
+@lru_cache(maxsize=256)
+def buttons(name: str, highest: int, relevant_from: int) -> dict[str, str]:
+    """The buttons that are the same under every pair of a collection, rendered once for a process."""
+    context = {
+        "grades": judging.scale(highest, relevant_from),
+        "skip_reasons": Assignment.SkipReason.choices,
+        **addresses(name),
+    }
+    return {
+        "grade_buttons": get_template("judging/_grades.html").render(context),
+        "skip_and_flag": get_template("judging/_skip_and_flag.html").render(context),
+    }

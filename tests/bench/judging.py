@@ -1,0 +1,203 @@
+"""judgments_per_s, submit_p50_ms, page_kb and page_requests: the judging page under production middleware (CONTRACT).
+
+gunicorn, PostgreSQL and the client share this machine. Each pair has a debate of two rounds that every page shows.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median, quantiles
+from typing import Any
+from urllib.request import Request, urlopen
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.cached_db import SessionStore
+from django.db import connection
+
+from annotation.models import Membership, Role, User
+from config import env
+from corpus.models import Assessor, Collection, Judgment
+from corpus.processes import spawn, stop
+from corpus.removal import delete_collection
+from judges.models import JudgeVersion, PromptVersion
+from tests.bench.annotators import Annotator, run
+from tests.evidence import make_campaign, make_judge
+from tests.plugin_browser import free_port
+
+ANNOTATORS = 32
+PAIRS = 12_000
+SECONDS = 8.0
+NAME = "bench-judging"
+
+TABLES = """
+    INSERT INTO corpus_query (collection_id, external_id, version, is_current, text, metadata, content_hash, answers,
+                              instruction)
+    SELECT %(collection)s, 'q' || n, 1, true, 'Which words does text ' || n || ' repeat?', '{}', md5('q' || n),
+           ARRAY['The words of the text.', 'A sentence that comes again.'], ''
+    FROM generate_series(1, 200) n;
+    INSERT INTO corpus_document (collection_id, external_id, version, is_current, text, metadata, content_hash, title)
+    SELECT %(collection)s, 'd' || n, 1, true, 'This sentence stands in text ' || n || '. '
+           || repeat('A sentence of eight words comes again here. ', 16), '{}', md5('d' || n), 'Text ' || n
+    FROM generate_series(1, %(pairs)s) n;
+    INSERT INTO corpus_pair (collection_id, query_id, document_id, uncertainty)
+    SELECT %(collection)s, q.id, d.id, 0
+    FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM corpus_document WHERE collection_id = %(collection)s) d
+    JOIN (SELECT id, row_number() OVER (ORDER BY id) AS n FROM corpus_query WHERE collection_id = %(collection)s) q
+      ON q.n = d.n %% 200 + 1;
+    INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
+    SELECT %(collection)s, id, %(campaign)s, 'disagreement', 0, 'open', 0, 1, 0, 0
+    FROM corpus_pair WHERE collection_id = %(collection)s;
+    INSERT INTO judges_attempt (campaign_id, pair_id, judge_id, prompt_id, role, round, sample, number, outcome, counts,
+                                cached, verdict, reason, quotes, error, finish_reason, tokens_in, tokens_cached,
+                                tokens_out, tokens_reasoning, milliseconds, cache_key, started_at)
+    SELECT %(campaign)s, p.id, %(judge)s, %(prompt)s, side, round, 0, 1, 'labelled', true, false,
+           CASE side WHEN 'for' THEN 1 ELSE 0 END,
+           'The ' || side || ' side says in round ' || round || ' what a reason of some thirty words would say, with a '
+           || 'claim, a ground for it, and an answer to what the other side has said before.',
+           '[{"text": "This sentence stands", "start": 0, "end": 20}, {"text": "gone", "start": null, "end": null}]',
+           '', 'stop', 400, 0, 80, 0, 900, '', now()
+    FROM corpus_pair p, unnest(ARRAY['for', 'against']) side, generate_series(1, 2) round
+    WHERE p.collection_id = %(collection)s;
+    ANALYZE corpus_query, corpus_document, corpus_pair, corpus_item, judges_attempt
+"""
+
+
+def measure() -> list[dict[str, Any]]:
+    """The four figures; items above their overlap and judgments that were lost stand beside the first."""
+    with scene() as (collection, sessions), served() as port:
+        people = [Annotator(port, NAME, session) for session in sessions]
+        run([Annotator(port, NAME, session) for session in sessions], seconds=1.5)  # plans, templates, connections
+        before = Judgment.objects.filter(item__collection=collection).count()
+        took = run(people, seconds=SECONDS)
+        many = _many(collection, people, took, before)
+        one = Annotator(port, NAME, sessions[0])
+        run([one], seconds=4.0, most=400)
+        kilobytes, requests = weigh(port, sessions[0])
+    return [
+        many,
+        _figure("submit_p50_ms", round(median(one.seconds) * 1000, 2), "ms", "under 5"),
+        _figure("page_kb", kilobytes, "kB", "60 at most"),
+        _figure("page_requests", requests, "requests", "6 at most"),
+    ]
+
+
+def _many(collection: Collection, people: list[Annotator], took: float, before: int) -> dict[str, Any]:
+    seconds = [second for annotator in people for second in annotator.seconds]
+    judged = Counter(item for annotator in people for item in annotator.judged)
+    stored = Judgment.objects.filter(item__collection=collection).count() - before
+    figure = _figure("judgments_per_s", round(len(seconds) / took), "judgments/s", "400 and up; p95 under 120 ms")
+    return figure | {
+        "p95_ms": round(quantiles(seconds, n=20)[-1] * 1000, 1),
+        "above_overlap": sum(times > 1 for times in judged.values()),
+        "lost": len(seconds) - stored,
+        "problems": sum(len(annotator.problems) for annotator in people),
+        "calibration": {"inserts_per_s": inserts_per_s()},
+    }
+
+
+def _figure(name: str, value: float, unit: str, aim: str) -> dict[str, Any]:
+    return {"name": name, "value": value, "unit": unit, "aim": aim}
+
+
+def inserts_per_s() -> int:
+    """Committed one-row inserts on one connection: what this disk and this PostgreSQL can do."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE IF NOT EXISTS bench_calibration (n int)")
+        started = time.perf_counter()
+        for n in range(500):
+            cursor.execute("INSERT INTO bench_calibration VALUES (%s)", [n])
+        took = time.perf_counter() - started
+        cursor.execute("DROP TABLE bench_calibration")
+    return round(500 / took)
+
+
+@contextmanager
+def scene() -> Iterator[tuple[Collection, list[str]]]:
+    """A collection whose pairs were all debated and escalated, and a session for each annotator."""
+    collection = Collection.objects.create(name=NAME, grades=1, title="Bench")
+    values = {"collection": collection.pk, "pairs": PAIRS, **_debate(collection)}
+    try:
+        _execute(TABLES, values)
+        yield collection, [_sign_in(_member(collection, number)) for number in range(ANNOTATORS)]
+    finally:
+        people = list(Membership.objects.filter(collection=collection).values_list("user_id", flat=True))
+        delete_collection(collection)
+        User.objects.filter(pk__in=people).delete()
+        JudgeVersion.objects.filter(pk=values["judge"]).delete()
+        PromptVersion.objects.filter(pk=values["prompt"]).delete()
+
+
+def _debate(collection: Collection) -> dict[str, int]:
+    judge = make_judge("bench-debater")
+    campaign = make_campaign(collection, [judge, judge], policy="debate")
+    prompt = PromptVersion.objects.create(name="bench", sha256="b" * 64, text="")
+    return {"campaign": campaign.pk, "judge": judge.pk, "prompt": prompt.pk}
+
+
+def _member(collection: Collection, number: int) -> User:
+    user = User.objects.create(username=f"bench-annotator-{number}", password="!")
+    assessor = Assessor.objects.create(collection=collection, kind="person", name=user.username)
+    Membership.objects.create(user=user, collection=collection, role=Role.ANNOTATOR, assessor=assessor)
+    return user
+
+
+def _sign_in(user: User) -> str:
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    return str(session.session_key)
+
+
+@contextmanager
+def served() -> Iterator[int]:
+    """The site as in production, on a port of its own."""
+    environment = {**os.environ, "QUORUM_PRODUCTION": "1", "QUORUM_LOG_LEVEL": "ERROR"}
+    collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"]
+    subprocess.run(collect, env=environment, check=True, cwd=env.ROOT, stdout=subprocess.DEVNULL)
+    port = free_port()
+    args = ["-m", "gunicorn", "-c", "config/gunicorn.py", "--log-level", "error", "-b", f"127.0.0.1:{port}"]
+    server = spawn([sys.executable, *args, "config.wsgi"], environment, cwd=env.ROOT)
+    try:
+        _wait(port)
+        yield port
+    finally:
+        stop([server])
+
+
+def _wait(port: int) -> None:
+    for _ in range(300):
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError("the site did not start")
+
+
+def weigh(port: int, session: str) -> tuple[float, int]:
+    """Kilobytes as they travel and requests of a first visit: the page and all that it links."""
+    page, size = _fetch(port, f"/c/{NAME}/judge/", session)
+    links = re.findall(r'(?:<link[^>]* href|<script[^>]* src|<img[^>]* src)="([^"]+)"', page)
+    sizes = [_fetch(port, link, session)[1] for link in links]
+    return round((size + sum(sizes)) / 1000, 1), 1 + len(links)
+
+
+def _fetch(port: int, path: str, session: str) -> tuple[str, int]:
+    headers = {"Accept-Encoding": "br, gzip", "Cookie": f"sessionid={session}", "X-Forwarded-Proto": "https"}
+    with urlopen(Request(f"http://127.0.0.1:{port}{path}", headers=headers), timeout=10) as answer:
+        body = answer.read()
+        plain = "" if answer.headers.get("Content-Encoding") else body.decode()
+        return plain, len(body) + len(str(answer.headers))
+
+
+def _execute(statements: str, values: dict[str, Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statements, values)
