@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from tests.modelserver.behaviours import STATUSES, Behaviour, Script, place
 from tests.modelserver.formats import Call, answer, error, read
 
+PLAIN = {"not-json": b"<html>Bad gateway</html>", "no-body": b"", "huge": b" " * 10_000_000}
 REASONS = {200: "OK", 307: "Temporary Redirect"}
 
 
@@ -148,9 +149,8 @@ class Connection(asyncio.Protocol):
             return 200, json.dumps(error(call.format, 500, "scripted error under 200")).encode(), headers
         if behaviour.body:
             return 200, behaviour.body.encode(), headers
-        plain = {"not-json": b"<html>Bad gateway</html>", "no-body": b"", "huge": b" " * 10_000_000}
-        if fault in plain:
-            return 200, plain[fault], headers
+        if fault in PLAIN:
+            return 200, PLAIN[fault], headers
         return 200, json.dumps(answer(call, behaviour, entry["seq"])).encode(), headers
 
     def end(self, call: Call, entry: dict[str, Any], behaviour: Behaviour, body: bytes, status: int | None) -> None:
