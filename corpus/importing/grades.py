@@ -100,6 +100,7 @@ def top_of_run(source: Source, depth: int) -> Iterator[Ranked]:
     Memory holds `depth` lines a query. Every line is checked, also those below the depth.
     """
     best: dict[str, list[tuple[float, str, int]]] = {}
+    names: dict[str, set[str]] = {}
     for number, text in source.texts():
         columns = text.split()
         if len(columns) != 6:
@@ -111,13 +112,15 @@ def top_of_run(source: Source, depth: int) -> Iterator[Ranked]:
             score = math.nan
         if math.isnan(score):
             raise source.bad(number, f"the score is not a number: {columns[4][:40]!r}")
-        kept = best.setdefault(query, [])
-        if any(document == other for _, other, _ in kept):
+        kept, among = best.setdefault(query, []), names.setdefault(query, set())
+        if document in among:
             raise source.bad(number, f'document "{document}" stands twice for query "{query}"')
         if len(kept) < depth:
             heappush(kept, (score, document, number))
+            among.add(document)
         elif (score, document, number) > kept[0]:
-            heapreplace(kept, (score, document, number))
+            among.discard(heapreplace(kept, (score, document, number))[1])
+            among.add(document)
     for query, kept in best.items():
         for score, document, number in sorted(kept, reverse=True):
             yield Ranked(number, query, document, score)

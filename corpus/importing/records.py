@@ -121,7 +121,7 @@ def _trec_document(source: Source, element: Element) -> Text:
     name = fields.pop("docno", None) or fields.pop("docid", None) or fields.pop("id", None)
     if name is None:
         raise source.bad(element.line, "a <doc> without <docno>")
-    title = fields.pop("title", None) or fields.pop("headline", "")
+    title = " ".join((fields.pop("title", None) or fields.pop("headline", "")).split())
     if "text" not in fields:
         raise source.bad(element.line, f"document {name}: no <text>")
     text = fields.pop("text")
