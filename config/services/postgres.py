@@ -84,8 +84,10 @@ class Postgres:
         """Start the server; `ready` says when it answers."""
         settings = ["listen_addresses=", "unix_socket_permissions=0700", "max_connections=100", "shared_buffers=256MB"]
         settings += ["max_wal_size=2GB", "jit=off", "random_page_cost=1.1", "log_min_messages=warning"]
-        if os.environ.get("QUORUM_DURABLE") == "0":  # the tests' throw-away instances: nothing needs to outlive power
-            settings += ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
+        if (
+            os.environ.get("QUORUM_DURABLE") == "0"
+        ):  # the tests' throw-away instances: they need not outlive a power cut
+            settings += ["fsync=off", "full_page_writes=off"]
         args = [str(self.bin / "postgres"), "-D", str(self.data), "-k", str(self.sockets)]
         with self.log.open("ab") as log:
             self.log_start = log.tell()

@@ -1,0 +1,243 @@
+"""The keeper: one PostgreSQL and one Redis for each VAR, as long as somebody uses them, and nothing orphaned."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.instances import Instance, leave, until
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can do this")
+COUNT = "from django.db import connection as c; k = c.cursor(); k.execute('SELECT count(*) FROM django_migrations');"
+COUNT += " print(k.fetchone()[0])"
+
+
+@pytest.fixture
+def make_instance() -> Iterator[Callable[..., Instance]]:
+    """Instances on fresh, short paths; nothing of them survives the test."""
+    made: list[Instance] = []
+    folders: list[Path] = []
+
+    def make(place: str = "var", **variables: str) -> Instance:
+        folders.append(Path(tempfile.mkdtemp(prefix="quorum-keeper-", dir="/tmp")))
+        made.append(Instance(folders[-1] / place, **variables))
+        return made[-1]
+
+    yield make
+    for instance in made:
+        instance.end()
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def instance(make_instance: Callable[..., Instance]) -> Instance:
+    return make_instance()
+
+
+def test_two_commands_at_once_on_a_fresh_var_both_work(instance: Instance):
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda _: instance.manage("shell", "-v0", "-c", COUNT), range(2)))
+    assert [one.returncode for one in done] == [0, 0], [one.stderr for one in done]
+    counts = {one.stdout.strip() for one in done}
+    assert len(counts) == 1 and int(counts.pop()) > 20
+
+
+def test_overlapping_processes_share_one_pair_of_services_and_the_last_one_ends_them(instance: Instance):
+    alice, bob = instance.hold(), instance.hold()
+    pids = instance.announced()["pids"]
+    leave(alice)
+    charlie = instance.hold()
+    leave(bob)
+    assert instance.announced()["pids"] == pids
+    leave(charlie)
+    until(instance.nothing_left, 10, "the end of the services")
+    assert not (instance.var / "services.json").exists()
+
+
+def test_a_killed_process_frees_the_services(instance: Instance):
+    holder = instance.hold()
+    holder.kill()
+    holder.wait()
+    until(instance.nothing_left, 10, "the end of the services")
+
+
+def test_a_forked_child_keeps_the_services_when_its_parent_is_killed(instance: Instance):
+    code = (
+        "import config.services as s, os, time; s.ensure(); child = os.fork();"
+        "time.sleep(5) if child == 0 else (print('ready', flush=True), time.sleep(60))"
+    )
+    parent = instance.start("-c", code)
+    assert parent.stdout and parent.stdout.readline() == "ready\n"
+    parent.kill()
+    parent.wait()
+    with pytest.raises(AssertionError):
+        until(instance.nothing_left, 3)
+    until(instance.nothing_left, 12, "the end of the services")
+
+
+@pytest.mark.parametrize("service", ["postgres", "redis"])
+def test_the_keeper_starts_a_killed_service_again_and_nothing_is_lost(instance: Instance, service: str):
+    instance.hold()
+    instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
+    before = instance.announced()["pids"][service]
+    os.kill(before, signal.SIGKILL)
+    until(lambda: instance.announced()["pids"][service] != before, 15, f"a new {service}")
+    assert instance.sql("SELECT n FROM kept") == "7"
+
+
+def test_after_the_keeper_was_killed_the_next_command_starts_another(instance: Instance):
+    instance.hold()
+    instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
+    keeper = instance.announced()["pid"]
+    os.kill(keeper, signal.SIGKILL)
+    assert instance.sql("SELECT n FROM kept") == "7"
+    assert instance.announced()["pid"] != keeper
+
+
+def test_when_everything_is_killed_at_once_the_next_start_loses_nothing(instance: Instance):
+    instance.hold()
+    instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
+    for pid in instance.processes():
+        os.kill(pid, signal.SIGKILL)
+    until(instance.nothing_left, 10)
+    assert instance.sql("SELECT n FROM kept") == "7"
+
+
+def test_a_var_that_is_removed_ends_its_services_at_once(make_instance: Callable[..., Instance]):
+    instance = make_instance(QUORUM_LINGER="600")
+    holder = instance.hold()
+    shutil.rmtree(instance.var)
+    until(lambda: set(instance.processes()) <= {holder.pid}, 5, "the end of the services")
+
+
+def test_a_var_made_anew_in_the_same_place_gets_services_of_its_own(make_instance: Callable[..., Instance]):
+    instance = make_instance(QUORUM_LINGER="600")
+    first = instance.hold()
+    before = instance.announced()["pids"]
+    instance.var.rename(instance.var.with_name("old"))
+    second = instance.hold()
+    assert instance.announced()["pids"] != before
+    until(lambda: not Path(f"/proc/{before['postgres']}").exists(), 10, "the end of the old one")
+    assert instance.sql("SELECT 1") == "1"
+    leave(first)
+    leave(second)
+
+
+def test_a_path_too_long_for_a_socket_gets_a_private_folder(make_instance: Callable[..., Instance]):
+    instance = make_instance("a-folder-with-a-long-name/" * 5 + "var")
+    holder = instance.hold()
+    assert instance.sql("SELECT 1") == "1"
+    folder = Path(instance.announced()["redis"].removeprefix("unix://").split("?")[0]).parent
+    assert instance.var not in folder.parents and folder.stat().st_mode & 0o777 == 0o700
+    leave(holder)
+    until(instance.nothing_left, 10)
+    assert not folder.exists()
+
+
+@as_root
+def test_the_var_of_another_user_is_refused_in_one_line(instance: Instance):
+    instance.var.mkdir()
+    os.chown(instance.var, 12345, 12345)
+    done = instance.manage("migrate")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "belongs to another user" in done.stderr
+    assert list(instance.var.iterdir()) == []
+
+
+def test_data_of_another_postgresql_is_refused_in_one_line(instance: Instance):
+    data = instance.var / "postgres" / "data"
+    data.mkdir(parents=True)
+    (data / "PG_VERSION").write_text("16\n")
+    done = instance.manage("migrate")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "PostgreSQL 16" in done.stderr
+
+
+@as_root
+@pytest.mark.parametrize("way", ["namespace", "nobody"])
+def test_root_is_served_whether_or_not_namespaces_are_allowed(make_instance: Callable[..., Instance], way: str):
+    instance = make_instance(QUORUM_ROOT_AS=way)
+    instance.var.parent.chmod(0o700)
+    works = subprocess.run(
+        [sys.executable, "-c", "from config.services import identity as i; i.choose()"],
+        env=instance.environment,
+        capture_output=True,
+        check=False,
+    )
+    if works.returncode:
+        pytest.skip(f"this machine does not allow {way}")
+    holder = instance.hold()
+    assert instance.sql("SELECT current_setting('data_directory')") == str(instance.var / "postgres" / "data")
+    leave(holder)
+    until(instance.nothing_left, 10)
+
+
+@as_root
+def test_what_one_way_wrote_the_other_reads(make_instance: Callable[..., Instance]):
+    instance = make_instance(QUORUM_ROOT_AS="nobody")
+    instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
+    until(instance.nothing_left, 10)
+    instance.environment["QUORUM_ROOT_AS"] = "namespace"
+    assert instance.sql("SELECT n FROM kept") == "7"
+
+
+def ordinary_user() -> tuple[str, ...]:
+    """How to run Python as uid 65534 here: with our Python, or with the system's and our packages."""
+    become = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    packages = next(path for path in sys.path if path.endswith("site-packages"))
+    system = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    code = "import psycopg, config.services, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+    for program in ((sys.executable,), ("env", f"PYTHONPATH={packages}", system)):
+        check = [*become, *program, "-c", code]
+        if shutil.which("setpriv") and subprocess.run(check, capture_output=True, check=False).returncode == 0:
+            return become + program
+    pytest.skip("no Python here that an ordinary user could run")
+
+
+@as_root
+def test_an_ordinary_user_is_served_without_any_privilege(instance: Instance):
+    program = ordinary_user()
+    instance.var.mkdir()
+    for folder in (instance.var.parent, instance.var):
+        os.chown(folder, 65534, 65534)
+    holder = instance.hold(program=program)
+    owners = {path.stat().st_uid for path in instance.var.rglob("*")}
+    assert owners == {65534}
+    leave(holder)
+    until(instance.nothing_left, 10)
+
+
+def test_eight_processes_agree_on_one_secret_key(tmp_path: Path):
+    code = "import sys, pathlib, config.services as s; print(s.secret_key(pathlib.Path(sys.argv[1])))"
+    children = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "var")], stdout=subprocess.PIPE, text=True)
+        for _ in range(8)
+    ]
+    assert len({child.communicate()[0] for child in children}) == 1
+    assert (tmp_path / "var" / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_commands_that_need_no_database_start_nothing(instance: Instance):
+    for args in (["check"], ["judge", "--help"]):
+        assert instance.manage(*args).returncode == 0
+    assert not (instance.var / "keeper.lock").exists()
+
+
+def test_services_status_and_stop(instance: Instance):
+    assert instance.manage("services", "status", "--json").stdout.strip() == '{"state": "stopped"}'
+    holder = instance.hold()
+    refused = instance.manage("services", "stop")
+    assert refused.returncode == 2 and str(holder.pid) in refused.stderr
+    instance.environment["QUORUM_LINGER"] = "600"
+    leave(holder)
+    done = instance.manage("services", "stop")
+    assert done.returncode == 0 and "stopped" in done.stdout
+    until(instance.nothing_left, 5)
