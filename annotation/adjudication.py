@@ -7,8 +7,9 @@ from django.db.models import Exists, F, IntegerField, OuterRef, Q, QuerySet, Val
 from django.db.models.functions import Mod
 from django.utils import timezone
 
+from annotation.exports.snapshots import used_since
 from annotation.guidelines import current
-from annotation.models import Assignment, Membership, Snapshot
+from annotation.models import Assignment, Membership
 from annotation.queue import ARM, SHARDS, Lost, Unknown
 from annotation.settling import UNDO_WITHIN, why_not_undo
 from annotation.undo import unsettle
@@ -117,7 +118,7 @@ def undo_adjudication(membership: Membership, item_id: int) -> None:
     decision = _chain(membership, item) if item else None
     if item is None or decision is None or decision.grade is None or item.state != Item.State.SETTLED:
         raise Unknown
-    exported = Snapshot.objects.filter(collection=item.collection_id, created_at__gt=decision.created_at).exists()
+    exported = used_since(item.collection_id, decision.created_at)
     reason = why_not_undo(now=timezone.now(), ended_at=decision.created_at, exported=exported)
     if reason:
         raise Lost(reason)

@@ -6,7 +6,8 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from annotation.models import Assignment, Membership, Snapshot, new_token
+from annotation.exports.snapshots import used_since
+from annotation.models import Assignment, Membership, new_token
 from annotation.queue import SHARDS, Lost, Unknown, retried
 from annotation.settling import why_not_undo
 from corpus.items import next_place
@@ -61,7 +62,7 @@ def refusal(own: Assignment, item: Item) -> str | None:
         ended_at=ended_at,
         adjudicated=standing.filter(step=Judgment.Step.ADJUDICATION).exists(),
         settled_by_another=item.state == Item.State.SETTLED and later.exists(),
-        exported=Snapshot.objects.filter(collection=item.collection_id, created_at__gt=ended_at).exists(),
+        exported=used_since(item.collection_id, ended_at),
     )
 
 
