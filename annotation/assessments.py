@@ -89,17 +89,20 @@ def choose(
 ) -> list[Known]:
     """Those that are named, plus all people or judges if asked; nobody named: every judge, person and import.
 
-    Raises BadInput for a name that nobody here has.
+    `reference` and `policy` name all of that kind. Raises BadInput for a name that nobody here has.
     """
     by_name = {one.name: one for one in known} | {f"{one.kind}:{one.name}": one for one in known}
+    every = {name for name in BY_NAME_ONLY if name in names and name not in by_name}
+    every &= {one.kind for one in known}
+    names = [name for name in names if name not in every]
     if unknown := [name for name in names if name not in by_name]:
         raise BadInput(
             f"no assessor named {', '.join(unknown)}; this collection has {', '.join(o.name for o in known) or 'none'}"
         )
     wanted = {by_name[name] for name in names}
-    kinds = (PEOPLE if people else ()) + (JUDGES if judges else ())
+    kinds = {*(PEOPLE if people else ()), *(JUDGES if judges else ()), *every}
     if not kinds and not names:
-        kinds = PEOPLE + JUDGES
+        kinds = {*PEOPLE, *JUDGES}
     return [one for one in known if one in wanted or one.kind in kinds]
 
 

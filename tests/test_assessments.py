@@ -64,6 +64,16 @@ def test_people_and_judges_can_be_asked_for_apart(books):
     assert [one.name for one in choose(known, judges=True, names=["qrels"])] == ["judge-1", "qrels"]
 
 
+def test_reference_names_every_reference(books):
+    pair = make_pair(books)
+    for name, kind in (("alice", "person"), ("qrels", "reference"), ("gold", "reference")):
+        make_judgment(pair, make_assessor(books, name, kind), 1)
+    known = known_assessors(books)
+    assert [one.name for one in choose(known, names=["reference", "alice"])] == ["alice", "gold", "qrels"]
+    with pytest.raises(BadInput, match="no assessor named policy"):
+        choose(known, names=["policy"])
+
+
 def test_an_unknown_name_is_refused_with_those_that_exist(books):
     make_judgment(make_pair(books), make_assessor(books, "alice"), 1)
     with pytest.raises(BadInput, match="no assessor named bob; this collection has alice"):
