@@ -29,10 +29,10 @@ def direction(value: str) -> str:
 
 @register.filter
 def usd(value: float | None) -> str:
-    """Money in USD: cents from ten dollars up, four decimals for small sums, "unknown" where there is no price."""
+    """Money in USD: cents from a dollar up, four decimals below, "unknown" where there is no price."""
     if value is None:
         return "unknown"
-    return f"${value:,.2f}" if value >= 10 or value == 0 else f"${value:,.4f}"
+    return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:,.4f}"
 
 
 @register.filter
