@@ -69,7 +69,7 @@ def _defend(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds) -> Argumen
     if held < bounds.hopeless:
         reason = f"By words alone: even the best sentences hold only {held:.0%} of {what}. I find too little to defend."
         return Argument(0, reason, _texts(inputs, chosen[:1]))
-    reason = f"By words alone: these sentences hold {held:.0%} of {what}, among it {found}. I count that as support."
+    reason = f"By words alone: these sentences hold {held:.0%} of {what}, among them {found}. I count that as support."
     return Argument(1, reason, _texts(inputs, chosen))
 
 

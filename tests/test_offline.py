@@ -22,6 +22,7 @@ from judges.providers import open_provider
 from judges.providers.offline import CollectionLexicon, answer
 from judges.records import Inputs, Judge, Quote, Rejected, Request, Side, Turn
 from judges.verdicts import parse_turn, parse_vote
+from tests.factories import make_collection, make_document
 
 ALONE = Alone()
 ANSWER = "A mapping object maps hashable values to arbitrary objects."
@@ -152,6 +153,22 @@ def test_the_provider_answers_in_schema_json_at_no_cost():
     assert parse_turn(con, STATED.document).verdict == 1
     assert parse_vote(vote).verdict == 1
     assert tokens == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_provider_weighs_words_by_the_collection():
+    collection = make_collection()
+    texts = ["A mapping maps keys to values.", "A list holds values.", "Keys are hashable. Keys are compared by value."]
+    rows = [make_document(collection, text) for text in texts]
+    query = Inputs("What are keys?", ("Keys are hashable.",), "", texts[2], "", collection.pk, rows[2].pk)
+
+    async def ask(inputs: Inputs) -> Turn:
+        provider = open_provider(_judge("bm25"))
+        return parse_vote((await provider.complete(_request("bm25", "vote", inputs))).text)
+
+    assert asyncio.run(ask(query)).reason.startswith("By counting only: 1.00 of the best BM25")
+    other = replace(query, document=texts[0], document_id=rows[0].pk)
+    assert asyncio.run(ask(other)).verdict == 0
 
 
 class Bundled:
