@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation.exports.listing import tell_progress
+from annotation.exports.listing import MAKE, tell_progress
 from annotation.exports.snapshots import fill
 from annotation.models import Snapshot
 
@@ -15,4 +15,4 @@ def _make_snapshot(snapshot: int) -> None:
         fill(row, lambda rows: tell_progress(snapshot, rows))
 
 
-make_snapshot = shared_task(_make_snapshot, name="annotation.make_snapshot", ignore_result=True)
+make_snapshot = shared_task(_make_snapshot, name=MAKE, ignore_result=True)

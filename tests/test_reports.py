@@ -2,6 +2,7 @@
 
 import csv
 import json
+import time
 from datetime import timedelta
 from hashlib import sha256
 from io import StringIO
@@ -15,6 +16,8 @@ from annotation.exports.formats import FORMATS
 from annotation.exports.snapshots import begin, fill
 from annotation.models import Role, Snapshot
 from annotation.tasks import make_snapshot
+from corpus.processes import spawn, stop
+from judges.fleet import worker_command
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_label, make_votes
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_user
 
@@ -238,7 +241,9 @@ def test_a_large_export_is_left_to_a_worker_and_shows_how_far_it_is(
     judged(books)
     queued = []
     monkeypatch.setattr(listing, "LARGE", 5)
-    monkeypatch.setattr(make_snapshot, "delay", queued.append)
+    monkeypatch.setattr(listing, "queue", queued.append)
+    assert make(client, format="csv").state == "ready", "nobody else is there to make it"
+    monkeypatch.setattr(listing.wakeups, "live_workers", lambda: ["one"])
     with django_capture_on_commit_callbacks(execute=True):
         snapshot = make(client, format="qrels")
     assert queued == [snapshot.pk]
@@ -251,6 +256,24 @@ def test_a_large_export_is_left_to_a_worker_and_shows_how_far_it_is(
     done = client.get("/c/books/exports/", headers={"HX-Request": "true"})
     assert done.status_code == 286 and "every 5s" not in done.content.decode()
     assert "<html" not in done.content.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_real_worker_makes_it(instance, books):
+    judged(books)
+    worker = spawn(worker_command(1), environment=instance)
+    snapshot = begin(collection=books, form=FORMATS["qrels"])
+    try:
+        listing.queue(snapshot.pk)
+        end = time.monotonic() + 60
+        while snapshot.state == "making" and time.monotonic() < end:
+            time.sleep(0.2)
+            snapshot.refresh_from_db()
+    finally:
+        stop([worker])
+    assert snapshot.state == "ready", snapshot.error
+    assert len((Path(snapshot.folder) / "qrels.txt").read_text().splitlines()) == 6
 
 
 def test_an_export_that_nobody_makes_is_called_interrupted(client, books, charlie):

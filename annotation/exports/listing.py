@@ -14,8 +14,10 @@ from annotation.exports.formats import FORMATS, Format
 from annotation.exports.snapshots import home
 from annotation.models import Snapshot
 from corpus.models import Collection, Judgment, Label
+from judges import wakeups
 from judges.models import Attempt
 
+MAKE = "annotation.make_snapshot"
 LARGE = 50_000
 """Rows from which a worker makes the export; smaller ones are made while the page waits (about 0.3 s)."""
 SILENT = timedelta(minutes=10)
@@ -83,8 +85,18 @@ def origins(collection: Collection) -> list[tuple[str, int]]:
     return list(found.annotate(n=Count("pk")).order_by("origin"))
 
 
+def for_worker(form: Format, collection: Collection) -> bool:
+    """Whether a worker shall make it: it is large, and a worker lives. Without one the page waits all the same."""
+    return is_large(form, collection) and bool(wakeups.live_workers())
+
+
+def queue(snapshot: int) -> None:
+    """Send it to a worker; call it through `transaction.on_commit`."""
+    wakeups.messenger().send_task(MAKE, args=[snapshot], ignore_result=True)
+
+
 def is_large(form: Format, collection: Collection) -> bool:
-    """Whether a worker shall make it. Counts no further than it must."""
+    """Counts no further than it must."""
     attempts = Attempt.objects.filter(campaign__collection=collection, counts=True)
     labels = Label.objects.filter(pair__collection=collection)
     judgments = Judgment.objects.filter(pair__collection=collection)

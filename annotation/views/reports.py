@@ -15,7 +15,6 @@ from annotation.exports.formats import FORMATS, csv_line, format_named
 from annotation.exports.snapshots import begin, fill
 from annotation.models import Snapshot
 from annotation.permissions import Scope, action
-from annotation.tasks import make_snapshot
 
 
 @action("admin")
@@ -92,8 +91,8 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
         origins=chosen if chosen and set(chosen) != every else None,
         user=scope.user,
     )
-    if listing.is_large(form, scope.collection):
-        transaction.on_commit(lambda: make_snapshot.delay(snapshot.pk))
+    if listing.for_worker(form, scope.collection):
+        transaction.on_commit(lambda: listing.queue(snapshot.pk))
         messages.info(request, "A worker makes the export. This page shows how far it is.")
     else:
         _fill(request, snapshot)
