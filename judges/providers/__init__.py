@@ -1,6 +1,8 @@
 """Providers: one small client for each way of asking a model. Found by name, imported on first use."""
 
 import asyncio
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 
 from judges.records import Judge, Provider
@@ -24,6 +26,16 @@ _Account = tuple[str, str, str]
 _open: dict[asyncio.AbstractEventLoop, dict[_Account, Provider]] = {}
 
 
+@cache
+def load(provider: str) -> Callable[[Judge], Provider]:
+    """The provider's class. Importing an SDK takes seconds: a program whose loop must not stand still loads it before,
+    with `await asyncio.to_thread(load, judge.provider)`.
+    """
+    module, _, name = PROVIDERS[provider].rpartition(".")
+    found: Callable[[Judge], Provider] = getattr(import_module(module), name)
+    return found
+
+
 def open_provider(judge: Judge) -> Provider:
     """The client of the judge's account, opened once for each event loop. Call it inside a running loop.
 
@@ -34,8 +46,7 @@ def open_provider(judge: Judge) -> Provider:
         del _open[dead]
     accounts = _open.setdefault(loop, {})
     if judge.account not in accounts:
-        module, _, name = PROVIDERS[judge.provider].rpartition(".")
-        accounts[judge.account] = getattr(import_module(module), name)(judge)
+        accounts[judge.account] = load(judge.provider)(judge)
     return accounts[judge.account]
 
 
