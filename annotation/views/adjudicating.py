@@ -81,7 +81,8 @@ def _page(
         "last": settled or adjudication.last_decision(scope.member),
         "settled": settled,
         "problem": problem,
-        "typed": text(request.POST, "comment") if status != 200 else "",
+        "typed": text(request.POST, "comment") if status == 422 else "",
+        "kept": text(request.POST, "comment") if status == 409 else "",
         "grades": judging.grades(scope.collection),
         **(_conflict(scope, item) if item else {}),
     }

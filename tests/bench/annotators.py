@@ -18,6 +18,9 @@ class Annotator:
     port: int
     collection: str
     session: str
+    scheme: str = "https"
+    repeat: int = 1
+    """How often each submit is sent: a nervous finger must count once."""
     judged: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -32,7 +35,8 @@ class Annotator:
                 break
             body = b"item=%b&token=%b&grade=%d" % (item[1], token[1], int(item[1]) % 2)
             started = time.perf_counter()
-            page = await self.post("submit/", body)
+            for _ in range(self.repeat):
+                page = await self.post("submit/", body)
             self.seconds.append(time.perf_counter() - started)
             self.judged.append(int(item[1]))
         self.writer.close()
@@ -50,8 +54,8 @@ class Annotator:
     def head(self, method: str, path: str, length: int) -> bytes:
         """The request's head, as a browser behind the TLS proxy would send it."""
         return (
-            f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nX-Forwarded-Proto: https\r\n"
-            f"Origin: https://127.0.0.1:{self.port}\r\nCookie: sessionid={self.session}; csrftoken={CSRF}\r\n"
+            f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nX-Forwarded-Proto: {self.scheme}\r\n"
+            f"Origin: {self.scheme}://127.0.0.1:{self.port}\r\nCookie: sessionid={self.session}; csrftoken={CSRF}\r\n"
             f"X-CSRFToken: {CSRF}\r\nHX-Request: true\r\nContent-Type: application/x-www-form-urlencoded\r\n"
             f"Content-Length: {length}\r\n\r\n"
         ).encode()
