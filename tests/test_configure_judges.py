@@ -162,3 +162,18 @@ def test_the_offline_panel_works_without_any_key(capsys: pytest.CaptureFixture[s
 def test_an_unknown_panel_is_exit_2_and_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     code, document, err = run(capsys, "check_judges", "--panel", "nobody")
     assert (code, document) == (2, None) and "No panel nobody; there are: offline" in err
+
+
+def test_another_panel_takes_the_default_and_gives_it_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = file_of(tmp_path)
+    main = path.read_text()
+    run(capsys, "configure_judges", str(path))
+    path.write_text(main.replace("[panel]", '[panel]\nname = "second"'))
+    _, document, _ = run(capsys, "configure_judges", str(path))
+    assert document["panel"] == {"name": "second", "change": "new"}
+    assert Panel.objects.get(is_default=True).name == "second"
+    path.write_text(main)
+    run(capsys, "configure_judges", str(path))
+    assert Panel.objects.get(is_default=True).name == "main"
+    assert set(Panel.objects.values_list("name", flat=True)) == {"offline", "main", "second"}
+    assert JudgeVersion.objects.filter(name="judge-1").count() == 1
