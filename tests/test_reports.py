@@ -262,7 +262,7 @@ def test_a_large_export_is_left_to_a_worker_and_shows_how_far_it_is(
 @pytest.mark.django_db(transaction=True)
 def test_a_real_worker_makes_it(instance, books):
     judged(books)
-    worker = spawn(worker_command(1), environment=instance)
+    worker = spawn(worker_command(1), instance)
     snapshot = begin(collection=books, form=FORMATS["qrels"])
     try:
         listing.queue(snapshot.pk)
