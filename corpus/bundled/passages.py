@@ -18,7 +18,7 @@ SHORTEST = 40
 _UNDERLINE = re.compile(r"^([*=\-^~\"])\1{2,}$")
 _CODE = re.compile(
     r">>>|::=|^\s*(def \w+\(|class \w+[(:]|(for|while|if|elif|with) .*:$|(try|else|finally):|import \w|from \w+ import"
-    r"|async |@\w|print\(|# |\w+ = )",
+    r"|async |@\w|print\(|# |\w+ = |Traceback \(|File \")",
     re.M,
 )
 
