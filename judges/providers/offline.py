@@ -13,6 +13,8 @@ from judges.records import Inputs, Judge, Rejected, Reply, Request, Side, Unreac
 
 FRESH_S = 60.0
 """Seconds for which a collection's word counts are used without asking whether its documents changed."""
+LONG = 20_000
+"""Characters of a document from which on counting would hold up the other calls of the process."""
 DEBATERS = ("for", "against")
 
 
@@ -53,7 +55,11 @@ class OfflineProvider:
     async def complete(self, request: Request) -> Reply:
         """The verdict of the judge's model in schema JSON. Raises Rejected for a model that is not an offline one."""
         lexicon = await self._lexicon(request.inputs.collection)
-        text = json.dumps(answer(request, lexicon), ensure_ascii=False)
+        if len(request.inputs.document) > LONG:
+            told = await asyncio.to_thread(answer, request, lexicon)
+        else:
+            told = answer(request, lexicon)
+        text = json.dumps(told, ensure_ascii=False)
         return Reply(raw=text, text=text, finish_reason="stop", model=request.judge.model)
 
     async def close(self) -> None:
