@@ -20,6 +20,10 @@ os.environ["QUORUM_DB_POOL"] = str(threads)
 
 def post_fork(server: Any, worker: Any) -> None:
     """Workers are gunicorn's children and the command's grandchildren: they watch by themselves."""
-    gc.freeze()  # what is imported stays; with the usual thresholds a tenth of a request goes into looking at it
-    gc.set_threshold(50_000, 20, 20)
     watch_parent()
+
+
+def post_worker_init(worker: Any) -> None:
+    """What is loaded stays: with the usual thresholds a tenth of each request goes into looking at it again."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)

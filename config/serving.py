@@ -32,8 +32,8 @@ FALLS, FALLS_S = 5, 60.0
 logger = logging.getLogger(__name__)
 
 
-class Stopped(KeyboardInterrupt):
-    """Somebody asked this command to end, like Ctrl-C for everything in between. `code` is the exit code."""
+class Stopped(BaseException):
+    """Somebody asked this command to end. `code` is the exit code. Nothing in between may catch it."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)

@@ -1,0 +1,167 @@
+"""`serve` and `demo`: their processes start together, end together, and leave nothing behind however they end."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+
+from tests.instances import ROOT, Instance, until
+
+
+@pytest.fixture
+def make_instance() -> Iterator[Callable[..., Instance]]:
+    """Instances on fresh, short paths; nothing of them survives the test."""
+    made: list[Instance] = []
+
+    def make(**variables: str) -> Instance:
+        made.append(Instance(Path(tempfile.mkdtemp(prefix="quorum-serve-", dir="/tmp")) / "var", **variables))
+        return made[-1]
+
+    yield make
+    for instance in made:
+        instance.end()
+        shutil.rmtree(instance.var.parent, ignore_errors=True)
+
+
+def serve(instance: Instance, *options: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
+    """The command and the line that it printed when it was ready."""
+    child = instance.start("manage.py", "serve", "--port", "0", *options)
+    line = child.stdout.readline() if child.stdout else ""
+    assert line, child.stderr.read() if child.stderr else ""
+    return child, json.loads(line)
+
+
+def status_of(address: str) -> int:
+    with urlopen(address, timeout=10) as response:
+        return int(response.status)
+
+
+def test_serve_says_when_it_is_ready_and_ctrl_c_ends_all_of_it(make_instance: Callable[..., Instance]):
+    instance = make_instance()
+    child, ready = serve(instance)
+    assert status_of(f"{ready['url']}/healthz") == 200
+    assert status_of(f"{ready['url']}/accounts/login/") == 200
+    assert len(ready["pids"]) == 3 and child.pid in ready["pids"]
+    os.kill(child.pid, signal.SIGINT)
+    assert child.wait(30) == 130
+    until(instance.nothing_left, 15, "the end of all processes")
+
+
+def test_sigkill_of_the_top_process_alone_takes_all_others_with_it(make_instance: Callable[..., Instance]):
+    instance = make_instance()
+    child, _ = serve(instance)
+    instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
+    child.kill()
+    child.wait()
+    until(instance.nothing_left, 12, "the end of all processes")
+    assert instance.sql("SELECT n FROM kept") == "7"
+
+
+def test_serve_restarts_what_somebody_killed(make_instance: Callable[..., Instance]):
+    instance = make_instance()
+    _, ready = serve(instance, "--judge-workers", "0")
+    web = next(pid for pid, line in instance.processes().items() if "gunicorn" in line and pid in ready["pids"])
+    os.kill(web, signal.SIGKILL)
+    os.kill(instance.announced()["pid"], signal.SIGKILL)
+
+    def well() -> bool:
+        try:
+            return status_of(f"{ready['url']}/healthz") == 200
+        except OSError:
+            return False
+
+    until(lambda: web not in instance.processes() and well(), 30, "the site")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at_once", [False, True])
+def test_with_the_real_linger_no_process_is_left_after_30_seconds(
+    make_instance: Callable[..., Instance], at_once: bool
+):
+    instance = make_instance(QUORUM_LINGER="", QUORUM_DURABLE="")
+    child, _ = serve(instance)
+    instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
+    for pid in instance.processes() if at_once else [child.pid]:
+        os.kill(pid, signal.SIGKILL)
+    child.wait()
+    until(instance.nothing_left, 30, "the end of all processes")
+    assert instance.sql("SELECT n FROM kept") == "7"
+
+
+@pytest.mark.slow
+def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Callable[..., Instance]):
+    instance = make_instance()
+    accounts = []
+    for number in range(2):
+        child = instance.start("manage.py", "demo", "--port", "0", "--json")
+        document = json.loads(child.stdout.readline() if child.stdout else "")
+        assert status_of(f"{document['url']}/healthz") == 200
+        accounts.append(document["accounts"])
+        if number == 0:
+            status = json.loads(instance.manage("status", "python-reference", "--json").stdout)
+            assert status["state"] == "finished" and status["pairs"] > 300 and status["escalated"] >= 10
+            ended = ("pending", "running", "labelled", "escalated", "failed")
+            assert status["pairs"] == sum(status[key] for key in ended)
+        child.kill()  # the top process alone
+        child.wait()
+        until(instance.nothing_left, 15, "the end of all processes")
+    assert accounts[0] == accounts[1]
+    again = json.loads(instance.manage("status", "python-reference", "--json").stdout)
+    assert again == status
+    assert (instance.var / "demo" / "accounts.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.slow
+def test_make_demo_ends_with_make(make_instance: Callable[..., Instance]):
+    instance = make_instance()
+    if not (ROOT / ".venv" / ".base").exists():
+        pytest.skip("set up by hand, not by make install")
+    child = instance.start("demo", "PORT=0", program=("make", "-s"))
+    while "The site is at" not in (line := child.stdout.readline() if child.stdout else ""):
+        assert line or child.poll() is None, "make demo ended early"
+    address = re.search(r"http://\S+", line)
+    assert address and status_of(f"{address.group()}/healthz") == 200
+    child.kill()
+    until(instance.nothing_left, 20, "the end of all processes")
+
+
+def test_a_busy_port_is_named_in_one_line(make_instance: Callable[..., Instance]):
+    instance = make_instance()
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        done = instance.manage("serve", "--port", str(busy.getsockname()[1]))
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "cannot listen" in done.stderr
+
+
+def test_an_external_database_without_its_tables_says_run_migrate(make_instance: Callable[..., Instance]):
+    instance = make_instance()
+    holder = instance.hold()
+    instance.sql("CREATE DATABASE empty")
+    announced = instance.announced()
+    external = make_instance(
+        DATABASE_URL=announced["database"].replace("/quorum?", "/empty?"), REDIS_URL=announced["redis"]
+    )
+    done = external.manage("status", "books")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "run `manage.py migrate`" in done.stderr
+    assert external.manage("migrate", "-v0").returncode == 0
+    assert "no collection" in external.manage("status", "books").stderr
+    assert not (external.var / "keeper.lock").exists()
+    assert holder.poll() is None
+
+
+def test_settings_that_open_more_connections_than_postgresql_allows_are_an_error(settings: Any):
+    settings.WEB_PROCESSES, settings.WEB_THREADS = 12, 8
+    with pytest.raises(SystemCheckError, match=r"quorum\.E001"):
+        call_command("check")
