@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from annotation.exports.formats import FORMATS, format_named
 from annotation.exports.snapshots import begin, fill
 from corpus.commands import QuorumCommand
-from corpus.errors import BadInput
+from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 
 
@@ -39,6 +39,8 @@ class Command(QuorumCommand):
         except BadInput:
             snapshot.delete()
             raise
+        except OSError as error:
+            raise QuorumError(f"{error}; nothing was left in {options['out']}") from None
         counts = snapshot.manifest["counts"]
         self.say(f"{counts['rows']} rows of {counts['queries']} queries in {Path(options['out']) / form.file}")
         return snapshot.manifest
