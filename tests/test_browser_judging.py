@@ -164,8 +164,11 @@ def test_quotes_lead_to_their_sentences_and_back(collection, alice, new_page, in
     page.wait_for_selector("#answer")
     page.locator(".quotes a").first.click()
     assert page.locator("mark.lit").first.get_attribute("data-quotes").split()[0] == "F1"
+    shoot(page, "judging-lit")
     page.keyboard.press("j")
     page.keyboard.press("d")
+    page.wait_for_timeout(400 if SHOTS else 0)
+    shoot(page, "judging-debate")
     assert page.evaluate("document.activeElement.id") == "debate"
     assert "not in the document" in page.locator(".missing").inner_text()
     page.keyboard.press("?")

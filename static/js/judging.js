@@ -37,7 +37,7 @@
   function toggle(summary) {
     const sheet = summary.parentElement;
     sheet.open = !sheet.open;
-    if (sheet.open) ($("textarea, .panel button", sheet) || $(".guidelines", sheet) || summary).focus();
+    if (sheet.open) ($("textarea, .panel button", sheet) || $(".panel", sheet)).focus();
     else summary.focus();
   }
 
