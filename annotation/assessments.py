@@ -8,6 +8,7 @@ the reference enter only by name.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from struct import unpack_from
 from typing import Literal
 
 import numpy as np
@@ -162,7 +163,7 @@ def _spoken(collection: Collection, ids: list[int]) -> NDArray[np.void]:
     """Standing judgments of people, imports, policies: the one that shall count for a pair comes last."""
     return _columns(
         """
-        SELECT j.assessor_id, j.pair_id, j.grade::bigint
+        SELECT j.assessor_id::bigint, j.pair_id::bigint, j.grade::bigint
         FROM corpus_judgment j JOIN corpus_pair p ON p.id = j.pair_id
         WHERE j.assessor_id = ANY(%s) AND p.collection_id = %s AND j.aspect_id IS NULL AND j.grade IS NOT NULL
           AND j.step <> 'adjudication' AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
@@ -208,24 +209,29 @@ def _escalated(collection: Collection) -> NDArray[np.int64]:
     )["pair"]
 
 
+ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
+
+
 def _columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> NDArray[np.void]:
     """Rows of a query whose columns are all bigint and not null, as a structured array.
 
-    PostgreSQL's binary COPY has rows of a fixed width then, so millions of votes need no Python object each.
+    Each column comes as one array in PostgreSQL's binary form, so a million votes need no Python object each.
     """
-    fields = [
-        ("fields", ">i2"),
-        *((part, kind) for name in names for part, kind in ((f"{name} size", ">i4"), (name, ">i8"))),
-    ]
-    data = bytearray()
+    arrays = ", ".join(f'array_agg(t."{name}")' for name in names)
+    named = ", ".join(f'"{name}"' for name in names)
+    statement = f"COPY (SELECT {arrays} FROM ({sql}) t({named})) TO STDOUT (FORMAT BINARY)"
     # The copy() of Django's debugging wrapper takes no parameters, so the driver's own cursor is asked.
-    statement = f"COPY ({sql}) TO STDOUT (FORMAT BINARY)"
     with connection.cursor() as wrapped, wrapped.cursor.copy(statement, parameters) as copy:
-        for block in copy:
-            data += block
-    # A header of 19 bytes (signature, flags, extension), a trailer of 2.
-    rows = np.frombuffer(data, dtype=fields, offset=19, count=(len(data) - 21) // np.dtype(fields).itemsize)
-    result = np.empty(len(rows), dtype=[(name, np.int64) for name in names])
-    for name in names:
-        result[name] = rows[name]
+        data = b"".join(copy) + bytes(ELEMENT.itemsize + 20)  # so that an empty column can be read too
+    at = 21  # signature, flags and extension of the file; number of fields of the row
+    columns = []
+    for _ in names:
+        (size,) = unpack_from(">i", data, at)
+        at += 4
+        # No row: null. Else dimensions, flags, type, length and lower bound, then the elements.
+        columns.append(np.frombuffer(data, ELEMENT, max(size - 20, 0) // ELEMENT.itemsize, at + 20)["value"])
+        at += max(size, 0)
+    result = np.empty(len(columns[0]), dtype=[(name, np.int64) for name in names])
+    for name, column in zip(names, columns, strict=True):
+        result[name] = column
     return result
