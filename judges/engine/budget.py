@@ -61,6 +61,7 @@ class Budget:
         self.writer = writer
         self.values = {"campaign": campaign, "holder": holder, "lease": lease}
         self.bounded = False
+        self.exhausted = False
         self.lock = asyncio.Lock()
         self.usd = 0.0
         self.calls = 0
@@ -71,12 +72,15 @@ class Budget:
             return None
         async with self.lock:
             while (held := self._take(usd)) is None:
+                if self.exhausted:
+                    raise Spent
                 if await self._fetch(usd * AHEAD, AHEAD) or await self._fetch(usd, 1):
                     continue
                 await self.close()
                 if not await self.writer.ask(self._out):
                     if await self._fetch(usd, 1):
                         continue
+                    self.exhausted = True
                     raise Spent
                 await asyncio.sleep(0.05)
         return held

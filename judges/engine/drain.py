@@ -53,7 +53,7 @@ class Flight:
     def take(self, plan: Plan) -> None:
         """Go on with what the campaign says now."""
         self.plan = plan
-        self.budget.bounded = plan.bounded
+        self.budget.bounded, self.budget.exhausted = plan.bounded, False
         self.caller = Caller(self.tools, plan, self.budget, lambda: self.halted)
         self.spent = False
         self.state = "running"

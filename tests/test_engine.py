@@ -1,0 +1,193 @@
+"""The engine with real PostgreSQL, Redis, Celery workers and SDKs against the local model server."""
+
+import json
+import zlib
+from collections import Counter
+
+import pytest
+
+from corpus.models import Item, Judgment, Label
+from judges.models import Attempt, AttemptBody, Campaign, Work
+from tests.conftest import Manage
+from tests.engine_parts import FAST, collection_of, make_panel, sums_up
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "model_server"]
+
+
+def judge(manage: Manage, *options: object, check: bool = False, **environment: str):
+    """`judge books --wait` with one worker process; the finished command."""
+    return manage(
+        "judge",
+        "books",
+        "--wait",
+        "--json",
+        "--workers",
+        1,
+        *options,
+        check=check,
+        environment={**FAST, **environment},
+        timeout=60,
+    )
+
+
+def test_the_protocol_is_as_the_papers_have_it(manage: Manage, model_server: LocalModels) -> None:
+    """Round 1 carries the stances, round 2 both turns of round 1; both sides are asked before either answers."""
+    collection_of(3)
+    make_panel(model_server, debate=("d1", "d2"))
+    model_server.script(
+        {
+            "d1": {"verdict": {"A": ["yes", "yes"]}, "latency": 0.2},
+            "d2": {"verdict": {"B": ["no", "yes"]}, "latency": 0.2},
+            "*": {"verdict": "yes"},
+        }
+    )
+    status = judge(manage, check=True).json
+    assert status["agreed_in_round"] == {"2": 3}
+    assert status["labelled"] == 3
+    assert status["calls"] == 3 * (4 + 5)
+    assert sums_up(status)
+    requests = model_server.requests()
+    assert Counter(r["side"] for r in requests) == {"A": 6, "B": 6, "vote": 15}
+    for number in range(3):
+        own = [r for r in requests if f"mapping number {number} " in r["user"]]
+        by_place = {(r["side"], r["round"]): r for r in own if r["side"] != "vote"}
+        for round in (1, 2):
+            a, b = by_place["A", round], by_place["B", round]
+            assert max(a["arrived"], b["arrived"]) < min(a["answered"], b["answered"])
+        assert by_place["A", 2]["arrived"] > by_place["B", 1]["answered"]
+        votes = [r for r in own if r["side"] == "vote"]
+        assert len({r["user"] for r in votes}) == 1
+        assert min(r["arrived"] for r in votes) < by_place["A", 1]["answered"], "votes do not wait for the debate"
+    said = json.loads(json.loads(zlib.decompress(AttemptBody.objects.first().raw))["choices"][0]["message"]["content"])
+    assert "response" in said
+
+
+def test_outcomes_become_judgments_labels_and_items(manage: Manage, model_server: LocalModels) -> None:
+    collection = collection_of(7)
+    make_panel(model_server, debate=("d1", "d2"), votes=("v1", "v2", "v3", "v4", "v5"))
+
+    def on(number: int, **behaviour: object) -> dict[str, object]:
+        return {"contains": f"mapping number {number} ", **behaviour}
+
+    model_server.script(
+        {
+            "d1": [on(1, verdict="yes"), on(3, fault="refused"), on(4, fault="garbage"), {"verdict": "yes"}],
+            "d2": [on(1, verdict="no"), on(6, fault="500"), {"verdict": "yes"}],
+            "v1": [on(2, verdict="no"), on(5, fault="refused"), {"verdict": "yes"}],
+            "v2": [on(2, verdict="no"), on(5, fault="truncated"), {"verdict": "yes"}],
+            "v3": [on(2, verdict="no"), on(5, fault="garbage"), {"verdict": "yes"}],
+            "*": {"verdict": "yes"},
+        }
+    )
+    done = judge(manage)
+    assert done.code == 3
+    assert "500" in done.err
+    status = done.json
+    assert status["escalations"] == {"conflict": 1, "disagreement": 1, "refused": 1, "split": 1, "unparsed": 1}
+    assert (status["labelled"], status["failed"], status["open"]) == (1, 1, 5)
+    assert sums_up(status)
+    pairs = list(collection.pair_set.order_by("pk"))
+    assert Label.objects.get().pair == pairs[0]
+    assert Judgment.objects.get().assessor.name == "debate+ensemble"
+    reasons = {item.pair_id: item.reason for item in Item.objects.all()}
+    assert [reasons.get(pair.pk, "") for pair in pairs] == [
+        "",
+        "disagreement",
+        "conflict",
+        "refused",
+        "unparsed",
+        "split",
+        "",
+    ]
+    failed = Work.objects.get(state="failed")
+    assert "500" in failed.error and "\n" not in failed.error
+    errors = Attempt.objects.filter(pair=pairs[6], role="against")
+    assert errors.count() == 4 and not errors.filter(counts=True).exists()
+    repaired = Attempt.objects.filter(pair=pairs[4], role="for").order_by("number")
+    assert [one.counts for one in repaired] == [False, True]
+    assert repaired[1].prompt.name.endswith("-repair")
+    for attempt in Attempt.objects.exclude(outcome="error"):
+        body = AttemptBody.objects.get(attempt_id=attempt.pk)
+        assert zlib.decompress(body.raw), "raw text is kept whatever the parser made of it"
+        assert attempt.finish_reason and attempt.tokens_in and attempt.cost
+
+    # The failed pair alone is asked again, and only what has no answer yet.
+    model_server.reset()
+    model_server.script({"*": {"verdict": "yes"}})
+    again = judge(manage, "--retry-failed")
+    assert again.code == 0, again.err
+    assert again.json["labelled"] == 2 and again.json["failed"] == 0
+    assert [r["side"] for r in model_server.requests()] == ["B"]
+
+
+def test_the_same_command_joins_and_again_takes_answers_from_the_cache(
+    manage: Manage, model_server: LocalModels
+) -> None:
+    collection_of(4)
+    make_panel(model_server)
+    first = judge(manage, "--limit", 2, check=True).json
+    assert first["pairs"] == 2
+    second = judge(manage, check=True).json
+    assert (second["campaign"], second["pairs"], second["labelled"]) == (first["campaign"], 4, 4)
+    nothing = manage("judge", "books", "--wait")
+    assert "nothing to do" in nothing.out
+    calls = len(model_server.requests())
+    third = judge(manage, "--again", check=True).json
+    assert third["campaign"] != first["campaign"]
+    assert (third["calls"], third["calls_cached"], third["cost"]) == (0, 28, 0)
+    assert len(model_server.requests()) == calls
+    assert Judgment.objects.filter(superseded_by=None).count() == 4
+    single = judge(manage, "--policy", "single", check=True).json
+    assert single["campaign"] != third["campaign"] and single["calls_cached"] == 4
+
+
+def test_an_ensemble_that_splits_gets_a_debate_for_people(manage: Manage, model_server: LocalModels) -> None:
+    collection_of(2)
+    make_panel(model_server, debate=("stance", "stance"), votes=("yes", "yes", "no", "no", "no"))
+    panel = model_server.script({"v5": {"verdict": "no"}})
+    del panel
+    from judges.models import Panel
+
+    Panel.objects.filter(name="main").update(majority=4)
+    status = judge(manage, "--policy", "ensemble", check=True).json
+    assert status["escalations"] == {"split": 2}
+    assert status["calls"] == 2 * (5 + 4)
+    assert Attempt.objects.filter(role="for", counts=True).count() == 4
+
+
+def test_single_leaves_a_refusal_failed_and_never_labelled(manage: Manage, model_server: LocalModels) -> None:
+    collection_of(2)
+    make_panel(model_server, votes=("refused", "yes", "yes", "yes", "yes"))
+    done = judge(manage, "--policy", "single")
+    assert (done.code, done.json["failed"], done.json["labelled"]) == (3, 2, 0)
+    assert not Label.objects.exists()
+    to_people = judge(manage, "--policy", "single", "--failed-to-people")
+    assert to_people.json["escalations"] == {"error": 2}, to_people.err
+    assert Item.objects.filter(reason="error").count() == 2
+
+
+def test_money_stops_the_campaign_and_more_money_goes_on(manage: Manage, model_server: LocalModels) -> None:
+    collection_of(12)
+    make_panel(model_server)
+    done = judge(manage, "--budget", "0.05")
+    assert done.code == 3, done.err
+    assert done.json["state"] == "budget"
+    assert 0 < done.json["cost"] <= 0.05
+    campaign = Campaign.objects.get()
+    assert campaign.calls_reserved == 0 and campaign.spent == pytest.approx(done.json["cost"])
+    more = judge(manage, "--budget", "5")
+    assert more.code == 0, more.err
+    assert more.json["campaign"] == campaign.pk and more.json["labelled"] == 12
+    assert more.json["calls"] == 12 * 7 == len(model_server.requests())
+
+
+def test_max_calls_is_a_limit_on_calls(manage: Manage, model_server: LocalModels) -> None:
+    collection_of(6)
+    make_panel(model_server, input_price=None, output_price=None)
+    refused = manage("judge", "books", "--budget", "1", check=False)
+    assert (refused.code, refused.out) == (2, "")
+    assert "price" in refused.err
+    done = judge(manage, "--max-calls", 10)
+    assert done.code == 3 and done.json["calls"] == 10 == len(model_server.requests())
+    assert done.json["cost"] is None and done.json["calls_without_price"] == 10
