@@ -95,7 +95,7 @@ class Assignment(models.Model):
     item = models.ForeignKey(Item, models.CASCADE, related_name="assignments", db_index=False)
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="assignments", db_index=False)
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
-    token = models.CharField(max_length=43, unique=True, default=new_token)
+    token = models.CharField(max_length=43, default=new_token)
     lent_at = models.DateTimeField(db_default=Now())
     lease_until = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
@@ -107,6 +107,7 @@ class Assignment(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["item", "membership"], name="assignment_once"),
+            models.UniqueConstraint(fields=["token"], name="assignment_token"),
             models.UniqueConstraint(fields=["membership"], condition=Q(state="open"), name="assignment_one_open"),
         ]
         indexes = [

@@ -173,8 +173,9 @@ class Item(models.Model):
         SETTLED = "settled", "settled"
         WITHDRAWN = "withdrawn", "withdrawn"
 
-    collection = models.ForeignKey(Collection, models.CASCADE)
-    pair = models.ForeignKey(Pair, models.CASCADE, related_name="items")
+    # No index of their own where another begins with the same column: every lease writes to all that there are.
+    collection = models.ForeignKey(Collection, models.CASCADE, db_index=False)
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="items", db_index=False)
     campaign = models.BigIntegerField(null=True, help_text="The campaign that escalated it: judges_campaign's id.")
     reason = models.CharField(max_length=12, choices=Reason)
     seq = models.PositiveSmallIntegerField(default=0)
@@ -254,7 +255,7 @@ class Judgment(models.Model):
 class Label(models.Model):
     """The resolved grade of a pair: a projection, rebuilt from judgments and outcomes at any time."""
 
-    pair = models.ForeignKey(Pair, models.CASCADE, related_name="labels")
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="labels", db_index=False)
     aspect = models.ForeignKey(Aspect, models.CASCADE, null=True)
     grade = models.SmallIntegerField()
     origin = models.CharField(max_length=20, help_text="The policy's name, or people, adjudicator.")

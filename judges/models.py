@@ -273,7 +273,7 @@ class AttemptBody(models.Model):
 class Tally(models.Model):
     """Counters of a campaign, in shards, written with what they count; status pages read only these."""
 
-    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="tallies")
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="tallies", db_index=False)
     shard = models.PositiveSmallIntegerField()
     key = models.CharField(max_length=100)
     value = models.FloatField(default=0)

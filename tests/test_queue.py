@@ -72,6 +72,32 @@ def test_a_claim_lends_the_first_item_and_asking_again_gives_the_same(collection
     assert Item.objects.get(pk=later.pk).taken == 0
 
 
+@pytest.mark.django_db(transaction=True)
+def test_two_claims_of_one_member_at_the_same_moment_are_one_lease(collection, alice):
+    items(collection, 20)
+    lent: list[int | None] = []
+    barrier = threading.Barrier(6)
+
+    def ask() -> None:
+        with connect() as db:
+            barrier.wait()
+
+            def once() -> int | None:
+                with db.transaction():
+                    return queue.claim(db, Desk.of(alice))
+
+            lent.append(queue.retried(once))
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(lent) == 6
+    assert len(set(lent)) == 1
+    assert Assignment.objects.filter(membership=alice).count() == 1
+
+
 def test_an_empty_queue_lends_nothing(collection, alice):
     assert claim(alice) is None
 
@@ -324,12 +350,15 @@ def test_eight_raw_clients_race_without_deadlock_and_nothing_is_taken_twice(coll
     assert rebuild_labels(collection) == 0
 
 
-def _judge_all(desk: Desk) -> None:
+def connect() -> psycopg.Connection:
+    """A raw client of the test's database."""
     settings = connection.settings_dict
-    with psycopg.connect(
-        host=settings["HOST"], port=settings["PORT"] or None, dbname=settings["NAME"], user=settings["USER"],
-        autocommit=True,
-    ) as db:  # fmt: skip
+    host, port = settings["HOST"], settings["PORT"] or None
+    return psycopg.connect(host=host, port=port, dbname=settings["NAME"], user=settings["USER"], autocommit=True)
+
+
+def _judge_all(desk: Desk) -> None:
+    with connect() as db:
 
         def inside(call):
             def once():
