@@ -19,7 +19,7 @@ from annotation.tasks import make_snapshot
 from corpus.processes import spawn, stop
 from judges.fleet import worker_command
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_label, make_votes
-from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_user
+from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -125,6 +125,13 @@ def test_a_judges_yes_and_grades_of_a_longer_scale_are_compared_as_relevant_or_n
     assert "cell=disagree%3A1" in page(client, "agreement")
     given = page(client, "agreement", "?grades=given")
     assert 'cell=disagree"' in given and "Krippendorff&#x27;s alpha, interval" in given
+
+
+def test_queries_with_and_without_answers_are_not_mixed_without_saying_so(client, books, charlie):
+    judged(books)
+    assert "by another prompt" not in page(client, "agreement")
+    make_query(books, answers=[])
+    assert "1 of 7 queries have no answers" in page(client, "agreement")
 
 
 def test_nonsense_in_the_address_falls_back(client, books, charlie):

@@ -5,12 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from django.db.models import Count, Q
 
 from annotation.agreement.measures import Measures, Pairwise, measure
 from annotation.agreement.resampling import MISSING
 from annotation.assessments import Known, Population, assessments
 from corpus.errors import BadInput
-from corpus.models import Collection
+from corpus.models import Collection, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,19 @@ def agreement_report(
             for one, n, yes in zip(found.assessors, graded, relevant, strict=True)
         ),
         measures=measure(grades, bootstrap=bootstrap),
+    )
+
+
+def mixed_prompts(collection: Collection) -> str:
+    """A sentence where some queries have answers and some have none: judges are asked differently (SPEC S1)."""
+    count = Query.objects.filter(collection=collection, is_current=True).aggregate(
+        every=Count("pk"), plain=Count("pk", filter=Q(answers=[]))
+    )
+    if count["plain"] in (0, count["every"]):
+        return ""
+    return (
+        f"{count['plain']:,} of {count['every']:,} queries have no answers, and judges are asked about them "
+        "by another prompt. These numbers mix both."
     )
 
 

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.agreement import page
-from annotation.agreement.report import Report, agreement_report
+from annotation.agreement.report import Report, agreement_report, mixed_prompts
 from annotation.assessments import known_assessors
 from annotation.exports import listing
 from annotation.exports.formats import FORMATS, csv_line, format_named
@@ -33,6 +33,7 @@ def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
         "populations": page.POPULATIONS,
         "report": report,
         "summary": page.summary(report, asked),
+        "mixed": mixed_prompts(scope.collection),
         "overall": page.overall(report, two_grades=scope.collection.grades == 1 or asked.binarize is not None),
         "matrix": page.matrix(report, asked),
         "majority": list(zip(report.assessors, report.measures.majority, strict=True)),

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.agreement.measures import Statistic
-from annotation.agreement.report import Report, agreement_report, document
+from annotation.agreement.report import Report, agreement_report, document, mixed_prompts
 from annotation.assessments import choose, known_assessors
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
@@ -32,6 +32,8 @@ class Command(QuorumCommand):
         report = agreement_report(collection, chosen, binarize=options["binarize"], bootstrap=options["bootstrap"])
         if not self.as_json:
             self.show(report)
+        if mixed := mixed_prompts(collection):
+            self.say(mixed)
         return document(report)
 
     def show(self, report: Report) -> None:
