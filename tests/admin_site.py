@@ -35,7 +35,7 @@ TOPICS = [
 STATES = ["labelled", "labelled", "escalated", "labelled", "escalated", "failed", "pending", "labelled", "escalated"]
 
 
-def judged_collection(pairs: int = 27, name: str = "books") -> Collection:
+def judged_collection(pairs: int = 18, name: str = "books") -> Collection:
     """`pairs` pairs in every state of judging, counted as the engine counts them."""
     collection = make_collection(
         name,

@@ -1,0 +1,118 @@
+"""The admin pages in a real browser: accessible, without console errors, in light, dark and on a phone (check 17)."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+
+from annotation.models import User
+from judges.panels import ensure_offline
+from tests.admin_site import judged_collection, people_at_work
+from tests.factories import make_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PHONE = {"viewport": {"width": 375, "height": 700}}
+DARK = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"}
+
+
+@pytest.fixture
+def books(instance: dict[str, str]) -> dict[str, User]:
+    people = {name: member.user for name, member in people_at_work(judged_collection()).items()}
+    ensure_offline()
+    return {**people, "olga": make_user("olga", is_owner=True)}
+
+
+def keep(page: Any, name: str) -> None:
+    """Pictures for people, where QUORUM_SCREENSHOTS names a folder."""
+    if folder := os.environ.get("QUORUM_SCREENSHOTS"):
+        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
+
+
+def fits(page: Any) -> bool:
+    """Nothing makes the page scroll sideways."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
+
+
+PAGES = ["", "pairs/", "PAIR", "members/", "campaigns/", "settings/", "settings/guidelines/"]
+
+
+@pytest.mark.parametrize("look", [DARK, PHONE], ids=["dark", "phone"])
+def test_admin_pages_are_accessible_and_fit(
+    books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: dict[str, Any]
+) -> None:
+    page = new_page(user=books["charlie"], **look)
+    found = {}
+    for part in PAGES:
+        if part == "PAIR":
+            page.goto("/c/books/pairs/?state=labelled")
+            page.locator("table.pairs th a").first.click()
+            page.locator("details.attempt summary").first.click()
+        else:
+            page.goto(f"/c/books/{part}")
+        keep(page, f"admin-{part.strip('/').replace('/', '-') or 'home'}-{'dark' if look is DARK else 'phone'}")
+        found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
+    assert {part: problems for part, problems in found.items() if problems} == {}
+
+
+def test_alice_signs_in_by_keyboard_and_sees_her_own_home(
+    books: dict[str, User], browser_page: Any, violations: Callable[[Any], list[str]]
+) -> None:
+    # The site hashes as in production, which the hasher of the other tests is not.
+    User.objects.filter(username="alice").update(password=PBKDF2PasswordHasher().encode("alice-password", "salt", 1000))
+    page = browser_page
+    page.goto("/c/books/")
+    assert violations(page) == []
+    page.fill("[name=login]", "alice")
+    page.fill("[name=password]", "alice-password")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/c/books/")
+    assert violations(page) == []
+    assert page.get_by_role("link", name="Judge").first.is_visible()
+    assert page.get_by_text("escalated").count() == 0
+    page.goto("/accounts/")
+    assert violations(page) == []
+
+
+def test_an_invitation_link_is_copied_and_lets_somebody_in(
+    books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
+) -> None:
+    page = new_page(user=books["charlie"])
+    page.goto("/c/books/members/")
+    page.get_by_label("For whom").fill("Dana")
+    page.get_by_role("button", name="Make a link").click()
+    link = page.get_by_label("Invitation link for Dana").input_value()
+    assert page.get_by_role("button", name="Copy link").is_visible()
+    guest = new_page()
+    guest.goto(link)
+    assert violations(guest) == []
+    guest.get_by_label("Username").fill("dana")
+    guest.get_by_label("Password", exact=True).fill("a long enough secret")
+    guest.get_by_label("Password confirmation").fill("a long enough secret")
+    guest.get_by_role("button", name="Create account and join").click()
+    guest.wait_for_url("**/c/books/")
+
+
+def test_filters_change_the_list_and_the_address_without_leaving_the_page(
+    books: dict[str, User], new_page: Callable[..., Any]
+) -> None:
+    page = new_page(user=books["charlie"])
+    page.goto("/c/books/pairs/")
+    assert page.locator("table.pairs tbody tr").count() == 18
+    page.get_by_label("State").select_option("failed")
+    page.wait_for_url("**state=failed**")
+    page.wait_for_function("document.querySelectorAll('table.pairs tbody tr').length === 2")
+    page.reload()
+    assert page.locator("table.pairs tbody tr").count() == 2
+
+
+def test_a_campaign_is_started_after_its_estimate(books: dict[str, User], new_page: Callable[..., Any]) -> None:
+    page = new_page(user=books["olga"])
+    page.goto("/c/books/campaigns/")
+    page.get_by_label("Panel").select_option("offline")
+    page.get_by_role("button", name="Show the estimate").click()
+    page.get_by_role("button", name="Start now").click()
+    page.wait_for_url("**/c/books/")
+    assert "started: 18 pairs" in page.locator(".notice").first.inner_text()

@@ -1,0 +1,315 @@
+"""The admin pages: what they show, what they cost, and that every number opens the pairs behind it."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from annotation import guidelines, pairs
+from annotation.models import Invitation, Membership
+from corpus.models import Collection, Item, Pair
+from judges import tallies
+from judges.models import Campaign, Panel, Work
+from judges.panels import ensure_offline
+from tests.admin_site import judged_collection, people_at_work
+from tests.factories import make_collection, make_item, make_member, make_pair, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def books() -> Collection:
+    return judged_collection()
+
+
+@pytest.fixture
+def people(books: Collection) -> dict[str, Membership]:
+    return people_at_work(books)
+
+
+def client_of(user: object) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def charlie(people: dict[str, Membership]) -> Client:
+    return client_of(people["charlie"].user)
+
+
+def text(response: object) -> str:
+    assert response.status_code in (200, 286, 422), response.status_code
+    return response.content.decode()
+
+
+def listed(page: str) -> int:
+    return len(re.findall(r'<a href="/c/books/pairs/\d+/"', page))
+
+
+def test_every_number_on_the_home_opens_as_many_pairs(charlie: Client) -> None:
+    page = text(charlie.get("/c/books/"))
+    campaign = Campaign.objects.get().pk
+    wanted = {"labelled": 8, "escalated": 6, "failed": 2, "pending": 2, "settled": 1, "open": 5}
+    for state, count in wanted.items():
+        address = f"/c/books/pairs/?campaign={campaign}&amp;state={state}"
+        assert address in page, state
+        assert re.search(rf'href="{re.escape(address)}"><strong>{count}</strong>', page), state
+        assert listed(text(charlie.get(address.replace("&amp;", "&")))) == count, state
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("", 18),
+        ("state=escalated&reason=conflict", Work.objects.filter),
+        ("round=1", 8),
+        ("state=labelled&verdict=1", None),
+        ("label=none", 9),
+        ("origin=people", 1),
+        ("origin=debate%2Bensemble", 8),
+        ("gold=yes", 6),
+        ("gold=no", 12),
+        ("state=conflict", 1),
+        ("q=tuple", 0),
+        ("q=tupel", 4),
+        ("q=q7", 1),
+        ("q=doc-7%231", 1),
+        ("state=nonsense", 0),
+        ("label=nonsense", 0),
+        ("q=%27%3B+DROP+TABLE+corpus_pair", 0),
+    ],
+)
+def test_the_list_is_narrowed_by_what_stands_in_the_url(charlie: Client, query: str, count: object) -> None:
+    if count is None:
+        count = Work.objects.filter(state="labelled", label=1).count()
+    elif callable(count):
+        count = Work.objects.filter(reason="conflict").count()
+    assert listed(text(charlie.get(f"/c/books/pairs/?{query}"))) == count
+
+
+def test_a_cell_of_the_agreement_matrix_opens_its_pairs(charlie: Client) -> None:
+    page = text(charlie.get("/c/books/pairs/?a=alice&b=reference&cell=both"))
+    assert "a: alice" in page
+    assert charlie.get("/c/books/pairs/?a=alice&b=nobody").status_code == 404
+
+
+def test_pages_by_key_show_every_pair_once_and_lead_back(monkeypatch: pytest.MonkeyPatch, charlie: Client) -> None:
+    monkeypatch.setattr(pairs, "PAGE", 7)
+    seen, address, first = [], "/c/books/pairs/", None
+    while address:
+        page = text(charlie.get(address))
+        seen += re.findall(r'<a href="/c/books/pairs/(\d+)/"', page)
+        following = re.search(r'rel="next" href="\?([^"]+)"', page)
+        address = f"/c/books/pairs/?{following[1].replace('&amp;', '&')}" if following else None
+        first = first or page
+    assert seen == sorted(set(seen), key=int)
+    assert len(seen) == 18
+    back = re.search(r'rel="prev" href="\?([^"]+)"', page)
+    again = text(charlie.get(f"/c/books/pairs/?{back[1].replace('&amp;', '&')}"))
+    assert re.findall(r'pairs/(\d+)/"', again) == seen[7:14]
+    assert 'rel="prev"' not in first
+
+
+def queries(client: Client, address: str) -> int:
+    client.get(address)
+    with CaptureQueriesContext(connection) as found:
+        assert client.get(address).status_code == 200
+    return len(found)
+
+
+@pytest.mark.parametrize(
+    ("address", "most"),
+    [("/c/books/pairs/", 8), ("/c/books/", 9), ("/c/books/campaigns/", 6), ("/c/books/members/", 4), ("/", 6)],
+)
+def test_a_page_costs_the_same_however_much_it_lists(
+    books: Collection, charlie: Client, address: str, most: int
+) -> None:
+    before = queries(charlie, address)
+    for number in range(5):
+        make_item(make_pair(books), place=1000 + number)
+        make_member(books, f"person-{number}")
+        campaign = Campaign.objects.create(collection=books, policy="debate", panel="main", state="finished")
+        tallies.add(campaign.pk, "pairs", 1)
+    assert queries(charlie, address) <= before <= most
+
+
+def test_the_home_asks_for_news_while_a_campaign_runs_and_then_stops(charlie: Client) -> None:
+    assert 'hx-trigger="every 5s"' in text(charlie.get("/c/books/"))
+    part = charlie.get("/c/books/", headers={"HX-Request": "true"})
+    assert part.status_code == 200
+    assert "<html" not in part.content.decode()
+    Campaign.objects.update(state="finished")
+    assert charlie.get("/c/books/", headers={"HX-Request": "true"}).status_code == 286
+    assert "every 5s" not in text(charlie.get("/c/books/"))
+
+
+def test_an_annotator_sees_their_own_work_and_nothing_else(people: dict[str, Membership]) -> None:
+    page = text(client_of(people["alice"].user).get("/c/books/"))
+    assert "<strong>2</strong><span>judged in all" in page
+    for word in ("campaign", "escalated", "unknown price", "charlie", "Members", "/pairs/"):
+        assert word not in page
+
+
+def test_a_pair_shows_debate_votes_label_judgments_and_every_attempt(charlie: Client) -> None:
+    pair = Work.objects.filter(state="labelled").order_by("pk").first().pair
+    page = text(charlie.get(f"/c/books/pairs/{pair.pk}/"))
+    for word in ("books-judge-1@1", "not in the document", "label, from debate+ensemble", "reference"):
+        assert word in page
+    assert page.count('<details class="attempt"') == 7
+    assert "You argue one side" in page
+    assert "prompt_tokens" in page
+    assert "unknown" in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert" not in page
+
+
+def test_a_settled_pair_names_who_judged_it_and_who_skipped_or_flagged(charlie: Client) -> None:
+    pairs_of_items = Item.objects.order_by("pk").values_list("pair", flat=True)[:3]
+    seen = "".join(text(charlie.get(f"/c/books/pairs/{pk}/")) for pk in pairs_of_items)
+    for word in ("alice", "18.4 s", "clear", "I do not read this language", "two meanings"):
+        assert word in seen
+
+
+def test_a_pair_that_nobody_judged_has_calm_words(charlie: Client, books: Collection) -> None:
+    page = text(charlie.get(f"/c/books/pairs/{make_pair(books).pk}/"))
+    for word in ("No debate was held", "Nobody judged", "No judge was asked", "No campaign took"):
+        assert word in page
+
+
+# Campaigns
+
+
+def start(client: Client, **values: object) -> object:
+    ensure_offline()
+    given = {"panel": "offline", "policy": "debate+ensemble", "rounds": 2, **values}
+    return client.post("/c/books/campaigns/start/", given)
+
+
+def test_the_estimate_comes_before_the_campaign(charlie: Client) -> None:
+    before = Campaign.objects.count()
+    page = text(start(charlie))
+    assert "Start this campaign?" in page
+    assert "offline judges cost nothing" in page
+    assert Campaign.objects.count() == before
+    assert start(charlie, confirm="1")["Location"] == "/c/books/"
+    started = Campaign.objects.order_by("-pk").first()
+    assert (started.panel, started.state, started.work.count()) == ("offline", "running", 18)
+
+
+def test_a_refused_start_keeps_the_form_and_says_why(charlie: Client) -> None:
+    page = text(start(charlie, rounds=9))
+    assert 'value="9"' in page
+    assert "less than or equal to 5" in page
+    Panel.objects.create(name="nobody")
+    assert "needs two debaters" in text(start(charlie, panel="nobody"))
+
+
+def test_pause_resume_and_cancel(charlie: Client) -> None:
+    campaign = Campaign.objects.get()
+    for act, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
+        assert charlie.get(f"/c/books/campaigns/{campaign.pk}/{act}/").status_code == 405
+        response = charlie.post(f"/c/books/campaigns/{campaign.pk}/{act}/")
+        assert response["Location"] == f"/c/books/campaigns/#campaign-{campaign.pk}"
+        campaign.refresh_from_db()
+        assert campaign.state == state
+    response = charlie.post(f"/c/books/campaigns/{campaign.pk}/resume/", follow=True)
+    assert "Nothing was changed" in text(response)
+
+
+def test_failed_pairs_are_retried(charlie: Client) -> None:
+    campaign = Campaign.objects.get()
+    response = charlie.post(f"/c/books/campaigns/{campaign.pk}/retry-failed/", follow=True)
+    assert "2 failed pairs are judged again" in text(response)
+    assert not Work.objects.filter(state="failed").exists()
+
+
+# Members, settings, texts
+
+
+def test_an_invitation_is_made_shown_and_withdrawn(charlie: Client) -> None:
+    charlie.post("/c/books/members/invite/", {"role": 2, "note": "Dana", "days": 3})
+    invitation = Invitation.objects.get()
+    page = text(charlie.get("/c/books/members/"))
+    assert f"/invitations/{invitation.token}/" in page
+    charlie.post(f"/c/books/invitations/{invitation.pk}/revoke/")
+    assert invitation.token not in text(charlie.get("/c/books/members/"))
+
+
+def test_roles_change_and_an_admin_does_not_lock_themselves_out(charlie: Client, people: dict[str, Membership]) -> None:
+    charlie.post(f"/c/books/members/{people['alice'].pk}/role/", {"role": 2})
+    assert Membership.objects.get(user__username="alice").role == 2
+    own = people["charlie"].pk
+    assert "lock yourself out" in text(charlie.post(f"/c/books/members/{own}/role/", {"role": 1}))
+    assert "lock yourself out" in text(charlie.post(f"/c/books/members/{own}/active/", {"active": "0"}))
+    assert Membership.objects.get(pk=own).role == 3
+
+
+def test_a_deactivated_member_is_out_and_their_judgments_stay(charlie: Client, people: dict[str, Membership]) -> None:
+    alice = people["alice"]
+    charlie.post(f"/c/books/members/{alice.pk}/active/", {"active": "0"})
+    assert client_of(alice.user).get("/c/books/").status_code == 404
+    assert alice.assessor.judgment_set.count() == 1
+    charlie.post(f"/c/books/members/{alice.pk}/active/", {"active": "1"})
+    assert client_of(alice.user).get("/c/books/").status_code == 200
+
+
+def test_guidelines_are_kept_in_versions_and_can_be_previewed(charlie: Client, books: Collection) -> None:
+    address = "/c/books/settings/guidelines/"
+    assert guidelines.current(books)[0] == 0
+    page = text(charlie.post(address, {"text": "Look:\n- closely\n- <b>twice</b>", "base": "0", "preview": "1"}))
+    assert "<li>closely</li><li>&lt;b&gt;twice" in page
+    assert guidelines.current(books)[0] == 0
+    charlie.post(address, {"text": "First.", "base": "0"})
+    charlie.post(address, {"text": "Second.", "base": "1"})
+    assert guidelines.current(books) == (2, "Second.\n")
+    assert ">First." in text(charlie.get(f"{address}?version=1"))
+
+
+def test_a_text_that_somebody_changed_meanwhile_is_not_overwritten(charlie: Client, books: Collection) -> None:
+    charlie.post("/c/books/settings/guidelines/", {"text": "Hers.", "base": "0"})
+    page = text(charlie.post("/c/books/settings/guidelines/", {"text": "Mine, kept.", "base": "0"}))
+    assert "Somebody saved version 1" in page
+    assert "Mine, kept." in page
+    assert guidelines.current(books) == (1, "Hers.\n")
+
+
+def test_a_new_instruction_keeps_the_old_one_and_warns_of_its_cost(charlie: Client, books: Collection) -> None:
+    before = books.instruction
+    assert "changes the prompts" in text(charlie.get("/c/books/settings/instruction/"))
+    charlie.post("/c/books/settings/instruction/", {"text": "Only facts.", "base": "0"})
+    books.refresh_from_db()
+    assert books.instruction == "Only facts."
+    kept = books.instruction_versions.order_by("version").values_list("version", "text")
+    assert list(kept) == [(1, before), (2, "Only facts.")]
+
+
+def test_settings_hold_for_what_waits_already(charlie: Client, books: Collection) -> None:
+    given = {"title": "Books", "overlap": 3, "order": "query", "lease_minutes": 20, "relevant_from": 1}
+    assert charlie.post("/c/books/settings/", given).status_code == 302
+    books.refresh_from_db()
+    assert (books.overlap, books.order, books.lease_minutes) == (3, "query", 20)
+    assert set(Item.objects.filter(state="open").values_list("overlap", flat=True)) == {3}
+    page = text(charlie.post("/c/books/settings/", {**given, "relevant_from": 7, "title": "Kept"}))
+    assert "choose 1 to 1" in page
+    assert 'value="Kept"' in page
+
+
+def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form() -> None:
+    client = client_of(make_user("olga", is_owner=True))
+    assert "Begin with a collection" in text(client.get("/"))
+    page = text(client.post("/collections/new/", {"name": "No Spaces", "title": "Kept", "grades": 1}))
+    assert 'value="Kept"' in page
+    assert client.post("/collections/new/", {"name": "birds", "title": "Birds", "grades": 1})["Location"] == "/c/birds/"
+    assert "no pairs yet" in text(client.get("/c/birds/"))
+    assert Pair.objects.count() == 0
+
+
+def test_a_member_sees_only_their_collections_on_the_start_page(books: Collection) -> None:
+    make_collection("secret-project")
+    page = text(client_of(make_member(books, "dana").user).get("/"))
+    assert "/c/books/" in page
+    assert "secret-project" not in page
+    assert "have an outcome" not in page, "progress is for admins"
