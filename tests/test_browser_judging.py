@@ -1,9 +1,11 @@
 """Judging and adjudication in a real Chromium: keys, undo, skip, flag, comment, a tie, scripts as text, axe."""
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 
 from annotation.models import Assignment, Role
 from corpus.models import Item, Judgment, Label
@@ -200,6 +202,45 @@ def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(collection, alic
     assert Judgment.objects.get().comment == "half a thought"
     assert page.locator("#comment-text").input_value() == ""
     console.clear()
+
+
+def test_a_lost_lease_keeps_the_text_and_leads_on(collection, alice, new_page, violations, console, instance):
+    first, second = make_scene(collection, 2)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+    page.keyboard.press("c")
+    page.keyboard.type("an hour of thought")
+    page.keyboard.press("Escape")
+    Item.objects.filter(pk=first.pk).update(state="settled")
+    page.keyboard.press("1")
+    page.wait_for_selector("#kept")
+    assert page.locator("#kept").input_value() == "an hour of thought"
+    assert violations(page) == []
+    shoot(page, "judging-lost")
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+    assert shown(page) == second.pk
+    assert page.locator("#comment-text").input_value() == ""
+    assert all("409" in line for line in console)
+    console.clear()
+
+
+def test_the_lease_is_mentioned_in_its_last_minute_only_and_can_be_kept(collection, alice, new_page, instance):
+    make_scene(collection, 1)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+    assert not page.locator("#lease").is_visible()
+    Assignment.objects.update(lease_until=timezone.now() + timedelta(seconds=40))
+    page.reload()
+    page.locator("#lease").get_by_text("more second").wait_for()
+    shoot(page, "judging-lease")
+    page.get_by_role("button", name="Keep it").click()
+    page.wait_for_function("Number(document.querySelector('#desk').dataset.seconds) > 1000")
+    assert not page.locator("#lease").is_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
