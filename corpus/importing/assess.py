@@ -11,7 +11,7 @@ from corpus.errors import BadInput
 from corpus.importing import candidates, judgments
 from corpus.importing.files import Source
 from corpus.importing.grades import grades
-from corpus.importing.staging import Progress, create, escape, execute, rows, silent
+from corpus.importing.staging import Progress, create, escape, execute, plan_for_bulk, rows, silent
 from corpus.labels import resolve_where
 from corpus.models import Assessor, Collection
 
@@ -88,6 +88,7 @@ def import_judgments(
     that contradict or repeat each other the first is taken then.
     """
     source = Source(path)
+    plan_for_bulk()
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     bad, clamped = _stage(collection, source, assessor, progress)
     people = _assessors(collection, KINDS[kind])

@@ -32,6 +32,7 @@ def assessor(collection: Collection, kind: Assessor.Kind, name: str) -> Assessor
 
 def add_pairs(collection: Collection) -> None:
     """A grade of a pair that is no candidate needs the pair all the same: to measure by, not to be judged."""
+    execute("ANALYZE import_grade")
     execute(
         f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, is_candidate, uncertainty)
             SELECT DISTINCT %(c)s::bigint, query_id, document_id, false, 0 FROM import_grade s
@@ -52,7 +53,6 @@ def first_change(assessor_id: int) -> tuple[int, int, int] | None:
 
 def store() -> Stored:
     """Append what `import_grade` holds and nobody said before. Its pairs must exist (`add_pairs`)."""
-    execute("ANALYZE import_grade")
     counts = one(
         f"""WITH written AS (
               INSERT INTO corpus_judgment

@@ -14,7 +14,7 @@ from corpus.importing import candidates, judgments, records, texts
 from corpus.importing.candidates import Written
 from corpus.importing.files import Source
 from corpus.importing.grades import grades, top_of_run
-from corpus.importing.staging import Progress, number, silent
+from corpus.importing.staging import Progress, number, plan_for_bulk, silent
 from corpus.models import Assessor, Collection, Document, Query
 
 
@@ -94,6 +94,7 @@ def import_collection(name: str, files: Files, progress: Progress = silent) -> R
     """
     sources = _sources(files)
     with transaction.atomic():
+        plan_for_bulk()
         collection, is_new = _collection(name, files)
         empty = _Empty(files.keep_empty)
         queries = partial(records.queries, by_position=files.by_position)
