@@ -55,12 +55,17 @@ class Quoted:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One side's turn as the page shows it; `verdict` None: no answer that could be read."""
+    """One side's turn as the page shows it, in words."""
 
     side: str
-    verdict: int | None = None
+    title: str
+    says: str = "gave no readable answer"
     reason: str = ""
     quotes: tuple[Quoted, ...] = ()
+
+
+SILENT_FOR = Said("for", "For")
+SILENT_AGAINST = Said("against", "Against")
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +316,7 @@ def _rounds(turns: list[dict[str, Any]], spans: dict[tuple[str, int, int], Span]
     said = {(turn["round"], turn["side"]): _said(turn, spans, seen) for turn in turns}
     numbers = sorted({number for number, _ in said})
     return tuple(
-        DebateRound(n, (said.get((n, "for"), Said("for")), said.get((n, "against"), Said("against")))) for n in numbers
+        DebateRound(n, (said.get((n, "for"), SILENT_FOR), said.get((n, "against"), SILENT_AGAINST))) for n in numbers
     )
 
 
@@ -322,4 +327,5 @@ def _said(turn: dict[str, Any], spans: dict[tuple[str, int, int], Span], seen: s
         label = span.label if span else ""
         quotes.append(Quoted(quote["text"], label, first=label not in seen))
         seen.add(label)
-    return Said(turn["side"], turn["verdict"], turn["reason"], tuple(quotes))
+    says = {1: "says relevant", 0: "says not relevant"}.get(turn["verdict"], "gave no readable answer")
+    return Said(turn["side"], turn["side"].capitalize(), says, turn["reason"], tuple(quotes))
