@@ -219,3 +219,13 @@ def test_thirty_three_assessors_are_measured_within_seconds():
     started = time.perf_counter()
     measure(random.integers(0, 2, (33, 4423)), bootstrap=1000)
     assert time.perf_counter() - started < 10
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=2, max_size=30))
+def test_assessors_who_graded_everything_measure_as_they_do_beside_one_who_did_not(rows):
+    whole = np.array(rows).T
+    first = measure(whole).pairwise[0]
+    beside = np.hstack([whole, np.full((3, 1), -1)])
+    beside[2, -1] = 0
+    assert measure(beside).pairwise[0] == first

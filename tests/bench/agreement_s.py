@@ -8,24 +8,28 @@ from numpy.typing import NDArray
 
 from annotation.agreement.measures import measure as agreement
 
-CASES = (("33 assessors x 4,423 pairs", 33, 4_423, 1.0), ("5 assessors x 200,000 pairs", 5, 200_000, 2.0))
+CASES = (
+    ("33 assessors x 4,423 pairs", 33, 4_423, 0.0, 1.0),
+    ("33 assessors x 4,423 pairs, 2% of the grades missing", 33, 4_423, 0.02, 1.0),
+    ("5 assessors x 200,000 pairs, 2% of the grades missing", 5, 200_000, 0.02, 2.0),
+)
 
 
-def verdicts(assessors: int, pairs: int) -> NDArray[np.int64]:
-    """Binary grades with a common truth that each assessor misses now and then; one grade of fifty is missing."""
+def verdicts(assessors: int, pairs: int, missing: float) -> NDArray[np.int64]:
+    """Binary grades with a common truth that each assessor misses now and then; a share of them is missing."""
     random = np.random.default_rng(0)
     truth = random.integers(0, 2, pairs)
     grades = np.where(random.random((assessors, pairs)) < 0.2, 1 - truth, truth)
-    grades[random.random(grades.shape) < 0.02] = -1
+    grades[random.random(grades.shape) < missing] = -1
     return grades
 
 
 def measure() -> list[dict[str, Any]]:
-    """Every measure of the report for both sizes: the median of three."""
-    agreement(verdicts(3, 100), bootstrap=10)
+    """Every measure of the report for each case: the median of three."""
+    agreement(verdicts(3, 100, 0.1), bootstrap=10)
     figures = []
-    for case, assessors, pairs, aim in CASES:
-        grades = verdicts(assessors, pairs)
+    for case, assessors, pairs, missing, aim in CASES:
+        grades = verdicts(assessors, pairs, missing)
         seconds = []
         for _ in range(3):
             started = time.perf_counter()
