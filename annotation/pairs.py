@@ -9,7 +9,7 @@ from django.db.models.functions import Left
 
 from annotation.assessments import pairs_where
 from annotation.models import Assignment
-from corpus.models import Assessor, Collection, Item, Judgment, Label, Pair, Query
+from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
 from judges.models import Campaign, Work
 
 PAGE = 50
@@ -150,11 +150,21 @@ def matching(collection: Collection, filters: Filters, *, campaign: Campaign | N
 
 
 def _text(collection: Collection, q: str) -> Q:
-    """Words of the query, the id of the query, or the id of the document."""
+    """Words of the query, the id of the query, or the id of the document.
+
+    Texts and documents are looked up first and pairs by their keys: as one condition over three tables a million
+    pairs take seconds, so they take a tenth of one.
+    """
     if not q:
         return Q()
     queries = Query.objects.filter(collection=collection).filter(Q(text__icontains=q) | Q(external_id=q))
-    return Q(query__in=queries.values("pk")) | Q(document__external_id=q, document__collection=collection)
+    few = list(queries.values_list("pk", flat=True)[: COUNTED + 1])
+    documents = list(Document.objects.filter(collection=collection, external_id=q).values_list("pk", flat=True))
+    if len(few) > COUNTED:
+        # Beside the OR the planner keeps the subquery as a hash and walks pairs by their key: the page fills at once.
+        return Q(query__in=queries.values("pk")) | Q(document__in=documents or [0])
+    condition = Q(query__in=few) if few else Q(pk__in=[])
+    return condition | Q(document__in=documents) if documents else condition
 
 
 def _state(collection: Collection, filters: Filters, campaign: Campaign | None) -> Q:
