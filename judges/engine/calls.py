@@ -20,6 +20,7 @@ from judges.engine import cache as caches
 from judges.engine.budget import Budget
 from judges.engine.cache import Answer, Cache
 from judges.engine.claims import Claimed, Slot
+from judges.engine.gate import Gate
 from judges.engine.limits import CircuitOpen, Limits, Permit
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted
@@ -72,7 +73,7 @@ class Tools:
     writer: Writer
     cache: Cache
     limits: Limits
-    sending: asyncio.Semaphore
+    sending: Gate
     holder: str
     retry_s: float
 
@@ -163,7 +164,8 @@ class Caller:
                 row["started"] = datetime.now(UTC).isoformat()
                 begun = time.perf_counter()
                 result = await self._complete(question, prompt, claimed)
-                row["ms"] = int((time.perf_counter() - begun) * 1000)
+                came = time.perf_counter()
+                row["ms"] = int((came - begun) * 1000)
             used = permit.tokens if isinstance(result, Reply) else 0
             if isinstance(result, Reply) and result.usage.input + result.usage.output:
                 used = result.usage.input + result.usage.output
@@ -180,6 +182,7 @@ class Caller:
             account.answered()
             decision, raw = self._judge_reply(claimed, question, row, result, may_repair), result.raw
         await self.tools.writer.write(Attempted(row, messages, zlib.compress(raw.encode(), 1)))
+        self.tools.sending.stored_after(time.perf_counter() - came)
         return decision
 
     async def _complete(self, question: Question, prompt: Prompt, claimed: Claimed) -> Reply | ProviderError:

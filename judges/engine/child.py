@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,11 @@ from judges.engine import budget, claims
 from judges.engine.cache import Cache
 from judges.engine.calls import Tools
 from judges.engine.drain import Flight, Pace
+from judges.engine.gate import Gate
 from judges.engine.limits import Limits
 from judges.engine.plan import Plan
 from judges.engine.writer import Writer
-from judges.providers import close_providers
+from judges.providers import PROVIDERS, close_providers, open_provider
 
 BEAT_S = 2.0
 
@@ -80,13 +82,13 @@ class Child:
             writer = Writer(self.dsn, self.folder, tallies.shard())
             writer.start()
             limits = Limits(lambda: Redis.from_url(self.redis_url), self.prefix, self.holder)
-            sending = asyncio.Semaphore(self.calls)
-            self.tools = Tools(writer, Cache(writer), limits, sending, self.holder, self.retry_s)
+            gate = Gate(self.calls)
+            self.tools = Tools(writer, Cache(writer), limits, gate, self.holder, self.retry_s)
         except Exception as error:
             self.started.set_exception(error)
             return
         self.started.set_result(None)
-        beats = [asyncio.create_task(self._renew()), asyncio.create_task(self._beat())]
+        beats = [asyncio.create_task(beat) for beat in (self._renew(), self._beat(), gate.watch())]
         await self.end.wait()
         for beat in beats:
             beat.cancel()
@@ -97,6 +99,7 @@ class Child:
 
     async def _drain(self, plan: Plan) -> bool:
         await self.tools.writer.ready()
+        await self._open(plan)
         flight = self.flights.get(plan.campaign)
         if flight is None:
             flight = self.flights[plan.campaign] = Flight(self.tools, plan, self.pace)
@@ -109,6 +112,13 @@ class Child:
             self.draining.discard(plan.campaign)
             if not flight.held:
                 self.flights.pop(plan.campaign, None)
+
+    async def _open(self, plan: Plan) -> None:
+        """Load the SDKs, which takes seconds, before anything is claimed."""
+        for judge in (*plan.debaters, *plan.voters):
+            module = PROVIDERS[judge.provider].rpartition(".")[0]
+            await asyncio.to_thread(import_module, module)
+            open_provider(judge)
 
     async def _land(self) -> None:
         for flight in list(self.flights.values()):

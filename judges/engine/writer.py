@@ -20,7 +20,7 @@ import psycopg
 from judges.engine.rows import Ended, store
 from judges.engine.spool import Spool
 
-PAUSE_S = 0.02
+PAUSE_S = 0.015
 BATCH = 200
 IDS = 1024
 """Attempt ids are drawn ahead from the sequence, more than the calls that can be out while PostgreSQL is away."""

@@ -1,0 +1,105 @@
+"""What the engine's figures share: a collection, a panel on a local model server, workers, and processes' CPU time."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from corpus.models import Collection
+from corpus.processes import spawn
+from judges import campaigns, fleet, wakeups
+from judges.models import Campaign
+from tests import engine_parts as parts
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, start
+
+LATENCY_S = 0.2
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def model_server() -> Iterator[tuple[LocalModels, int]]:
+    """A server that answers yes after 0.2 s, and its process id."""
+    os.environ[KEY_ENV] = KEY
+    with tempfile.TemporaryDirectory() as folder:
+        process, models = start(Path(folder) / "requests.jsonl", "--latency", str(LATENCY_S))
+        try:
+            yield models, process.pid
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+@contextmanager
+def workers(processes: int, **environment: str) -> Iterator["subprocess.Popen[str]"]:
+    """A worker that serves this instance's queue, in a process group of its own; killed at the end."""
+    child = spawn(
+        fleet.worker_command(processes, "bench"),
+        {**os.environ, "QUORUM_LEASE_S": "3", **environment},
+        cwd=settings.BASE_DIR,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(lambda: bool(wakeups.live_workers()), 60)
+        yield child
+    finally:
+        kill(child)
+
+
+def kill(child: "subprocess.Popen[str]") -> None:
+    """SIGKILL to the worker and all its processes."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def panel(models: LocalModels) -> None:
+    """Two debaters and five voters, each with a model name of its own; all say yes."""
+    parts.make_panel(models, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(1, 6)))
+
+
+def begin(collection: Collection, policy: str) -> Campaign:
+    """Start the campaign, or go on with it."""
+    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration(policy=policy))
+    assert started.campaign is not None
+    return started.campaign
+
+
+def wait_until_finished(campaign: Campaign, seconds: float) -> None:
+    """Until the campaign is finished."""
+    wait_for(lambda: Campaign.objects.get(pk=campaign.pk).state == Campaign.State.FINISHED, seconds)
+
+
+def wait_for(true: Callable[[], bool], seconds: float) -> None:
+    """Until it is true. Raises TimeoutError."""
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {seconds:g} s")
+        time.sleep(0.05)
+
+
+def rate(requests: list[dict[str, Any]]) -> float:
+    """Calls per second between the first and the last call in the server's log."""
+    arrived = [request["arrived"] for request in requests]
+    return (len(arrived) - 1) / (max(arrived) - min(arrived))
+
+
+def cpu_seconds(chosen: Callable[[int, str], bool]) -> float:
+    """User and system time of the processes that `chosen(process group, command name)` picks."""
+    total = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = path.read_text().partition("(")[2].rpartition(") ")
+        except OSError:
+            continue
+        fields = rest.split()
+        if chosen(int(fields[2]), name):
+            total += int(fields[11]) + int(fields[12])
+    return total / TICK
