@@ -9,6 +9,7 @@ from django.urls import path
 
 from annotation.models import Role
 from annotation.permissions import Scope, action
+from config.urls import urlpatterns as site
 from tests.factories import make_collection, make_member, make_user
 
 pytestmark = pytest.mark.django_db
@@ -46,6 +47,7 @@ urlpatterns = [
     path("own/", owning),
     path("visit/", visiting),
     path("accounts/login/", visiting, name="account_login"),
+    *site,  # the error pages link to the site's own
 ]
 
 

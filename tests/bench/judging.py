@@ -120,28 +120,32 @@ def inserts_per_s() -> int:
 @contextmanager
 def scene() -> Iterator[tuple[Collection, list[str]]]:
     """A collection whose pairs were all debated and escalated, and a session for each annotator."""
+    _clear()  # what a bench that was killed left behind
     collection = Collection.objects.create(name=NAME, grades=1, title="Bench")
-    values = {"collection": collection.pk, "pairs": PAIRS, **_debate(collection)}
     try:
-        _execute(TABLES, values)
+        _execute(TABLES, {"collection": collection.pk, "pairs": PAIRS, **_debate(collection)})
         yield collection, [_sign_in(_member(collection, number)) for number in range(ANNOTATORS)]
     finally:
-        people = list(Membership.objects.filter(collection=collection).values_list("user_id", flat=True))
+        _clear()
+
+
+def _clear() -> None:
+    for collection in Collection.objects.filter(name=NAME):
         delete_collection(collection)
-        User.objects.filter(pk__in=people).delete()
-        JudgeVersion.objects.filter(pk=values["judge"]).delete()
-        PromptVersion.objects.filter(pk=values["prompt"]).delete()
+    User.objects.filter(username__startswith=f"{NAME}-").delete()
+    JudgeVersion.objects.filter(name=NAME).delete()
+    PromptVersion.objects.filter(name=NAME).delete()
 
 
 def _debate(collection: Collection) -> dict[str, int]:
-    judge = make_judge("bench-debater")
+    judge = make_judge(NAME)
     campaign = make_campaign(collection, [judge, judge], policy="debate")
-    prompt = PromptVersion.objects.create(name="bench", sha256="b" * 64, text="")
+    prompt = PromptVersion.objects.create(name=NAME, sha256="b" * 64, text="")
     return {"campaign": campaign.pk, "judge": judge.pk, "prompt": prompt.pk}
 
 
 def _member(collection: Collection, number: int) -> User:
-    user = User.objects.create(username=f"bench-annotator-{number}", password="!")
+    user = User.objects.create(username=f"{NAME}-{number}", password="!")
     assessor = Assessor.objects.create(collection=collection, kind="person", name=user.username)
     Membership.objects.create(user=user, collection=collection, role=Role.ANNOTATOR, assessor=assessor)
     return user
