@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from django.core.management import call_command
 
@@ -16,11 +16,11 @@ ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
 """How many accounts of each role."""
 
 
-def load_collection(folder: Path) -> tuple[Collection, bundled.Built]:
-    """Cut the passages of this Python and import them; the same again changes nothing."""
+def load_collection(folder: Path, out: TextIO) -> tuple[Collection, bundled.Built]:
+    """Cut the passages of this Python and import them; the same again changes nothing. `out`: where it is told."""
     built = bundled.build(folder)
     files: dict[str, Any] = {"corpus": built.corpus, "queries": built.queries, "pairs": built.pairs}
-    call_command("import_collection", bundled.NAME, **files, bm25=bundled.BM25, grades=1)
+    call_command("import_collection", bundled.NAME, **files, bm25=bundled.BM25, grades=1, stdout=out)
     collection = Collection.objects.get(name=bundled.NAME)
     if not collection.instruction:  # once: whoever edits it in the browser keeps what they wrote
         collection.instruction, collection.title = bundled.INSTRUCTION, bundled.TITLE

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from django.conf import settings
 from django.core.management import call_command
@@ -45,6 +45,11 @@ class Command(QuorumCommand):
             children.stop()
         return None
 
+    @property
+    def out(self) -> TextIO:
+        """Where the commands that this one calls tell people what they did."""
+        return sys.stderr if self.as_json else sys.stdout
+
     def listener(self, port: int | None) -> Any:
         """The socket of the site: the port that was asked for, or the first free one."""
         for candidate in [port] if port is not None else PORTS:
@@ -59,7 +64,7 @@ class Command(QuorumCommand):
         """Import, judge, start the site, and tell where it is and who may sign in."""
         children.judge_workers(options["judge_workers"])
         folder = settings.VAR / "demo"
-        collection, built = demo.load_collection(folder)
+        collection, built = demo.load_collection(folder, self.out)
         self.say(f"Gold labels: {built.gold}, and {built.gold_dropped} of passages that this Python words differently.")
         panel = self.panel(options["judges"], collection)
         children.wait_until(children.workers_are_ready, "the judge workers")
@@ -95,7 +100,7 @@ class Command(QuorumCommand):
     def judge(self, collection: Collection, panel: str) -> None:
         """By the ordinary command, which shows progress and sums up; failed pairs do not keep the site down."""
         try:
-            call_command("judge", collection.name, panel=panel, wait=True, yes=True, json=False)
+            call_command("judge", collection.name, panel=panel, wait=True, yes=True, stdout=self.out)
         except SystemExit as ended:
             if ended.code != INCOMPLETE:
                 raise
