@@ -118,3 +118,27 @@ class RoleForm(forms.Form):
     def of(cls, membership: Membership) -> "RoleForm":
         """Filled with the present role."""
         return cls(initial={"role": membership.role})
+
+
+class ImportForm(forms.Form):
+    """Files in the formats of `import_collection`, recognised by their content; gzip is fine."""
+
+    FILES = ("corpus", "queries", "pairs", "qrels")
+
+    corpus = forms.FileField(label="Documents", help_text='JSON lines {"_id", "title", "text"}, or TREC.')
+    queries = forms.FileField(label="Queries", help_text='JSON lines {"_id", "text", "answers"}, or TREC topics.')
+    pairs = forms.FileField(
+        required=False, label="Pairs to judge", help_text='JSON lines {"query_id", "doc_id"}. Optional.'
+    )
+    qrels = forms.FileField(
+        required=False, label="Reference grades", help_text="Qrels of BEIR or TREC. They measure and never settle."
+    )
+    bm25 = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=1000,
+        label="BM25 candidates for each query",
+        help_text="Adds the best documents of each query as pairs, for example 10.",
+    )
+    keep_empty = forms.BooleanField(required=False, label="Keep documents without text")
+    update = forms.BooleanField(required=False, label="A changed text of a known id becomes a new version")

@@ -4,7 +4,7 @@ from allauth.account import views as allauth
 from django.urls import path
 
 from annotation.permissions import foreign
-from annotation.views import accounts, campaigns, collection, members, pairs, site, texts
+from annotation.views import accounts, campaigns, collection, imports, members, pairs, site, texts
 
 # Of allauth only what is wanted: no addresses, no confirmation, no reset by mail (people have no mail address here).
 account_urls = [
@@ -24,6 +24,7 @@ site_urls = [
 
 collection_urls = [
     path("", collection.home, name="collection"),
+    path("import/", imports.import_files, name="import"),
     path("settings/", texts.settings, name="settings"),
     path("settings/instruction/", texts.instruction, name="instruction"),
     path("settings/guidelines/", texts.guidelines_editor, name="guidelines_editor"),

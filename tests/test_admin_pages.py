@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -313,3 +314,22 @@ def test_a_member_sees_only_their_collections_on_the_start_page(books: Collectio
     assert "/c/books/" in page
     assert "secret-project" not in page
     assert "have an outcome" not in page, "progress is for admins"
+
+
+def test_files_are_imported_from_the_browser_all_or_nothing(charlie: Client, books: Collection) -> None:
+    corpus = '{"_id": "n1", "title": "", "text": "Geese fly in a wedge."}\n'
+    queries = '{"_id": "nq1", "text": "How do geese fly?"}\n'
+    pairs_file = '{"query_id": "nq1", "doc_id": "n1"}\n'
+
+    def send(pairs_text: str) -> object:
+        files = {"corpus": corpus, "queries": queries, "pairs": pairs_text}
+        named = {name: SimpleUploadedFile(f"{name}.jsonl", content.encode()) for name, content in files.items()}
+        return charlie.post("/c/books/import/", named)
+
+    before = Pair.objects.count()
+    page = text(send('{"query_id": "nobody", "doc_id": "n1"}\n'))
+    assert "pairs.jsonl, line 1" in page
+    assert "Nothing was changed" in page
+    assert Pair.objects.count() == before
+    assert send(pairs_file)["Location"] == "/c/books/"
+    assert Pair.objects.count() == before + 1
