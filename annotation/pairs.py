@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Left
 
 from annotation.assessments import pairs_where
@@ -132,13 +133,15 @@ def page(
 def matching(collection: Collection, filters: Filters, *, campaign: Campaign | None) -> QuerySet[Pair]:
     """The pairs that all filters let through. A value that means nothing lets none through.
 
-    Pairs that only an imported grade names are no candidates for judging: they show when gold is asked for.
+    Pairs that only an imported grade names are no candidates for judging: they show when grades are asked for.
     """
     found = Pair.objects.filter(collection=collection)
-    if not filters.gold:
+    compared = bool(filters.a and filters.b)
+    if compared:
+        cell = pairs_where(collection, filters.a, filters.b, filters.cell or "disagree").tolist()
+        found = found.filter(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [cell]))  # one parameter, however many
+    elif not filters.gold:
         found = found.filter(is_candidate=True)
-    if filters.a and filters.b:
-        found = found.filter(pk__in=[int(pk) for pk in pairs_where(collection, filters.a, filters.b, filters.cell)])
     for condition in (
         _text(collection, filters.q),
         _state(collection, filters, campaign),

@@ -9,6 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation import guidelines, pairs
+from annotation.assessments import pairs_where
 from annotation.models import Invitation, Membership
 from corpus.models import Collection, Item, Pair
 from judges import tallies
@@ -91,9 +92,11 @@ def test_the_list_is_narrowed_by_what_stands_in_the_url(charlie: Client, query: 
     assert listed(text(charlie.get(f"/c/books/pairs/?{query}"))) == count
 
 
-def test_a_cell_of_the_agreement_matrix_opens_its_pairs(charlie: Client) -> None:
-    page = text(charlie.get("/c/books/pairs/?a=alice&b=reference&cell=both"))
-    assert "a: alice" in page
+def test_a_cell_of_the_agreement_matrix_opens_its_pairs(charlie: Client, books: Collection) -> None:
+    for cell in ("agree", "disagree", "both"):
+        page = text(charlie.get(f"/c/books/pairs/?a=alice&b=reference&cell={cell}"))
+        assert listed(page) == len(pairs_where(books, "alice", "reference", cell))
+    assert listed(page) == 1, "alice judged one of the pairs that have a reference grade"
     assert charlie.get("/c/books/pairs/?a=alice&b=nobody").status_code == 404
 
 

@@ -1,6 +1,7 @@
 """The picture of a campaign and the texts of people: plain arithmetic and plain text."""
 
 import re
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ def test_the_picture_shows_every_count_above_zero_and_nothing_overlaps(
     assert len(picture.bands) == len(picture.nodes) - 1
     for x in {node.x for node in picture.nodes}:
         column = sorted((node for node in picture.nodes if node.x == x), key=lambda node: node.y)
-        for above, below in zip(column, column[1:], strict=False):
+        for above, below in pairwise(column):
             assert below.y >= above.y + max(above.height, SLOT)
         assert column[-1].y + max(column[-1].height, SLOT) <= picture.height
 
