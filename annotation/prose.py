@@ -15,11 +15,11 @@ def to_html(text: str) -> str:
 
 
 def _block(lines: list[str]) -> str:
-    html, paragraph = "", []
+    paragraph: list[str] = []
     for position, line in enumerate(lines):
         if _item(line):
-            head = "".join(f"<h3>{escape(' '.join(paragraph))}</h3>") if paragraph else ""
-            return html + head + _list(lines[position:])
+            head = f"<h3>{escape(' '.join(paragraph))}</h3>" if paragraph else ""
+            return head + _list(lines[position:])
         paragraph.append(line.strip())
     return f"<p>{'<br>'.join(escape(line) for line in paragraph)}</p>"
 

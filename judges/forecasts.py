@@ -1,5 +1,7 @@
 """What a start would cost, from a sample of the pairs it would judge."""
 
+from django.db.models import Max, Min
+
 from corpus.models import Collection, Pair
 from judges import campaigns, prompts
 from judges.campaigns import Configuration
@@ -29,13 +31,16 @@ def forecast(
 
 def sample(collection: Collection) -> list[Prompt]:
     """Rendered prompts of a spread of the collection's pairs."""
-    pairs = Pair.objects.filter(collection=collection).select_related("query", "document").order_by("pk")
-    step = max(1, pairs.count() // SAMPLE)
+    candidates = Pair.objects.filter(collection=collection, is_candidate=True)
+    pairs = candidates.select_related("query", "document").order_by("pk")
+    ends = candidates.aggregate(first=Min("pk"), last=Max("pk"))
+    if ends["first"] is None:
+        return []
     found = []
-    for number in range(0, SAMPLE * step, step):
-        pair = pairs[number : number + 1].first()
-        if pair is None:
-            break
+    # Steps over keys, not offsets: an offset into a million pairs reads all that come before it.
+    step = max(1, (ends["last"] - ends["first"]) // SAMPLE)
+    spread = {pairs.filter(pk__gte=key).first() for key in range(ends["first"], ends["last"] + 1, step)}
+    for pair in sorted(filter(None, spread), key=lambda pair: pair.pk)[:SAMPLE]:
         query, document = pair.query, pair.document
         instruction = query.instruction or collection.instruction
         inputs = Inputs(query.text, tuple(query.answers), document.title, document.text, instruction)
