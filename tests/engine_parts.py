@@ -17,7 +17,7 @@ def collection_of(pairs: int, name: str = "books") -> Collection:
     for number in range(pairs):
         query = make_query(collection, f"What does mapping number {number} map?")
         make_pair(
-            collection, query, make_document(collection, f"Mapping {number} maps hashable values. It is built in.")
+            collection, query, make_document(collection, f"Mapping {number} maps hashable values. Part of {name}.")
         )
     return collection
 
