@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from celery import Celery
 from django.conf import settings
@@ -56,7 +57,7 @@ def say_gone(slots: int) -> None:
 
 def live_workers() -> list[Worker]:
     """Workers that serve this instance's queue."""
-    members: list[bytes] = redis().zrangebyscore(_key("workers"), time.time() - LIVE_S, "+inf")
+    members: list[Any] = redis().zrangebyscore(_key("workers"), time.time() - LIVE_S, "+inf")
     workers = [Worker(*json.loads(member)) for member in members]
     return [worker for worker in workers if worker.host != socket.gethostname() or _lives(worker.pid)]
 

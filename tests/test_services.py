@@ -152,6 +152,13 @@ def test_the_var_of_another_user_is_refused_in_one_line(instance: Instance):
     assert list(instance.var.iterdir()) == []
 
 
+def test_a_var_that_cannot_be_made_is_refused_in_one_line(make_instance: Callable[..., Instance]):
+    instance = make_instance("file/var")
+    (instance.var.parent).write_text("not a folder")
+    done = instance.manage("migrate")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "cannot be made" in done.stderr
+
+
 def test_data_of_another_postgresql_is_refused_in_one_line(instance: Instance):
     data = instance.var / "postgres" / "data"
     data.mkdir(parents=True)

@@ -70,10 +70,9 @@ def celery_url(var: Path) -> str:
 
 def secret_key(var: Path) -> str:
     """The instance's key, made once and kept in VAR; of two processes that make it at once, one wins for both."""
-    check_owner(var)
+    make_folder(var)
     path = var / "secret_key"
     if not path.exists():
-        var.mkdir(parents=True, exist_ok=True)
         draft = var / f".secret_key.{os.getpid()}.{secrets.token_hex(4)}"
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(50))
@@ -83,11 +82,20 @@ def secret_key(var: Path) -> str:
     return path.read_text()
 
 
+def make_folder(var: Path) -> None:
+    """VAR, where it is missing, once it is sure that it is or will be ours."""
+    check_owner(var)
+    try:
+        var.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        refuse(f"{var} cannot be made ({error.strerror}). Set QUORUM_VAR to a folder that this user can write to.")
+
+
 def check_owner(var: Path) -> None:
     """Refuse a VAR that belongs to somebody else: we would leave files there that they cannot read."""
     try:
         owner = var.stat().st_uid
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     except PermissionError:
         refuse(f"{var} cannot be read by this user. Set QUORUM_VAR to a folder of your own.")

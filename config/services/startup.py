@@ -52,8 +52,7 @@ def ensure(var: Path | None = None) -> None:
     if not addresses.embedded():
         return
     var = var or env.var()
-    addresses.check_owner(var)
-    var.mkdir(parents=True, exist_ok=True)
+    addresses.make_folder(var)
     if _users_lock is None:
         # Kept open on purpose until the process ends: the kernel frees it however that happens.
         _users_lock = locks.open_lock(var / "users.lock")

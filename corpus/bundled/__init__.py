@@ -40,7 +40,9 @@ class Built:
 def build(folder: Path, topics: dict[str, str] | None = None) -> Built:
     """Write corpus.jsonl, queries.jsonl and pairs.jsonl (gold) to `folder`. Same Python, same bytes."""
     if topics is None:
-        from pydoc_data.topics import topics
+        from pydoc_data import topics as reference
+
+        topics = reference.topics
     cut = passages(topics)
     gold = [json.loads(line) for line in (HERE / "gold.jsonl").read_text().splitlines()]
     by_hash = {passage.sha256: passage.id for passage in cut}
