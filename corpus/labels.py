@@ -95,7 +95,8 @@ _RESOLVE = """
 WITH wanted AS MATERIALIZED ({wanted}),
 standing AS MATERIALIZED (
     SELECT j.id, j.pair_id, j.aspect_id, j.grade, j.step, j.item_id, a.kind, a.name,
-           COALESCE(i.state = 'settled', false) AS settled
+           COALESCE(i.state = 'settled', false) AS settled,
+           bool_or(a.kind = 'person') OVER (PARTITION BY j.pair_id, j.aspect_id) AS judged_here
     FROM wanted
     JOIN corpus_judgment j ON j.pair_id = wanted.id
     JOIN corpus_assessor a ON a.id = j.assessor_id
@@ -107,9 +108,7 @@ counted AS (
     SELECT pair_id, aspect_id, kind, CASE kind WHEN 'person' THEN item_id ELSE 0 END AS item, grade, count(*) AS n
     FROM standing
     WHERE (kind = 'person' AND step = 'final' AND settled)
-       OR (kind = 'human-import' AND NOT EXISTS (
-            SELECT 1 FROM standing p WHERE p.kind = 'person' AND p.pair_id = standing.pair_id
-              AND p.aspect_id IS NOT DISTINCT FROM standing.aspect_id))
+       OR (kind = 'human-import' AND NOT judged_here)
     GROUP BY 1, 2, 3, 4, 5
 ),
 ranked AS (

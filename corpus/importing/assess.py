@@ -147,13 +147,18 @@ def _assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
 
 # Rows with known ids, each beside the first row of the same pair and assessor, and what the assessor said before.
 _COMPARED = """
-SELECT f.line, f.grade, f.query_id, f.document_id, a.assessor_id,
-       row_number() OVER same AS place, min(f.line) OVER same AS first_line, first_value(f.grade) OVER same AS first,
-       (SELECT j.grade FROM corpus_judgment j JOIN corpus_pair p ON p.id = j.pair_id
-        WHERE p.query_id = f.query_id AND p.document_id = f.document_id AND j.assessor_id = a.assessor_id
-          AND j.aspect_id IS NULL AND j.step = 'import'
-          AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)) AS before
+WITH said AS MATERIALIZED (
+    SELECT p.query_id, p.document_id, j.assessor_id, j.grade
+    FROM import_assessor a JOIN corpus_judgment j ON j.assessor_id = a.assessor_id
+    JOIN corpus_pair p ON p.id = j.pair_id
+    WHERE j.aspect_id IS NULL AND j.step = 'import'
+      AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+)
+SELECT f.line, f.grade, f.query_id, f.document_id, a.assessor_id, said.grade AS before,
+       row_number() OVER same AS place, min(f.line) OVER same AS first_line, first_value(f.grade) OVER same AS first
 FROM import_found f JOIN import_assessor a ON a.name = f.assessor
+LEFT JOIN said ON said.query_id = f.query_id AND said.document_id = f.document_id
+                  AND said.assessor_id = a.assessor_id
 WHERE f.query_id IS NOT NULL AND f.document_id IS NOT NULL
 WINDOW same AS (PARTITION BY f.query_id, f.document_id, f.assessor ORDER BY f.line)
 """

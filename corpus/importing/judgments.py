@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from corpus.importing.staging import create, execute, one
 from corpus.models import Assessor, Collection
 
-# Which judgment of an assessor stands for a pair now: imported, not superseded.
-_STANDING = """j.pair_id = p.id AND j.assessor_id = s.assessor_id AND j.aspect_id IS NULL AND j.step = 'import'
-    AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)"""
+# What the staged assessors say now: imported and not superseded. Read once: as a condition of a join it would be asked
+# for every row.
+_STANDING = """standing AS MATERIALIZED (
+    SELECT j.id, j.pair_id, j.assessor_id, j.grade FROM corpus_judgment j
+    WHERE j.assessor_id IN (SELECT assessor_id FROM import_grade) AND j.aspect_id IS NULL AND j.step = 'import'
+      AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id))"""
 _PAIR = "p.query_id = s.query_id AND p.document_id = s.document_id"
 
 
@@ -44,8 +47,8 @@ def add_pairs(collection: Collection) -> None:
 def first_change(assessor_id: int) -> tuple[int, int, int] | None:
     """The first line that grades otherwise than the assessor did before: (line, grade there, grade before)."""
     return one(
-        f"""SELECT s.line, s.grade, j.grade FROM import_grade s
-            JOIN corpus_pair p ON {_PAIR} JOIN corpus_judgment j ON {_STANDING}
+        f"""WITH {_STANDING} SELECT s.line, s.grade, j.grade FROM import_grade s
+            JOIN corpus_pair p ON {_PAIR} JOIN standing j ON j.pair_id = p.id AND j.assessor_id = s.assessor_id
             WHERE s.assessor_id = %(a)s AND j.grade IS DISTINCT FROM s.grade ORDER BY s.line LIMIT 1""",
         {"a": assessor_id},
     )
@@ -54,11 +57,12 @@ def first_change(assessor_id: int) -> tuple[int, int, int] | None:
 def store() -> Stored:
     """Append what `import_grade` holds and nobody said before. Its pairs must exist (`add_pairs`)."""
     counts = one(
-        f"""WITH written AS (
+        f"""WITH {_STANDING}, written AS (
               INSERT INTO corpus_judgment
                 (pair_id, assessor_id, step, grade, supersedes_id, arm, guideline, comment)
               SELECT p.id, s.assessor_id, 'import', s.grade, j.id, '', 0, ''
-              FROM import_grade s JOIN corpus_pair p ON {_PAIR} LEFT JOIN corpus_judgment j ON {_STANDING}
+              FROM import_grade s JOIN corpus_pair p ON {_PAIR}
+              LEFT JOIN standing j ON j.pair_id = p.id AND j.assessor_id = s.assessor_id
               WHERE j.id IS NULL OR j.grade IS DISTINCT FROM s.grade
               ORDER BY s.line
               RETURNING supersedes_id)
