@@ -34,7 +34,7 @@ WITH chosen AS (
     SELECT p.id FROM corpus_pair p
     JOIN corpus_query q ON q.id = p.query_id AND q.is_current
     JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-    WHERE p.collection_id = %(collection)s AND NOT EXISTS (
+    WHERE p.collection_id = %(collection)s AND p.is_candidate AND NOT EXISTS (
         SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = %(campaign)s
             OR (w.campaign_id = ANY(%(earlier)s) AND w.state IN ('labelled', 'escalated', 'failed'))))
     ORDER BY p.id LIMIT %(limit)s
@@ -152,7 +152,8 @@ def same_configuration(collection: Collection, wanted: Configuration) -> list[Ca
 def pairs_to_judge(collection: Collection, wanted: Configuration, *, limit: int | None, again: bool = False) -> int:
     """About how many pairs a start would still have to judge: for the estimate."""
     known = [] if again else same_configuration(collection, wanted)
-    current = Pair.objects.filter(collection=collection, query__is_current=True, document__is_current=True).count()
+    candidates = Pair.objects.filter(collection=collection, is_candidate=True)
+    current = candidates.filter(query__is_current=True, document__is_current=True).count()
     ended = [Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED]
     done = Work.objects.filter(campaign__in=known, state__in=ended).values("pair").distinct().count()
     return max(0, min(current, limit if limit is not None else current) - done)
