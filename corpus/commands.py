@@ -2,7 +2,7 @@
 
 import json
 import sys
-from typing import Any
+from typing import Any, Literal
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -13,6 +13,8 @@ class QuorumCommand(BaseCommand):
     """A command implements `arguments` and `run`; `run` returns the JSON document, `say` prints for people."""
 
     as_json = False
+    # Django's checks import every page. `make check`, `serve` and `demo` run them; no other command waits for that.
+    requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add --json and the command's own."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from corpus.bm25 import index_for
 from corpus.errors import BadInput
 from corpus.importing import judgments
 from corpus.importing.files import Source
@@ -115,6 +114,8 @@ def stage_qrels(
 
 def stage_bm25(collection: Collection, k: int, progress: Progress) -> None:
     """The best k documents of every current query."""
+    from corpus.bm25 import index_for  # loads scipy, which other imports need not wait for
+
     index = index_for(collection)
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("pk").values_list("pk", "text")
     lines = (f"{query}\t{document}\n" for query, text in queries.iterator() for document, _ in index.search(text, k))

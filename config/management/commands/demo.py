@@ -23,6 +23,7 @@ class Command(QuorumCommand):
     """Import, judge, serve. A second run goes on where the first was."""
 
     help = "Bring up the site with the bundled collection, judged by the offline panel. Ctrl-C ends it."
+    requires_system_checks = "__all__"
 
     def arguments(self, parser: CommandParser) -> None:
         """Where to serve, and who judges."""

@@ -14,6 +14,7 @@ class Command(QuorumCommand):
     """Serve the site; one JSON line {url, pids} on standard output when it is ready."""
 
     help = "Serve the site and its judge workers; print one JSON line {url, pids} when ready. Ctrl-C ends both."
+    requires_system_checks = "__all__"
 
     def arguments(self, parser: CommandParser) -> None:
         """The options of the contract."""
