@@ -20,6 +20,37 @@ SELECT c.id, c.policy, c.state,
 FROM judges_campaign c WHERE c.id = %s
 """
 
+SENT = """
+SELECT sum(milliseconds)::float8 AS summed, 1000 * extract(
+    epoch FROM max(started_at + milliseconds * interval '1 millisecond') - min(started_at))::float8 AS wall
+FROM judges_attempt WHERE campaign_id = %(campaign)s AND NOT cached"""
+
+LATENCY_OF = SENT + " AND pair_id = %(pair)s HAVING count(*) > 0"
+
+LATENCY_MEDIANS = f"""
+WITH ends AS (SELECT min(pair_id) AS low, max(pair_id) AS high FROM judges_attempt WHERE campaign_id = %(campaign)s),
+spread AS (
+    SELECT DISTINCT found.pair_id FROM ends,
+        generate_series(low, high, GREATEST(1, (high - low) / %(most)s)) AS key,
+        LATERAL (SELECT pair_id FROM judges_attempt WHERE campaign_id = %(campaign)s AND pair_id >= key
+                 ORDER BY pair_id LIMIT 1) AS found
+),
+each AS ({SENT} AND pair_id IN (SELECT pair_id FROM spread) GROUP BY pair_id)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY summed), percentile_cont(0.5) WITHIN GROUP (ORDER BY wall)
+FROM each HAVING count(*) > 0
+"""
+"""From a spread of pairs, found by steps over keys: a page must not read ten million attempts."""
+
+LATENCY_SAMPLE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Milliseconds that the calls of a pair took (SPEC S2): summed, and from the first's start to the last's end."""
+
+    summed: float
+    wall: float
+
 
 @dataclass(frozen=True, slots=True)
 class Speech:
@@ -119,6 +150,23 @@ def failed_of(campaign: Campaign) -> QuerySet[Work]:
     """Failed pairs with their last error."""
     failed = Work.objects.filter(campaign=campaign, state=Work.State.FAILED)
     return failed.select_related("pair__query", "pair__document").order_by("pk")
+
+
+def latency_of(pair: Pair, campaign: Campaign) -> Latency | None:
+    """What the campaign's calls on the pair took, failed ones too; None where nothing was sent."""
+    return _latency(LATENCY_OF, {"campaign": campaign.pk, "pair": pair.pk})
+
+
+def latency_medians(campaign: Campaign) -> Latency | None:
+    """Medians over the campaign's pairs, of a spread of some hundred where there are more; None before any call."""
+    return _latency(LATENCY_MEDIANS, {"campaign": campaign.pk, "most": LATENCY_SAMPLE})
+
+
+def _latency(query: str, values: dict[str, int]) -> Latency | None:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        row = cursor.fetchone()
+    return Latency(*row) if row is not None else None
 
 
 def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Round]:
