@@ -1,26 +1,55 @@
 """Everything that is known about one pair: debate, votes, label, people's judgments, attempts."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+from django.utils.safestring import SafeString, mark_safe
 
 from annotation import pairs
+from annotation.debating import Debate, Text, debate_of, text_of
+from annotation.marks import marked
 from annotation.models import Assignment
 from corpus.models import Judgment, Label, Pair
 from judges import selectors
 from judges.models import Attempt, Work
-from judges.selectors import AttemptView, Round
+from judges.selectors import AttemptView, Latency, Round
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What a page about a pair shows, to admins only."""
 
+    pair: Pair
     label: Label | None
     work: list[Work]
     """Its places in campaigns, newest first."""
-    debate: list[Round]
+    debate: Debate
+    latency: Latency | None
+    """Of its newest campaign."""
     attempts: list[AttemptView]
     judgments: list[Judgment]
     assignments: list[Assignment]
+
+    @property
+    def title(self) -> Text:
+        """Of the document."""
+        return text_of(self.pair.document.title)
+
+    @property
+    def document(self) -> Text:
+        """Its text."""
+        return text_of(self.pair.document.text)
+
+    @property
+    def source(self) -> str:
+        """The document's id, and its version where there was an earlier one."""
+        document = self.pair.document
+        return document.external_id + (f", version {document.version}" if document.version > 1 else "")
+
+    @cached_property
+    def marked(self) -> SafeString:
+        """The document's text as HTML with its quoted sentences marked."""
+        return mark_safe(marked(self.pair.document.text, self.debate.spans))  # marked() escapes every character
 
     @property
     def votes(self) -> list[Attempt]:
@@ -44,11 +73,22 @@ class Evidence:
 
 def of(pair: Pair) -> Evidence:
     """All of it, in a fixed number of statements."""
+    work = list(pair.work.select_related("campaign").order_by("-campaign"))
     return Evidence(
+        pair=pair,
         label=pair.labels.filter(aspect=None).first(),
-        work=list(pair.work.select_related("campaign").order_by("-campaign")),
-        debate=selectors.debate_of(pair),
+        work=work,
+        debate=debate_of(_turns(selectors.debate_of(pair))),
+        latency=selectors.latency_of(pair, work[0].campaign) if work else None,
         attempts=selectors.attempts_of(pair),
         judgments=list(pairs.judgments(pair)),
         assignments=list(pairs.assignments(pair)),
     )
+
+
+def _turns(rounds: list[Round]) -> list[dict[str, object]]:
+    """The turns that brought a verdict, as a debate is made of."""
+    sides = [
+        (r.number, side, said) for r in rounds for side, said in (("for", r.for_turn), ("against", r.against_turn))
+    ]
+    return [{"round": number, "side": side, **asdict(said)} for number, side, said in sides if said is not None]

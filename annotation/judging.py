@@ -1,27 +1,24 @@
 """What the judging page shows: one statement for a pair with its debate, as frozen records."""
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.db import connection
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.marks import Span, marked
+from annotation.debating import Debate, Text, debate_of, text_of
+from annotation.marks import marked
 from annotation.models import Membership
 from annotation.queue import rows
 from corpus.models import Collection
-from corpus.text import direction, language
 
 QUEUE_SHOWN = 100
 """The queue is counted up to here: "100+" says enough and costs nothing."""
 
 SAID_FOR_SECONDS = 8
 WAITING_FOR_SECONDS = 5.0
-LANGUAGE_FROM = 400
-"""Characters that show a text's language well enough."""
 
 WHY = {
     "disagreement": "The two sides did not agree{rounds}.",
@@ -32,49 +29,6 @@ WHY = {
     "error": "A judge could not be reached.",
     "audit": "Drawn at random, to check the automatic labels.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text with the language and direction that its element is marked up with."""
-
-    text: str
-    lang: str
-    dir: str
-
-
-@dataclass(frozen=True, slots=True)
-class Quoted:
-    """A quote under a turn. `label` is empty when the sentence is not in the document."""
-
-    text: str
-    label: str
-    first: bool
-    """This turn is the first that quotes it: the document's label links back here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One side's turn as the page shows it, in words."""
-
-    side: str
-    title: str
-    says: str = "gave no readable answer"
-    reason: str = ""
-    quotes: tuple[Quoted, ...] = ()
-
-
-SILENT_FOR = Said("for", "For")
-SILENT_AGAINST = Said("against", "Against")
-
-
-@dataclass(frozen=True, slots=True)
-class DebateRound:
-    """Both turns of a round."""
-
-    number: int
-    turns: tuple[Said, Said]
-    """For, then against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +51,18 @@ class Work:
     why: str
     query: Text
     answers: tuple[Text, ...]
-    need: str
+    need: Text
     title: Text
     document: Text
     source: str
-    rounds: tuple[DebateRound, ...]
-    spans: tuple[Span, ...] = field(repr=False)
+    debate: Debate
     comment: str = ""
     grade: int | None = None
 
     @cached_property
     def marked(self) -> SafeString:
         """The document's text as HTML with its quoted sentences marked."""
-        return mark_safe(marked(self.document.text, self.spans))  # marked() escapes every character
+        return mark_safe(marked(self.document.text, self.debate.spans))  # marked() escapes every character
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,22 +218,19 @@ def _rows(statement: str, **values: Any) -> list[dict[str, Any]]:
 
 
 def _work(row: dict[str, Any], collection: Collection) -> Work:
-    turns = row["debate"] or []
-    spans = _spans(turns)
-    shown = _rounds(turns, spans)
+    debate = debate_of(row["debate"] or [])
     return Work(
         item=row["item"],
         token=row["token"],
         seconds=row["seconds"],
-        why=_why(row["reason"], len(shown)),
-        query=_text(row["query"]),
-        answers=tuple(_text(answer) for answer in row["answers"]),
-        need=row["instruction"] or collection.instruction,
-        title=_text(row["title"]),
-        document=_text(row["document"]),
+        why=_why(row["reason"], len(debate.rounds)),
+        query=text_of(row["query"]),
+        answers=tuple(text_of(answer) for answer in row["answers"]),
+        need=text_of(row["instruction"] or collection.instruction),
+        title=text_of(row["title"]),
+        document=text_of(row["document"]),
         source=row["source"],
-        rounds=shown,
-        spans=tuple(spans.values()),
+        debate=debate,
         comment=row.get("comment") or "",
         grade=row.get("grade"),
     )
@@ -289,43 +239,3 @@ def _work(row: dict[str, Any], collection: Collection) -> Work:
 def _why(reason: str, rounds: int) -> str:
     words = {0: "", 1: " in one round"}.get(rounds, f" in {rounds} rounds")
     return WHY[reason].format(rounds=words)
-
-
-@lru_cache(maxsize=4096)
-def _text(text: str) -> Text:
-    return Text(text, language(text[:LANGUAGE_FROM]), direction(text))
-
-
-def _spans(turns: Iterable[dict[str, Any]]) -> dict[tuple[str, int, int], Span]:
-    """Each side's quoted places in the order in which they were first quoted: F1, F2 ... and A1, A2 ..."""
-    found: dict[tuple[str, int, int], Span] = {}
-    count = {"for": 0, "against": 0}
-    for turn in turns:
-        side = turn["side"]
-        for quote in turn["quotes"]:
-            start, end = quote.get("start"), quote.get("end")
-            if start is None or end is None or (side, start, end) in found:
-                continue
-            count[side] += 1
-            found[side, start, end] = Span(start, end, side, f"{side[0].upper()}{count[side]}")
-    return found
-
-
-def _rounds(turns: list[dict[str, Any]], spans: dict[tuple[str, int, int], Span]) -> tuple[DebateRound, ...]:
-    seen: set[str] = set()
-    said = {(turn["round"], turn["side"]): _said(turn, spans, seen) for turn in turns}
-    numbers = sorted({number for number, _ in said})
-    return tuple(
-        DebateRound(n, (said.get((n, "for"), SILENT_FOR), said.get((n, "against"), SILENT_AGAINST))) for n in numbers
-    )
-
-
-def _said(turn: dict[str, Any], spans: dict[tuple[str, int, int], Span], seen: set[str]) -> Said:
-    quotes = []
-    for quote in turn["quotes"]:
-        span = spans.get((turn["side"], quote.get("start"), quote.get("end")))
-        label = span.label if span else ""
-        quotes.append(Quoted(quote["text"], label, first=label not in seen))
-        seen.add(label)
-    says = {1: "says relevant", 0: "says not relevant"}.get(turn["verdict"], "gave no readable answer")
-    return Said(turn["side"], turn["side"].capitalize(), says, turn["reason"], tuple(quotes))

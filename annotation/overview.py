@@ -238,6 +238,8 @@ class Overview:
     picture: flow.Flow | None
     conflicts: int
     failures: list[Work]
+    latency: selectors.Latency | None
+    """Medians over the campaign's pairs."""
     pairs: int
     """Pairs of the collection, exact up to MANY; only counted while there is no campaign."""
     at: datetime
@@ -294,6 +296,7 @@ def overview(collection: Collection, campaign: Campaign | None) -> Overview:
         picture=_picture(status) if campaign else None,
         conflicts=conflicts(collection),
         failures=_failures(campaign) if campaign and status["failed"] else [],
+        latency=selectors.latency_medians(campaign) if campaign else None,
         pairs=0 if campaign else collection.pair_set.order_by()[: MANY + 1].count(),
         at=timezone.now(),
     )

@@ -42,6 +42,8 @@ def thousands(value: float | None) -> str:
 
 
 @register.filter
-def seconds(value: int | None) -> str:
-    """Milliseconds as seconds with a unit."""
-    return "" if value is None else f"{value / 1000:,.1f} s"
+def seconds(value: float | None) -> str:
+    """Milliseconds with a unit, as seconds from a tenth of one up."""
+    if value is None:
+        return ""
+    return f"{value:.0f} ms" if value < 100 else f"{value / 1000:,.1f} s"

@@ -1,0 +1,115 @@
+"""A debate as pages show it: turns in words, quotes tied to the sentences of the document. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from annotation.marks import Span
+from corpus.text import direction, language
+
+LANGUAGE_FROM = 400
+"""Characters that show a text's language well enough."""
+
+SAYS = {1: "says relevant", 0: "says not relevant", None: "gave no readable answer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with the language and direction that its element is marked up with."""
+
+    text: str
+    lang: str = "en"
+    dir: str = "ltr"
+
+
+@lru_cache(maxsize=4096)
+def text_of(text: str) -> Text:
+    """The text with its language and direction, found once for a process."""
+    return Text(text, language(text[:LANGUAGE_FROM]), direction(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A quote under a turn. `label` is empty when the sentence is not in the document."""
+
+    text: str
+    label: str
+    first: bool
+    """This turn is the first that quotes it: the document's label links back here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One side's turn in words. `judge` is named to admins only."""
+
+    side: str
+    title: str
+    says: str = SAYS[None]
+    reason: Text = field(default_factory=lambda: Text(""))
+    quotes: tuple[Quoted, ...] = ()
+    judge: str = ""
+
+
+SILENT_FOR = Said("for", "For")
+SILENT_AGAINST = Said("against", "Against")
+
+
+@dataclass(frozen=True, slots=True)
+class DebateRound:
+    """Both turns of a round."""
+
+    number: int
+    turns: tuple[Said, Said]
+    """For, then against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Debate:
+    """All rounds, and what both sides quote of the document."""
+
+    rounds: tuple[DebateRound, ...]
+    spans: tuple[Span, ...] = field(repr=False)
+
+
+Turn = Mapping[str, Any]
+"""{side, round, verdict, reason, quotes: [{text, start, end}]} and optionally judge."""
+
+Places = dict[tuple[str, int, int], Span]
+
+
+def debate_of(turns: Sequence[Turn]) -> Debate:
+    """Turns in the order in which they were said, for before against."""
+    spans, seen = _spans(turns), set[str]()
+    said = {(turn["round"], turn["side"]): _said(turn, spans, seen) for turn in turns}
+    numbers = sorted({number for number, _ in said})
+    rounds = tuple(
+        DebateRound(n, (said.get((n, "for"), SILENT_FOR), said.get((n, "against"), SILENT_AGAINST))) for n in numbers
+    )
+    return Debate(rounds, tuple(spans.values()))
+
+
+def _spans(turns: Sequence[Turn]) -> Places:
+    """Each side's quoted places in the order in which they were first quoted: F1, F2 ... and A1, A2 ..."""
+    found: Places = {}
+    count = {"for": 0, "against": 0}
+    for turn in turns:
+        side = turn["side"]
+        for quote in turn["quotes"]:
+            start, end = quote.get("start"), quote.get("end")
+            if start is None or end is None or (side, start, end) in found:
+                continue
+            count[side] += 1
+            found[side, start, end] = Span(start, end, side, f"{side[0].upper()}{count[side]}")
+    return found
+
+
+def _said(turn: Turn, spans: Places, seen: set[str]) -> Said:
+    side, quotes = turn["side"], []
+    for quote in turn["quotes"]:
+        span = spans.get((side, quote.get("start"), quote.get("end")))
+        label = span.label if span else ""
+        quotes.append(Quoted(quote["text"], label, first=label not in seen))
+        seen.add(label)
+    says = SAYS.get(turn["verdict"], SAYS[None])
+    return Said(side, side.capitalize(), says, text_of(turn["reason"]), tuple(quotes), turn.get("judge", ""))
