@@ -32,7 +32,7 @@ def find_chromium() -> str | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests come last; without a browser they are skipped, or with QUORUM_REQUIRE_BROWSER=1 the session fails."""
+    """Browser tests come last. Without a browser they are skipped; with QUORUM_REQUIRE_BROWSER=1 the session fails."""
     # Playwright keeps an event loop running in the main thread: after it, no test could call asyncio.run there.
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     wanted = [item for item in items if item.get_closest_marker("browser")]
