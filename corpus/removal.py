@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from getpass import getuser
@@ -82,7 +83,10 @@ def counts_of(collection: Collection) -> dict[str, int]:
 
 
 def delete_collection(collection: Collection) -> dict[str, int]:
-    """Remove the collection with everything that hangs on it, by set-based SQL; the numbers of `counts_of`."""
+    """Remove the collection with everything that hangs on it, by set-based SQL; the numbers of `counts_of`.
+
+    Exports that lie in VAR go with it; those that were written elsewhere stay.
+    """
     with transaction.atomic(), pgtrigger.ignore(), connection.cursor() as cursor:
         Collection.objects.select_for_update().get(pk=collection.pk)
         counts = counts_of(collection)
@@ -91,6 +95,7 @@ def delete_collection(collection: Collection) -> dict[str, int]:
         for model in _leaves_first(rows):
             cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE {rows[model]}")
         _audit({"deleted_collection": collection.name, "by": _who(), **counts})
+    shutil.rmtree(Path(settings.VAR) / "exports" / collection.name, ignore_errors=True)
     return counts
 
 

@@ -78,6 +78,9 @@ def test_everything_goes_and_nothing_of_another_collection(settings, tmp_path):
     fill("kept")
     before = counts()
     fill("books")
+    for name in ("kept", "books"):
+        (tmp_path / "exports" / name / "1").mkdir(parents=True)
+        (tmp_path / "exports" / name / "1" / "labels.csv").write_text("q1,d1,1,people")
     out = StringIO()
     call_command("delete_collection", "books", "--yes", "--json", stdout=out, stderr=StringIO())
     after = counts()
@@ -85,6 +88,7 @@ def test_everything_goes_and_nothing_of_another_collection(settings, tmp_path):
     assert after.pop("annotation.User") == before.pop("annotation.User") + 1
     assert after == before
     assert json.loads(out.getvalue())["rows"]["judgments"] == 2
+    assert [path.name for path in (tmp_path / "exports").iterdir()] == ["kept"]
     line = json.loads((tmp_path / "audit.jsonl").read_text())
     assert line["deleted_collection"] == "books" and line["judgments"] == 2
 
