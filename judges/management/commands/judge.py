@@ -22,6 +22,13 @@ LINE_EVERY_S = 10.0
 CHECK_WORKERS_S = 3.0
 
 
+def idle_line(collection: Collection) -> str:
+    """Why there is nothing to do."""
+    if not collection.pair_set.filter(is_candidate=True).exists():
+        return f"nothing to do: {collection.name} has no pairs; name some with import_collection --bm25, --runs or --pairs"
+    return f"nothing to do: every pair of {collection.name} has its outcome from this panel and policy"
+
+
 class Command(QuorumCommand):
     help = "Judge a collection's pairs with a panel. The same command again goes on where it was."
 
@@ -71,7 +78,7 @@ class Command(QuorumCommand):
     def follow(self, collection: Collection, started: Started, options: dict[str, Any]) -> object:
         """Say what was started; wait for it where that was asked for."""
         if started.idle or started.campaign is None:
-            self.say(f"nothing to do: every pair of {collection.name} has its outcome from this panel and policy")
+            self.say(idle_line(collection))
             return self.end(collection, started.campaign, strict=False)
         campaign = started.campaign
         self.note(
