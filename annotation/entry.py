@@ -38,13 +38,23 @@ def membership_of(user: int, name: str) -> Membership | None:
     found = rows(connection.connection, _statement(), user=user, name=name)
     if not found:
         return None
-    made = {alias: _instance(alias, model, found[0]) for alias, model in TABLES.items()}
+    made = _instances(list(found[0].values()))
     membership = made["m"]
     membership._state.fields_cache |= {"user": made["u"], "collection": made["c"], "assessor": made["a"]}
     assert isinstance(membership, Membership)
     return membership
 
 
-def _instance(alias: str, model: type[models.Model], row: dict[str, Any]) -> models.Model:
-    names = [field.attname for field in model._meta.concrete_fields]
-    return model.from_db("default", names, [row[f"{alias}_{name}"] for name in names])
+def _instances(values: list[Any]) -> dict[str, models.Model]:
+    """One of each model, from columns that stand one after the other."""
+    made: dict[str, models.Model] = {}
+    at = 0
+    for alias, model, names in _columns():
+        made[alias] = model.from_db("default", names, values[at : at + len(names)])
+        at += len(names)
+    return made
+
+
+@cache
+def _columns() -> list[tuple[str, type[models.Model], list[str]]]:
+    return [(alias, model, [f.attname for f in model._meta.concrete_fields]) for alias, model in TABLES.items()]

@@ -238,4 +238,5 @@ def rows(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dic
         db.prepare_threshold = 0
     with psycopg.Cursor(db, row_factory=dict_row) as cursor:
         cursor.execute(statement.encode(), values, prepare=True)
-        return cursor.fetchall() if cursor.description else []
+        # Not `description`: it makes an object for each column, a twentieth of a request.
+        return cursor.fetchall() if cursor.rownumber is not None else []

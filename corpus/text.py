@@ -128,15 +128,22 @@ def _ends_here(text: str, start: int, end: re.Match[str]) -> bool:
 def language(text: str) -> str:
     """BCP 47 code for a `lang` attribute: by script, then by common words; English when nothing else shows."""
     sample = text[:4000]
-    letters = sum(character.isalpha() for character in sample)
+    if code := "" if sample.isascii() else _by_script(sample):
+        return code
+    found = re.findall(r"[^\W\d_]+", sample.casefold())
+    counts = {code: sum(map(stop.__contains__, found)) for code, stop in _STOP_WORDS.items()}
+    best = max(counts, key=lambda code: (counts[code], code == "en"))
+    return best if counts[best] > counts["en"] + len(found) // 50 else "en"
+
+
+def _by_script(sample: str) -> str:
+    """The language that a script shows; empty for those that share Latin letters."""
+    letters = sum(map(str.isalpha, sample))
     for code, script in _SCRIPTS:
         share = 0.02 if code in {"ja", "fa"} else 0.2
         if letters and len(script.findall(sample)) > share * letters:
             return code
-    found = re.findall(r"[^\W\d_]+", sample.casefold())
-    counts = {code: sum(word in stop for word in found) for code, stop in _STOP_WORDS.items()}
-    best = max(counts, key=lambda code: (counts[code], code == "en"))
-    return best if counts[best] > counts["en"] + len(found) // 50 else "en"
+    return ""
 
 
 def direction(text: str) -> str:
