@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from annotation import marks
 from annotation.marks import Span
 from corpus.text import direction, language
 
@@ -30,16 +31,6 @@ def text_of(text: str) -> Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
-    """A quote under a turn. `label` is empty when the sentence is not in the document."""
-
-    text: str
-    label: str
-    first: bool
-    """This turn is the first that quotes it: the document's label links back here."""
-
-
-@dataclass(frozen=True, slots=True)
 class Said:
     """One side's turn in words. `judge` is named to admins only."""
 
@@ -47,7 +38,8 @@ class Said:
     title: str
     says: str = SAYS[None]
     reason: Text = field(default_factory=lambda: Text(""))
-    quotes: tuple[Quoted, ...] = ()
+    quotes: str = ""
+    """List items as safe HTML."""
     judge: str = ""
 
 
@@ -109,7 +101,7 @@ def _said(turn: Turn, spans: Places, seen: set[str]) -> Said:
     for quote in turn["quotes"]:
         span = spans.get((side, quote.get("start"), quote.get("end")))
         label = span.label if span else ""
-        quotes.append(Quoted(quote["text"], label, first=label not in seen))
+        quotes.append(marks.quote(quote["text"], label, side, first=label not in seen))
         seen.add(label)
     says = SAYS.get(turn["verdict"], SAYS[None])
-    return Said(side, side.capitalize(), says, text_of(turn["reason"]), tuple(quotes), turn.get("judge", ""))
+    return Said(side, side.capitalize(), says, text_of(turn["reason"]), "".join(quotes), turn.get("judge", ""))

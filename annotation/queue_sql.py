@@ -98,7 +98,8 @@ UPDATE annotation_assignment SET lease_until = now() + make_interval(mins => %(m
 def claim(*, above_watermark: bool, again: bool = False) -> str:
     """Lend the first item that is new to the member; `again`: one whose lease they let run out.
 
-    A lease that was given back by an undo, and has time left, counts as new: it was never judged.
+    A lease that was given back by an undo, and has time left, counts as new: it was never judged. The member's own
+    assignment is a scalar query, because as NOT EXISTS it becomes a join, which reads all that the member ever judged.
     """
     above = "AND (i.priority, i.place) > (%(priority)s, %(place)s)" if above_watermark else ""
     back = "TRUE" if again else "a.lease_until > now()"
@@ -106,9 +107,8 @@ def claim(*, above_watermark: bool, again: bool = False) -> str:
 WITH found AS (
     SELECT i.id, i.priority, i.place FROM corpus_item i
     WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap {above}
-      AND NOT EXISTS (
-        SELECT FROM annotation_assignment a
-        WHERE a.item_id = i.id AND a.membership_id = %(membership)s AND NOT (a.state = 'returned' AND {back}))
+      AND (SELECT a.state = 'returned' AND {back} FROM annotation_assignment a
+           WHERE a.item_id = i.id AND a.membership_id = %(membership)s) IS NOT FALSE
     ORDER BY i.priority, i.place LIMIT 1
     FOR UPDATE OF i SKIP LOCKED
 ), taken AS (

@@ -6,7 +6,7 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.marks import Span, marked
+from annotation.marks import Span, marked, quote
 
 TEXT = "One sentence. Another one."
 
@@ -44,3 +44,16 @@ spans = st.builds(
 @given(st.text(max_size=40), st.lists(spans, max_size=6, unique_by=lambda span: span.label))
 def test_no_character_is_lost_or_doubled_whatever_is_quoted(text, quoted):
     assert plain(marked(text, quoted)) == text
+
+
+def test_a_quote_links_to_its_place_and_the_first_one_is_linked_back():
+    assert 'href="#quote-F1" id="by-F1"' in quote("One < two.", "F1", "for", first=True)
+    later = quote("One < two.", "F1", "for", first=False)
+    assert "id=" not in later
+    assert plain(later.replace("<a ", "<b ").replace("</a>", "</b>")) == "F1 One < two."
+
+
+def test_a_quote_that_is_not_in_the_document_is_struck_out_and_never_a_tag():
+    html = quote("<img src=x>", "", "against", first=True)
+    assert "<s>&lt;img src=x&gt;</s>" in html
+    assert "href" not in html
