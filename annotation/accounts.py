@@ -47,6 +47,14 @@ def create_accounts(*, role: str, count: int, collection: Collection | None) -> 
     return accounts
 
 
+def reset_password(user: User) -> str:
+    """A new random password for somebody who forgot theirs; it ends all their sessions and is told only here."""
+    password = new_password()
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    return password
+
+
 def _free_names(role: str, count: int) -> list[str]:
     """role-1, role-2 ...: the first `count` that no account has, in any case."""
     taken = {

@@ -57,27 +57,35 @@ def last_decision(membership: Membership) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one annotator left on an item, without a name. `grade` is None for a flag without a judgment."""
+    """What one annotator left on an item, without a name. `grade` is None for a flag or a skip."""
 
     number: int
     grade: int | None
     comment: str
     flagged: bool
     note: str
+    """Of a flag, or why it was skipped."""
 
 
 def opinions(item: Item) -> list[Opinion]:
     """All that stands on the item, in an order that does not follow the annotators' names."""
+    State = Assignment.State
+    skipped = Q(state=State.SKIPPED)
     rows = (
-        Assignment.objects.filter(item=item, state=Assignment.State.DONE)
-        .filter(Q(flagged=True) | Q(judgment__grade__isnull=False))
+        Assignment.objects.filter(item=item)
+        .filter(Q(state=State.DONE, flagged=True) | Q(state=State.DONE, judgment__grade__isnull=False) | skipped)
+        .select_related("judgment")
         .order_by("judgment__grade", "token")
-        .values_list("judgment__grade", "judgment__comment", "flagged", "flag_note")
     )
-    return [
-        Opinion(number, None if flagged else grade, "" if flagged else comment or "", flagged, note)
-        for number, (grade, comment, flagged, note) in enumerate(rows, 1)
-    ]
+    return [_opinion(number, row) for number, row in enumerate(rows, 1)]
+
+
+def _opinion(number: int, row: Assignment) -> Opinion:
+    if row.state == Assignment.State.SKIPPED:
+        return Opinion(number, None, "", False, row.get_skip_reason_display())
+    if row.flagged or row.judgment is None:
+        return Opinion(number, None, "", True, row.flag_note)
+    return Opinion(number, row.judgment.grade, row.judgment.comment, False, "")
 
 
 @transaction.atomic

@@ -7,6 +7,7 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Invitation, Membership, Role, User
+from annotation.undo import end_lease
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection
 
@@ -46,8 +47,11 @@ def change_role(*, membership: Membership, role: Role) -> None:
     membership.save(update_fields=["role"])
 
 
+@transaction.atomic
 def set_active(*, membership: Membership, active: bool) -> None:
-    """End or renew a membership. Its judgments stay, under its name; an open lease ends when it expires."""
+    """End or renew a membership. Its judgments stay, under its name; an open lease goes back to the queue."""
+    if not active:
+        end_lease(membership)
     membership.is_active = active
     membership.save(update_fields=["is_active"])
 

@@ -113,6 +113,7 @@ class Assignment(models.Model):
         indexes = [
             models.Index(fields=["lease_until"], name="assignment_expiry", condition=Q(state="open")),
             models.Index(fields=["membership", "-ended_at"], name="assignment_history"),
+            models.Index(fields=["membership"], name="assignment_skipped", condition=Q(state="skipped")),
         ]
 
     def __str__(self) -> str:

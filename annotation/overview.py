@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from annotation import flow
 from annotation.models import Assignment, Membership, Role, User
+from annotation.skipped import skipped_by_all
 from corpus.models import Collection, Item
 from judges import selectors
 from judges.models import Campaign, Tally, Work
@@ -237,6 +238,12 @@ class Overview:
     campaign: Campaign | None
     picture: flow.Flow | None
     conflicts: int
+    skipped: int
+    """Pairs that everybody skipped."""
+    earlier: int
+    """Pairs of earlier campaigns that still wait for people, exact up to MANY."""
+    judging: int
+    """Active members: people who could judge a pair."""
     failures: list[Work]
     latency: selectors.Latency | None
     """Medians over the campaign's pairs."""
@@ -295,11 +302,20 @@ def overview(collection: Collection, campaign: Campaign | None) -> Overview:
         campaign=campaign,
         picture=_picture(status) if campaign else None,
         conflicts=conflicts(collection),
+        skipped=skipped_by_all(collection).count(),
+        earlier=_earlier(collection, campaign) if campaign else 0,
+        judging=collection.memberships.filter(is_active=True, user__is_active=True).count(),
         failures=_failures(campaign) if campaign and status["failed"] else [],
         latency=selectors.latency_medians(campaign) if campaign else None,
         pairs=0 if campaign else collection.pair_set.order_by()[: MANY + 1].count(),
         at=timezone.now(),
     )
+
+
+def _earlier(collection: Collection, campaign: Campaign) -> int:
+    """The queue holds items of all campaigns; the newest one's counters know only its own."""
+    waiting = Item.objects.filter(collection=collection, state__in=[Item.State.OPEN, Item.State.CONFLICT])
+    return waiting.exclude(campaign=campaign.pk).order_by()[:MANY].count()
 
 
 def _failures(campaign: Campaign, limit: int = 5) -> list[Work]:

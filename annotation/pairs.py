@@ -10,6 +10,7 @@ from django.db.models.functions import Left
 
 from annotation.assessments import pairs_where
 from annotation.models import Assignment
+from annotation.skipped import skipped_by_all
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
 from judges.models import Campaign, Work
 
@@ -27,6 +28,7 @@ STATES = [
     ("pending", "waiting for judges"),
     ("open", "waits for people"),
     ("conflict", "waits for an adjudicator"),
+    ("skipped", "skipped by everybody"),
     ("settled", "settled by people"),
     ("new", "in no campaign"),
 ]
@@ -123,7 +125,7 @@ def page(
         rows = list(_columns(found.filter(pk__gt=after).order_by("pk"))[: PAGE + 1])
         earlier, later, rows = after > 0, len(rows) > PAGE, rows[:PAGE]
     return Page(
-        rows=_with_state(rows, campaign),
+        rows=_with_state(rows, campaign, asked=filters.state),
         before=rows[0]["pk"] if rows and earlier else None,
         after=rows[-1]["pk"] if rows and later else None,
         total=found.order_by()[: COUNTED + 1].count(),
@@ -174,6 +176,8 @@ def _state(collection: Collection, filters: Filters, campaign: Campaign | None) 
     state, reason = filters.state, filters.reason
     if state == "new":
         return ~Q(Exists(Work.objects.filter(pair=OuterRef("pk"))))
+    if state == "skipped":
+        return Q(pk__in=skipped_by_all(collection).values("pair"))
     if state in ITEM_STATES or (reason == Item.Reason.AUDIT and not state):
         return Q(pk__in=_items(collection, filters))
     work: dict[str, object] = {}
@@ -191,11 +195,8 @@ def _state(collection: Collection, filters: Filters, campaign: Campaign | None) 
 
 
 def _items(collection: Collection, filters: Filters) -> QuerySet[Any]:
-    """Pairs of items; of one campaign when the filters name it. What waits for an adjudicator is open, too."""
-    items = Item.objects.filter(collection=collection)
-    if filters.state:
-        open_states = [Item.State.OPEN, Item.State.CONFLICT]
-        items = items.filter(state__in=open_states if filters.state == "open" else [filters.state])
+    """Pairs of items; of one campaign when the filters name it."""
+    items = (_standing(filters.state) if filters.state else Item.objects.all()).filter(collection=collection)
     if filters.reason:
         items = items.filter(reason=filters.reason)
     if filters.campaign.isdecimal():
@@ -233,11 +234,13 @@ def _columns(found: QuerySet[Pair]) -> QuerySet[Pair, Any]:
     )
 
 
-def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None) -> list[Row]:
-    """Where the pairs of one page stand, in four statements."""
+def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None, *, asked: str) -> list[Row]:
+    """Where the pairs of one page stand, in four statements. Who asked for a state of people sees that state."""
     pairs = [row["pk"] for row in rows]
     work = {w.pair_id: w for w in Work.objects.filter(campaign=campaign, pair__in=pairs)} if campaign else {}
-    items = {item.pair_id: item for item in Item.objects.filter(pair__in=pairs).order_by("pk")}
+    items = {item.pair_id: item for item in _standing(asked).filter(pair__in=pairs).order_by("pk")}
+    if asked in ITEM_STATES:
+        work = {pair: row for pair, row in work.items() if pair not in items}
     labels = {label.pair_id: label for label in Label.objects.filter(pair__in=pairs, aspect=None)}
     gold = dict(
         Judgment.objects.filter(pair__in=pairs, assessor__kind=Assessor.Kind.REFERENCE, superseded_by=None)
@@ -247,10 +250,17 @@ def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None) -> list[R
     return [_row(row, work.get(row["pk"]), items.get(row["pk"]), labels.get(row["pk"]), gold) for row in rows]
 
 
+def _standing(state: str) -> QuerySet[Item]:
+    """Items in a state; what waits for an adjudicator is open, too. Any state but withdrawn unless one is asked for."""
+    if state == "open":
+        return Item.objects.filter(state__in=[Item.State.OPEN, Item.State.CONFLICT])
+    return Item.objects.filter(state=state) if state in ITEM_STATES else Item.objects.exclude(state="withdrawn")
+
+
 def _row(
     row: dict[str, Any], work: Work | None, item: Item | None, label: Label | None, gold: dict[int, int | None]
 ) -> Row:
-    people = item if item and item.state != Item.State.WITHDRAWN and (not work or work.state == "escalated") else None
+    people = item if item and (not work or work.state == "escalated") else None
     return Row(
         id=row["pk"],
         query_id=row["query__external_id"],

@@ -66,6 +66,12 @@ def refusal(own: Assignment, item: Item) -> str | None:
     )
 
 
+def end_lease(membership: Membership) -> None:
+    """Whatever the member holds goes back to the queue; call it in a transaction."""
+    for lease in Assignment.objects.select_for_update().filter(membership=membership, state=Assignment.State.OPEN):
+        give_back(lease, Item.objects.select_for_update().get(pk=lease.item_id))
+
+
 def give_back(lease: Assignment, item: Item) -> None:
     """An unfinished lease returns to the queue at a new place; it keeps its time, so its holder may get it again."""
     Assignment.objects.filter(pk=lease.pk).update(state=Assignment.State.RETURNED, ended_at=timezone.now())

@@ -13,6 +13,7 @@ account_urls = [
     path("accounts/logout/", foreign("public", allauth.logout), name="account_logout"),
     path("accounts/signup/", foreign("public", allauth.signup), name="account_signup"),
     path("accounts/inactive/", foreign("public", allauth.account_inactive), name="account_inactive"),
+    path("accounts/<int:user>/password/", accounts.reset_password, name="reset_password"),
     path("accounts/password/change/", foreign("site", allauth.password_change), name="account_change_password"),
     path("invitations/<str:token>/", accounts.invitation, name="invitation"),
 ]
@@ -38,6 +39,7 @@ collection_urls = [
     path("campaigns/start/", campaigns.start, name="start_campaign"),
     path("campaigns/<int:campaign>/<slug:act>/", campaigns.control, name="control_campaign"),
     path("pairs/", pairs.pairs, name="pairs"),
+    path("pairs/skipped/adjudicate/", pairs.hand_over_skipped, name="hand_over_skipped"),
     path("pairs/<int:pair>/", pairs.pair, name="pair"),
 ]
 

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from annotation import members
-from annotation.models import Assignment, Guideline, Membership, Role
+from annotation.models import Assignment, Guideline, Membership, Role, User
 from annotation.permissions import SMALLEST
 from corpus.models import Assessor, Item, Judgment, Pair
 from judges.models import Campaign
@@ -72,6 +72,7 @@ class World:
             "<str:name>": "birds",
             "<int:pair>": self.pair.pk,
             "<int:member>": self.bystander.pk,
+            "<int:user>": self.bystander.user.pk,
             "<int:invitation>": self.invitation.pk,
             "<int:campaign>": self.campaign.pk,
             "<slug:act>": "pause",
@@ -175,6 +176,7 @@ def test_a_refused_post_changes_nothing(world: World) -> None:
 def _state(world: World) -> list[object]:
     return [
         list(Membership.objects.order_by("pk").values_list("pk", "role", "is_active")),
+        list(User.objects.order_by("pk").values_list("pk", "password")),
         list(Campaign.objects.order_by("pk").values_list("pk", "state")),
         list(members.open_invitations(world.collection).values_list("pk", flat=True)),
         Guideline.objects.count(),

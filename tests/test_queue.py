@@ -10,6 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation import adjudication, queue
+from annotation.members import set_active
 from annotation.models import Assignment, Membership, Role, Snapshot
 from annotation.queue import Answer, Desk, Lost, Unknown
 from annotation.undo import undo
@@ -378,3 +379,13 @@ def _judge_all(desk: Desk) -> None:
             (lease,) = queue.rows(db, "SELECT item_id, token FROM annotation_assignment WHERE id = %(lent)s", lent=lent)
             answer = Answer(lease["item_id"], lease["token"], (lease["item_id"] + desk.membership) % 2)
             lent = inside(lambda db, desk, answer=answer: queue.submit(db, desk, answer))
+
+
+def test_what_a_deactivated_member_holds_goes_back_at_once(collection, alice, bob):
+    (item,) = items(collection, 1)
+    lease = claim(alice)
+    assert claim(bob) is None
+    set_active(membership=alice, active=False)
+    assert claim(bob).item_id == item.pk
+    lease.refresh_from_db()
+    assert lease.state == "returned"

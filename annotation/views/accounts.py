@@ -6,9 +6,9 @@ from django.contrib.auth import login
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import members
+from annotation import accounts, members
 from annotation.forms import SignUpForm
 from annotation.models import Invitation, User
 from annotation.permissions import PublicScope, SiteScope, action
@@ -21,6 +21,15 @@ def account(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Who one is here, and one's collections."""
     joined = scope.user.memberships.filter(is_active=True).select_related("collection").order_by("collection__name")
     return render(request, "accounts/account.html", {"scope": scope, "memberships": joined})
+
+
+@action("own-site")
+@require_POST
+def reset_password(request: HttpRequest, scope: SiteScope, user: int) -> HttpResponse:
+    """For a member who forgot their password: a new one, shown this once. Owners change their own on their page."""
+    person = get_object_or_404(User, pk=user, is_owner=False)
+    context = {"scope": scope, "person": person, "password": accounts.reset_password(person)}
+    return render(request, "accounts/new_password.html", context)
 
 
 @action("public")

@@ -1,10 +1,11 @@
 """The pairs of a collection, and everything that is known about one of them."""
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_GET
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
 
-from annotation import evidence
+from annotation import evidence, skipped
 from annotation import pairs as listing
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
@@ -45,6 +46,16 @@ def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
     found = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
     context = {"scope": scope, "section": "pairs", "pair": found, "evidence": evidence.of(found)}
     return render(request, "collections/pair.html", context)
+
+
+@action("admin")
+@require_POST
+def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Adjudicators get the pairs that everybody skipped."""
+    count = skipped.hand_over(scope.collection)
+    words = f"{count:,} pair{'s wait' if count != 1 else ' waits'} for an adjudicator now."
+    messages.success(request, words if count else "No pair was left that everybody skipped.")
+    return redirect("collection", scope.collection.name)
 
 
 def _campaign(collection: Collection, asked: str) -> Campaign | None:

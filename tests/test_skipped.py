@@ -1,0 +1,115 @@
+"""Pairs that everybody skipped are seen by admins and handed to adjudicators."""
+
+import pytest
+from django.test import Client
+
+from annotation import adjudication, queue
+from annotation.models import Assignment, Membership, Role
+from annotation.queue import Desk
+from annotation.skipped import hand_over, skipped_by_all
+from corpus.models import Collection, Item
+from judges.models import Campaign
+from tests.factories import make_collection, make_item, make_member, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def collection() -> Collection:
+    return make_collection("books")
+
+
+@pytest.fixture
+def alice(collection: Collection) -> Membership:
+    return make_member(collection, "alice")
+
+
+@pytest.fixture
+def bob(collection: Collection) -> Membership:
+    return make_member(collection, "bob", Role.ADJUDICATOR)
+
+
+def claim(member: Membership) -> Assignment:
+    lent = queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    return Assignment.objects.get(pk=lent)
+
+
+def skip(member: Membership) -> Item:
+    lease = claim(member)
+    queue.in_transaction(lambda db: queue.skip(db, Desk.of(member), lease.item_id, lease.token, "language"))
+    return lease.item
+
+
+def stuck(collection: Collection) -> list[Item]:
+    return list(skipped_by_all(collection))
+
+
+def test_a_pair_is_stuck_when_the_last_one_skips_it_and_free_when_somebody_joins(collection, alice, bob):
+    item = make_item(make_pair(collection))
+    skip(alice)
+    assert stuck(collection) == []
+    skip(bob)
+    assert stuck(collection) == [item]
+    charlie = make_member(collection, "charlie")
+    assert stuck(collection) == []
+    claim(charlie)
+    Membership.objects.filter(pk=alice.pk).update(is_active=False)
+    assert stuck(collection) == []
+
+
+def test_a_member_who_left_is_not_waited_for_but_work_that_is_open_is(collection, alice, bob):
+    item = make_item(make_pair(collection), overlap=2)
+    skip(alice)
+    claim(bob)
+    assert stuck(collection) == []
+    Assignment.objects.filter(membership=bob).update(state="returned")
+    assert stuck(collection) == []
+    Membership.objects.filter(pk=bob.pk).update(is_active=False)
+    assert stuck(collection) == [item]
+
+
+def test_an_adjudicator_gets_what_they_skipped_themselves_and_reads_why(collection, alice, bob):
+    item = make_item(make_pair(collection))
+    skip(alice)
+    skip(bob)
+    assert hand_over(collection) == 1
+    assert hand_over(collection) == 0
+    assert [one.pk for one in adjudication.conflicts(bob)] == [item.pk]
+    assert [(one.grade, one.flagged, one.note) for one in adjudication.opinions(item)] == [
+        (None, False, "I do not read this language")
+    ] * 2
+    adjudication.adjudicate(bob, item.pk, 1)
+    assert item.pair.labels.get().grade == 1
+
+
+def test_the_home_says_so_and_opens_the_pairs(collection, alice, bob):
+    admin = make_member(collection, "charlie", Role.ADMIN)
+    campaign = Campaign.objects.create(collection=collection, policy="debate", panel="offline")
+    pair = make_pair(collection)
+    make_item(pair, campaign=campaign.pk)
+    for member in (alice, bob, admin):
+        skip(member)
+    client = Client()
+    client.force_login(admin.user)
+    home = client.get("/c/books/").content.decode()
+    assert "Everybody here skipped" in home
+    assert f"/c/books/pairs/{pair.pk}/" in client.get("/c/books/pairs/?state=skipped").content.decode()
+    answer = client.post("/c/books/pairs/skipped/adjudicate/", follow=True).content.decode()
+    assert "1 pair waits for an adjudicator now." in answer
+    assert "Everybody here skipped" not in answer
+    assert f"/c/books/pairs/{pair.pk}/" in client.get("/c/books/pairs/?state=conflict").content.decode()
+
+
+def test_the_home_counts_what_waits_from_earlier_campaigns_apart(collection):
+    admin = make_member(collection, "charlie", Role.ADMIN)
+    first, second = (Campaign.objects.create(collection=collection, policy="debate", panel="offline") for _ in "12")
+    pair = make_pair(collection)
+    make_item(pair, campaign=first.pk)
+    client = Client()
+    client.force_login(admin.user)
+    home = client.get("/c/books/").content.decode()
+    assert "<strong>1</strong> escalation of earlier campaigns waits" in home
+    assert f"those of campaign {second.pk}" in home
+    listed = client.get("/c/books/pairs/?state=open").content.decode()
+    assert f"/c/books/pairs/{pair.pk}/" in listed
+    assert ">open</span>" in listed
