@@ -1,5 +1,6 @@
 """Plain records that prompts, providers and the engine hand to each other. No Django here."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -86,6 +87,18 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class Body:
+    """A response as it came, before anything is made of it; the key is taken out should the server repeat it."""
+
+    status: int
+    text: str
+    retry_after: float | None = None
+    """Seconds that the server asks us to wait."""
+    whole: bool = True
+    """False: longer than what is read and kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One question to one judge. `schema` is the JSON schema of the answer (CONTRACT, Judges file)."""
 
@@ -99,6 +112,8 @@ class Request:
     sample: int = 0
     history: tuple[Turn, Turn] | None = None
     """Turns of the round before: (for, against); None in round 1. Offline judges read it; others see the prompt."""
+    arrived: Callable[[Body], None] | None = None
+    """Called as soon as the answer's last byte is here, before the SDK sees it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +154,8 @@ class ProviderError(Exception):
     """A call that brought no answer. `raw` keeps the body that came with it, if any."""
 
     retry = False
+    billed = False
+    """The provider may charge for the call all the same, nobody knows how much."""
 
     def __init__(
         self, message: str, *, status: int | None = None, raw: str = "", retry_after: float | None = None
@@ -172,6 +189,7 @@ class BadAnswer(ProviderError):
     """A body that is not the provider's wire format, though the status said success. Worth another try."""
 
     retry = True
+    billed = True
 
 
 class Rejected(ProviderError):
@@ -183,6 +201,10 @@ class Provider(Protocol):
 
     async def complete(self, request: Request) -> Reply:
         """The answer as it came. Raises ProviderError when there is none."""
+        ...
+
+    def meaning(self, body: Body) -> Reply:
+        """The reply that a kept body means. Raises the ProviderError that it means otherwise."""
         ...
 
     async def close(self) -> None:

@@ -31,9 +31,15 @@ def _drain(campaign_id: int, generation: int) -> None:
         return
     if not Campaign.objects.filter(pk=campaign_id, state=Campaign.State.RUNNING).exists():
         return
-    plan = plans.load(campaign_id)
-    connection.close()
-    if plan is not None and child().drain(plan):
+    try:
+        plan = plans.load(campaign_id)
+        connection.close()
+        more = plan is not None and child().drain(plan)
+    except Exception as error:
+        wakeups.drain_broke(campaign_id, error)
+        raise
+    wakeups.drain_worked(campaign_id)
+    if more:
         wakeups.again(campaign_id, generation)
 
 

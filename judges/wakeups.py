@@ -21,6 +21,8 @@ DRAIN = "judges.drain"
 LIVE_S = 10.0
 """A worker, or a drain, that has not been heard of for so long is gone."""
 MOST = 64
+TRIES = 3
+BROKEN_S = 60.0
 FORGET_S = 7 * 86_400
 
 
@@ -102,6 +104,24 @@ def is_current(campaign: int, generation: int) -> bool:
     """Whether no newer wake-ups were sent."""
     newest = redis().get(_key("wake", campaign))
     return newest is None or int(newest) <= generation
+
+
+def drain_broke(campaign: int, error: Exception) -> None:
+    """A drain of the campaign ended in an error of ours; `broken` tells whoever waits for it."""
+    line = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    redis().rpush(_key("broken", campaign), line)
+    redis().expire(_key("broken", campaign), int(BROKEN_S))
+
+
+def drain_worked(campaign: int) -> None:
+    """A drain of the campaign came to its end."""
+    redis().delete(_key("broken", campaign))
+
+
+def broken(campaign: int) -> str:
+    """The last error, once so many drains in a row broke that more tries are of no use; else ""."""
+    errors: list[Any] = redis().lrange(_key("broken", campaign), 0, -1)
+    return errors[-1].decode() if len(errors) >= TRIES else ""
 
 
 def is_drained(campaign: int) -> bool:

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import time
-from typing import Any
 
 import psycopg
 import pytest
@@ -18,10 +17,8 @@ from judges.engine import claims, pairs
 from judges.engine import plan as plans
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted, Decided, store
-from judges.engine.spool import Spool, dump, load
 from judges.models import Attempt, Campaign, Work
 from judges.routing import Outcome, Reason, State
-from judges.selectors import status
 from judges.tasks import database
 from tests.conftest import Manage
 from tests.engine_parts import FAST, collection_of, make_panel, most_at_once, sums_up
@@ -88,24 +85,6 @@ def test_released_pairs_are_pending_as_before(plan: Plan) -> None:
     assert list(Work.objects.values_list("state", "claims")) == [("pending", 0)] * 2
 
 
-def test_the_spool_keeps_what_ended_and_a_replay_counts_once(plan: Plan, tmp_path: Any) -> None:
-    held = claim(plan, lease=60)
-    ended = outcome_of(plan, held[0])
-    dead = Spool(tmp_path)
-    dead.keep([ended])
-    assert load(dump(Attempted({"id": 1}, b"\x00m", b"raw"))) == Attempted({"id": 1}, b"\x00m", b"raw")
-    assert list(Spool(tmp_path).orphans()) == [], "a living worker's file is its own"
-    assert dead.file is not None
-    dead.file.close()
-    with dead.path.open("a") as file:
-        file.write('{"kind": "outc')
-    ((path, found),) = Spool(tmp_path).orphans()
-    assert (path, found) == (dead.path, [ended])
-    write(*found)
-    write(*found)
-    assert status(Campaign.objects.get().collection)["labelled"] == 1
-
-
 def test_two_starts_are_one_campaign_and_paused_ones_are_left(plan: Plan) -> None:
     campaign = Campaign.objects.get()
     wanted = campaigns.configuration(panel="offline")
@@ -147,7 +126,7 @@ def test_a_killed_worker_costs_only_the_calls_in_flight(
     assert done.json["labelled"] == 24 and sums_up(done.json)
     assert done.json["campaign"] == Campaign.objects.get(collection=collection).pk
     requests = model_server.requests()
-    flying = {r["sha256"] for r in requests if r["arrived"] <= killed and r["answered"] > killed - 0.5}
+    flying = {r["sha256"] for r in requests if r["arrived"] <= killed and r["answered"] > killed - 0.05}
     twice = [r["sha256"] for r in requests]
     assert {one for one in twice if twice.count(one) > 1} <= flying
     assert Attempt.objects.filter(counts=True).count() == 24 * 7

@@ -15,18 +15,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from judges import prompts, verdicts
+from judges import prompts
 from judges.engine import cache as caches
+from judges.engine.answers import Decision, Repair, Retry, Sent, dump
 from judges.engine.budget import Budget
 from judges.engine.cache import Answer, Cache
 from judges.engine.claims import Claimed, Slot
-from judges.engine.gate import Gate
-from judges.engine.limits import CircuitOpen, Limits, Permit
+from judges.engine.limits import Account, CircuitOpen, Limits, Permit
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted
+from judges.engine.spool import Segment, Spool
+from judges.engine.takeover import unexpected
 from judges.engine.writer import Writer
 from judges.providers import open_provider
-from judges.records import Judge, Prompt, ProviderError, RateLimited, Reply, Request, Turn, Usage
+from judges.records import Body, Judge, Prompt, ProviderError, RateLimited, Rejected, Reply, Request, Turn, Usage
 from judges.verdicts import Gone
 
 ATTEMPTS = 4
@@ -52,20 +54,6 @@ class Question:
     history: tuple[Turn, Turn] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """No answer; worth another try after `wait` seconds."""
-
-    wait: float
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """An answer that is no verdict; ask once more and say what was wrong."""
-
-    problem: str
-
-
 @dataclass(slots=True)
 class Tools:
     """What the calls of one worker process share."""
@@ -73,7 +61,7 @@ class Tools:
     writer: Writer
     cache: Cache
     limits: Limits
-    sending: Gate
+    sending: asyncio.Semaphore
     holder: str
     retry_s: float
 
@@ -96,7 +84,7 @@ class Caller:
         prompt, repaired = question.prompt, False
         if slot in claimed.problems:
             prompt, repaired = prompts.repair_prompt(prompt, claimed.problems[slot]), True
-        result: Turn | Gone | Retry | Repair = Gone("error")
+        result: Decision = Gone("error")
         while number < base + ATTEMPTS:
             number += 1
             last = number == base + ATTEMPTS
@@ -120,15 +108,16 @@ class Caller:
 
     async def _attempt(
         self, claimed: Claimed, question: Question, prompt: Prompt, number: int, *, may_repair: bool
-    ) -> Turn | Gone | Retry | Repair:
+    ) -> Decision:
         self._check(claimed)
         key = caches.key(question.judge, prompt, question.key_sample, self.plan.collection)
         row = self._row(claimed, question, prompt, number, key)
-        known = await self.tools.cache.find(key)
+        # Offline judges read the collection's documents too, and cost nothing: they are always asked.
+        known = await self.tools.cache.find(key) if question.judge.provider != "offline" else None
         if known is not None:
             await self.tools.writer.write(_cached(row, known))
             return known.turn
-        usd = self._upper_bound(question, prompt)
+        row["bound"] = usd = self._upper_bound(question, prompt)
         held = await self.budget.reserve(usd)
         account = self.tools.limits.account(question.judge.account)
         tokens = _tokens_bound(question, prompt)
@@ -141,53 +130,48 @@ class Caller:
             return Gone("error")
         if held is not None:
             row |= {"usd": held, "calls": 1}
-        return await self._send(claimed, question, prompt, row, permit, may_repair)
+        sent = Sent(
+            row=row,
+            judge=question.judge,
+            document=claimed.inputs.document,
+            price=self.plan.prices[question.judge.id],
+            strict=self.plan.policy == "single",
+            may_repair=may_repair,
+            messages=_pack([("system", prompt.system), ("user", prompt.user)]),
+        )
+        return await self._send(claimed, question, sent, prompt, permit)
 
-    async def _send(
-        self,
-        claimed: Claimed,
-        question: Question,
-        prompt: Prompt,
-        row: dict[str, Any],
-        permit: Permit,
-        may_repair: bool,
-    ) -> Turn | Gone | Retry | Repair:
-        account = self.tools.limits.account(question.judge.account)
-        messages = _pack([("system", prompt.system), ("user", prompt.user)])
+    async def _send(self, claimed: Claimed, question: Question, sent: Sent, prompt: Prompt, permit: Permit) -> Decision:
+        account, row = self.tools.limits.account(question.judge.account), sent.row
         used: int | None = None
+        call = Call(self.tools.writer.spool, sent)
         try:
             async with self.tools.sending:
                 if self.stopped() or claimed.lost:
                     if row["calls"]:
                         self.budget.give_back(row["usd"])
                     raise Stopped
-                row["started"] = datetime.now(UTC).isoformat()
-                begun = time.perf_counter()
-                result = await self._complete(question, prompt, claimed)
-                came = time.perf_counter()
-                row["ms"] = int((came - begun) * 1000)
+                result = await call.complete(self._request(claimed, question, prompt, call))
             used = permit.tokens if isinstance(result, Reply) else 0
             if isinstance(result, Reply) and result.usage.input + result.usage.output:
                 used = result.usage.input + result.usage.output
         finally:
             account.release(permit, used)
-        decision: Turn | Gone | Retry | Repair
-        if isinstance(result, ProviderError):
-            decision, raw = self._judge_error(claimed, question, row, result), result.raw
-            if isinstance(result, RateLimited):
-                account.pause(result.retry_after or 0.0)
-            else:
-                account.failed(str(result))
-        else:
-            account.answered()
-            decision, raw = self._judge_reply(claimed, question, row, result, may_repair), result.raw
-        await self.tools.writer.write(Attempted(row, messages, zlib.compress(raw.encode(), 1)))
-        self.tools.sending.stored_after(time.perf_counter() - came)
+        _tell(account, result)
+        decision, attempted = sent.ended(result)
+        if isinstance(decision, Gone | Retry):
+            claimed.last_error = f"{question.judge.name}: {row['error']}"
+        try:
+            await self.tools.writer.write(attempted)
+        except Exception:  # not even alone: it would fail again
+            call.stored()
+            raise
+        call.stored()
         return decision
 
-    async def _complete(self, question: Question, prompt: Prompt, claimed: Claimed) -> Reply | ProviderError:
+    def _request(self, claimed: Claimed, question: Question, prompt: Prompt, call: "Call") -> Request:
         role, round, sample = question.slot
-        request = Request(
+        return Request(
             judge=question.judge,
             prompt=prompt,
             schema=question.schema,
@@ -196,62 +180,8 @@ class Caller:
             round=round,
             sample=sample,
             history=question.history,
+            arrived=call.arrived,
         )
-        try:
-            return await open_provider(question.judge).complete(request)
-        except ProviderError as error:
-            return error
-        except Exception as error:  # an SDK's surprise costs this attempt, not the campaign
-            logger.exception("%s: the call broke", question.judge.name)
-            return ProviderError(f"{type(error).__name__}: {error}")
-
-    def _judge_error(
-        self, claimed: Claimed, question: Question, row: dict[str, Any], error: ProviderError
-    ) -> Gone | Retry:
-        message = f"{question.judge.name}: {_line(str(error))}"
-        claimed.last_error = message
-        row |= {"outcome": "error", "error": message, "status": error.status}
-        row["cost"] = None if self.plan.prices[question.judge.id] is None else 0.0
-        return Retry(error.retry_after or 0.0) if error.retry else Gone("error")
-
-    def _judge_reply(
-        self, claimed: Claimed, question: Question, row: dict[str, Any], reply: Reply, may_repair: bool
-    ) -> Turn | Gone | Repair:
-        """Fill the row from the answer; what it means for the turn."""
-        usage: Usage = reply.usage
-        price = self.plan.prices[question.judge.id]
-        row |= {
-            "status": reply.status,
-            "finish": reply.finish_reason[:50],
-            "tokens_in": usage.input,
-            "tokens_cached": usage.cached,
-            "tokens_out": usage.output,
-            "tokens_reasoning": usage.reasoning,
-            "cost": None if price is None else price.cost(usage),
-        }
-        if reply.refused or reply.truncated:
-            outcome = "refused" if reply.refused else "truncated"
-            return self._gone(claimed, question, row, outcome, outcome)
-        try:
-            if question.slot[0] == "vote":
-                turn = verdicts.parse_vote(reply.text)
-            else:
-                turn = verdicts.parse_turn(reply.text, claimed.inputs.document)
-        except verdicts.Unusable as error:
-            if may_repair:
-                row |= {"outcome": error.outcome, "error": _line(str(error))}
-                return Repair(str(error))
-            return self._gone(claimed, question, row, error.outcome, str(error))
-        row |= {"outcome": "labelled", "counts": True, "verdict": turn.verdict, "reason": turn.reason}
-        row["quotes"] = [{"text": quote.text, "start": quote.start, "end": quote.end} for quote in turn.quotes]
-        return turn
-
-    def _gone(self, claimed: Claimed, question: Question, row: dict[str, Any], outcome: str, problem: str) -> Gone:
-        """An answer without a verdict is the turn or vote, except where it leaves the pair failed (`single`)."""
-        claimed.last_error = f"{question.judge.name}: {_line(problem)}"
-        counts = self.plan.policy != "single" or question.slot[0] != "vote"
-        row |= {"outcome": outcome, "counts": counts, "error": _line(problem)}
-        return Gone(outcome)
 
     def _row(self, claimed: Claimed, question: Question, prompt: Prompt, number: int, key: str) -> dict[str, Any]:
         role, round, sample = question.slot
@@ -287,6 +217,7 @@ class Caller:
             "holder": self.tools.holder,
             "usd": 0.0,
             "calls": 0,
+            "bound": 0.0,
         }
 
     def _upper_bound(self, question: Question, prompt: Prompt) -> float:
@@ -300,6 +231,59 @@ class Caller:
     def _check(self, claimed: Claimed) -> None:
         if self.stopped() or claimed.lost:
             raise Stopped
+
+
+class Call:
+    """One call on its way: what arrives is in the spool before anybody makes something of it."""
+
+    def __init__(self, spool: Spool, sent: Sent) -> None:
+        self.spool, self.sent = spool, sent
+        self.segment: Segment | None = None
+        self.body: Body | None = None
+        self.begun = 0.0
+
+    async def complete(self, request: Request) -> Reply | ProviderError:
+        """Send it; whatever goes wrong is a ProviderError."""
+        row = self.sent.row
+        row["started"] = datetime.now(UTC).isoformat()
+        self.begun = time.perf_counter()
+        try:
+            return await open_provider(request.judge).complete(request)
+        except ProviderError as error:
+            return error
+        except Exception as error:
+            logger.exception("%s: the call broke", request.judge.name)
+            return unexpected(error, self.body)
+        finally:
+            row["ms"] = row["ms"] or self._milliseconds()
+
+    def arrived(self, body: Body) -> None:
+        """The last byte of the answer is here."""
+        self.sent.row["ms"] = self._milliseconds()
+        self.body = body
+        self.segment = self.spool.keep(dump(self.sent, body))
+
+    def stored(self) -> None:
+        """The attempt is committed."""
+        if self.segment is not None:
+            self.spool.done(self.segment)
+
+    def _milliseconds(self) -> int:
+        return int((time.perf_counter() - self.begun) * 1000)
+
+
+def _tell(account: Account, result: Reply | ProviderError) -> None:
+    """What the account's limits and its circuit make of it."""
+    if isinstance(result, Reply):
+        account.answered()
+    elif isinstance(result, RateLimited):
+        account.pause(result.retry_after or 0.0)
+    else:
+        account.failed(str(result))
+        if isinstance(result, Rejected) and (
+            result.status == 401 or (result.status in (None, 400, 403) and not account.accepted)
+        ):
+            account.deny()
 
 
 def _tokens_bound(question: Question, prompt: Prompt) -> int:
@@ -319,7 +303,3 @@ def _cached(row: dict[str, Any], known: Answer) -> Attempted:
 def _pack(messages: list[tuple[str, str]]) -> bytes:
     rendered = [{"role": role, "content": content} for role, content in messages]
     return zlib.compress(json.dumps(rendered, ensure_ascii=False).encode("utf-8", "replace"), 1)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.replace("\0", "\ufffd").split())[:1000]

@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,10 @@ from judges.engine import budget, claims
 from judges.engine.cache import Cache
 from judges.engine.calls import Tools
 from judges.engine.drain import Flight, Pace
-from judges.engine.gate import Gate
 from judges.engine.limits import Limits
 from judges.engine.plan import Plan
 from judges.engine.writer import Writer
-from judges.providers import PROVIDERS, close_providers, open_provider
+from judges.providers import close_providers, load, open_provider
 
 BEAT_S = 2.0
 
@@ -82,13 +80,13 @@ class Child:
             writer = Writer(self.dsn, self.folder, tallies.shard())
             writer.start()
             limits = Limits(lambda: Redis.from_url(self.redis_url), self.prefix, self.holder)
-            gate = Gate(self.calls)
-            self.tools = Tools(writer, Cache(writer), limits, gate, self.holder, self.retry_s)
+            sending = asyncio.Semaphore(self.calls)
+            self.tools = Tools(writer, Cache(writer), limits, sending, self.holder, self.retry_s)
         except Exception as error:
             self.started.set_exception(error)
             return
         self.started.set_result(None)
-        beats = [asyncio.create_task(beat) for beat in (self._renew(), self._beat(), gate.watch())]
+        beats = [asyncio.create_task(beat) for beat in (self._renew(), self._beat())]
         await self.end.wait()
         for beat in beats:
             beat.cancel()
@@ -116,8 +114,7 @@ class Child:
     async def _open(self, plan: Plan) -> None:
         """Load the SDKs, which takes seconds, before anything is claimed."""
         for judge in (*plan.debaters, *plan.voters):
-            module = PROVIDERS[judge.provider].rpartition(".")[0]
-            await asyncio.to_thread(import_module, module)
+            await asyncio.to_thread(load, judge.provider)
             open_provider(judge)
 
     async def _land(self) -> None:

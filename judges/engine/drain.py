@@ -19,6 +19,7 @@ from judges.engine.budget import STOP, Budget, Spent
 from judges.engine.calls import Caller, Stopped, Tools
 from judges.engine.claims import Claimed
 from judges.engine.plan import Plan
+from judges.engine.takeover import take_over
 
 LOOK_S = 0.5
 """How often a drain looks at the campaign's state, and for expired leases when it has nothing to do."""
@@ -92,6 +93,7 @@ class Flight:
         """Start what fits; whether anything is or was there to start."""
         if len(self.waiting) < self.pace.pairs // 4 and len(self.tasks) < self.pace.pairs:
             plan = self.plan
+            await take_over(self.tools.writer, self.tools.writer.spool.folder)
             ask = partial(
                 claims.claim,
                 campaign=plan.campaign,
@@ -127,8 +129,16 @@ class Flight:
             row = pairs.broken(self.plan, claimed, error)
         try:
             await self.tools.writer.write(row)
-        except Exception:  # its lease expires, another claim tries again, and the third gives up
+        except Exception as error:
             logger.exception("the outcome of pair %s cannot be stored", claimed.pair)
+            await self._give_up(claimed, error)
+
+    async def _give_up(self, claimed: Claimed, error: Exception) -> None:
+        """The pair fails and says why; else its lease expires, and the claims after it give up."""
+        try:
+            await self.tools.writer.write(pairs.broken(self.plan, claimed, error))
+        except Exception:
+            logger.exception("nor can it be said that pair %s failed", claimed.pair)
 
     async def _look(self) -> None:
         """The campaign's state, as its admins last set it."""

@@ -6,6 +6,7 @@ everybody waits. A 429 pauses its account alone; 20 errors in a row open its cir
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ SCRIPT = (Path(__file__).parent / "limits.lua").read_text()
 GRANTS = 64
 LEASE_S = 15.0
 GATHER_S = 0.004
+DENIED_S = 5.0
+"""A key that was not accepted is not tried again for so long: whatever waits for the account fails at once."""
 CIRCUIT_MS = 2000
 GIVE_UP_AFTER = 3
 
@@ -76,10 +79,15 @@ class Account:
         self.pause_ms = 0
         self.back: list[tuple[int, int]] = []
         self.last_error = ""
+        self.denied_until = 0.0
+        self.accepted = False
+        """It has answered: its key is good."""
         self.task: asyncio.Task[None] | None = None
 
     async def acquire(self, tokens: int) -> Permit:
         """Wait for one call of at most `tokens`. Raises CircuitOpen."""
+        if time.monotonic() < self.denied_until:
+            raise CircuitOpen(self.last_error)
         waiter = Waiter(tokens, asyncio.get_running_loop().create_future())
         self.waiters.append(waiter)
         self._wake()
@@ -102,11 +110,20 @@ class Account:
     def answered(self) -> None:
         """A call was answered: the run of errors ends."""
         self.succeeded, self.errors = True, 0
+        self.accepted = True
 
     def failed(self, error: str) -> None:
         """A call brought no answer."""
         self.errors += 1
         self.last_error = error
+
+    def deny(self) -> None:
+        """The account does not accept our key: no use in waiting for it."""
+        self.denied_until = time.monotonic() + DENIED_S
+        while self.waiters:
+            waiter = self.waiters.popleft()
+            if not waiter.future.done():
+                waiter.future.set_exception(CircuitOpen(self.last_error))
 
     def pause(self, seconds: float) -> None:
         """No call to this account for so long, in any worker."""
@@ -165,7 +182,8 @@ class Account:
 
     def _grant(self, asked: list[Waiter], granted: int, bucket: int) -> None:
         for waiter in asked[:granted]:
-            self.waiters.remove(waiter)
+            if waiter in self.waiters:
+                self.waiters.remove(waiter)
             self.held += 1
             permit = Permit(bucket, waiter.tokens)
             if waiter.future.done():  # cancelled while Redis answered

@@ -41,7 +41,7 @@ WITH r AS MATERIALIZED (
         round smallint, sample smallint, number smallint, outcome text, counts bool, cached bool, verdict smallint,
         reason text, quotes jsonb, error text, status smallint, finish text, tokens_in int, tokens_cached int,
         tokens_out int, tokens_reasoning int, cost float8, ms int, key text, started timestamptz,
-        holder text, usd float8, calls int)
+        holder text, usd float8, calls int, bound float8)
 ),
 held AS MATERIALIZED (
     SELECT w.id, w.fence FROM judges_work w
@@ -80,7 +80,7 @@ sums AS (
 ),
 tallied AS ({tally}),
 paid AS (
-    SELECT r.campaign, r.holder, sum(r.usd) AS usd, sum(r.calls) AS calls, sum(COALESCE(r.cost, 0)) AS cost,
+    SELECT r.campaign, r.holder, sum(r.usd) AS usd, sum(r.calls) AS calls, sum(COALESCE(r.cost, r.bound)) AS cost,
            count(*) FILTER (WHERE NOT r.cached) AS sent
     FROM r JOIN written ON written.id = r.id GROUP BY 1, 2
 ),

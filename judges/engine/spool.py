@@ -1,80 +1,120 @@
-"""Finished answers that wait for PostgreSQL: an fsynced file in VAR, replayed when a worker starts.
+"""Answers between their arrival and their commit: a file in VAR for each worker process (MECHANICS M3).
 
-One file for each worker process, locked while it lives. Replaying is safe to do twice: attempts have their ids from
-the start, and outcomes check the fence.
+What was written to a file outlives a SIGKILL of the process without an fsync, so an answer is safe microseconds after
+its last byte came; fsync is added while PostgreSQL is away. The file is locked while its process lives. Whoever claims
+work takes over the files of dead processes first, so no answer in them is paid for again. Taking one over twice is
+safe: attempts have their ids from the start, and only the present holder's count.
 """
 
+import contextlib
 import fcntl
-import json
 import os
-from base64 import b64decode, b64encode
+import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
-from judges.engine.rows import Attempted, Decided, Ended
-
-
-def dump(ended: Ended) -> str:
-    """One line of JSON; bytes in base 64."""
-    kind = "attempt" if isinstance(ended, Attempted) else "outcome"
-    record: dict[str, Any] = {"kind": kind, "row": ended.row}
-    if isinstance(ended, Attempted):
-        record |= {"messages": b64encode(ended.messages).decode(), "raw": b64encode(ended.raw).decode()}
-    return json.dumps(record)
+ROOM = 32_000_000
+"""Bytes after which a new file begins; a full one goes as soon as all that is in it is committed."""
 
 
-def load(line: str) -> Ended:
-    """The record of a line. Raises ValueError for a line that was cut off."""
-    record = json.loads(line)
-    if record["kind"] == "attempt":
-        return Attempted(record["row"], b64decode(record["messages"]), b64decode(record["raw"]))
-    return Decided(record["row"])
+@dataclass(slots=True)
+class Segment:
+    """One file of this process."""
+
+    path: Path
+    file: int
+    size: int = 0
+    waiting: int = 0
+    """Answers in it that are not committed yet."""
 
 
 class Spool:
-    """The file of this process; it exists only while something waits in it."""
+    """The files of this process. `keep` and `done` belong to the loop's thread, `sync` to the writer's."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.path = folder / f"{os.getpid()}-{os.urandom(4).hex()}.jsonl"
-        self.file: IO[str] | None = None
+        self.name = f"{os.getpid()}-{os.urandom(4).hex()}"
+        self.number = 0
+        self.segments: list[Segment] = []
+        self.durable = False
+        self.lock = threading.Lock()
 
-    def keep(self, ended: list[Ended]) -> None:
-        """Append and fsync."""
-        if not ended:
+    def keep(self, line: bytes) -> Segment:
+        """Append a line without a line end; hand what it returns to `done` once the answer is committed."""
+        if not self.segments or self.segments[-1].size > ROOM:
+            self._begin()
+        segment = self.segments[-1]
+        segment.size += os.write(segment.file, line + b"\n")
+        segment.waiting += 1
+        if self.durable:
+            os.fsync(segment.file)
+        return segment
+
+    def done(self, segment: Segment) -> None:
+        """One answer in it is committed."""
+        segment.waiting -= 1
+        if segment.waiting:
             return
-        if self.file is None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.file = self.path.open("a", encoding="utf-8")
-            fcntl.flock(self.file, fcntl.LOCK_EX)
-        self.file.writelines(dump(one) + "\n" for one in ended)
-        self.file.flush()
-        os.fsync(self.file.fileno())
+        if segment is self.segments[-1]:
+            os.ftruncate(segment.file, 0)
+            segment.size = 0
+        else:
+            self._end(segment)
 
-    def clear(self) -> None:
-        """Everything in it has been committed."""
-        if self.file is not None:
-            self.path.unlink(missing_ok=True)
-            self.file.close()
-            self.file = None
+    def sync(self) -> None:
+        """PostgreSQL is away: from now on answers outlive the machine too, until `relax`."""
+        self.durable = True
+        with self.lock:
+            for segment in self.segments:
+                os.fsync(segment.file)
 
-    def orphans(self) -> Iterator[tuple[Path, list[Ended]]]:
-        """Files of processes that are gone, with what they hold; the caller unlinks a file once it is committed."""
-        for path in sorted(self.folder.glob("*.jsonl")):
-            if path == self.path:
-                continue
-            with path.open(encoding="utf-8") as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    continue
-                yield path, list(_whole_lines(file))
+    def relax(self) -> None:
+        """PostgreSQL is back."""
+        self.durable = False
+
+    def close(self) -> None:
+        """Files with nothing in them go; others are left to whoever claims next."""
+        for segment in list(self.segments):
+            if segment.waiting:
+                os.close(segment.file)
+            else:
+                self._end(segment)
+
+    def _begin(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{self.name}-{self.number}.jsonl"
+        unnamed = path.with_suffix(".new")
+        file = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        unnamed.rename(path)  # nobody sees it without its lock
+        self.number += 1
+        with self.lock:
+            self.segments.append(Segment(path, file))
+
+    def _end(self, segment: Segment) -> None:
+        segment.path.unlink(missing_ok=True)
+        with self.lock:
+            self.segments.remove(segment)
+            os.close(segment.file)
 
 
-def _whole_lines(file: IO[str]) -> Iterator[Ended]:
-    for line in file:
-        try:
-            yield load(line)
-        except (ValueError, KeyError):  # the last line, cut off by a kill: its answer was still in flight
-            continue
+@contextlib.contextmanager
+def orphans(folder: Path) -> Iterator[list[Path]]:
+    """Files of dead processes, for this process alone; who comes meanwhile waits. Unlink what is taken over."""
+    if not any(folder.glob("*.jsonl")):
+        yield []
+        return
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield [path for path in sorted(folder.glob("*.jsonl")) if _is_left(path)]
+
+
+def _is_left(path: Path) -> bool:
+    """Whether the process that wrote it is gone: nobody holds its lock."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # locked, or gone meanwhile
+        return False
+    return True

@@ -1,7 +1,7 @@
 """The one writer of a worker process: a thread with one connection that commits what ended in the last 20 ms.
 
-Whoever hands it something awaits the commit. While PostgreSQL is away, what ended waits in memory and in the spool,
-and questions (claims, leases, cache, budget) wait with it.
+Whoever hands it something awaits the commit. While PostgreSQL is away, what ended waits in memory, its answers in the
+spool too, and questions (claims, leases, cache, budget) wait with it.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Writer:
         self.thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
     def start(self) -> None:
-        """Begin, on the running loop; leftovers of dead workers are stored first."""
+        """Begin, on the running loop."""
         self.loop = asyncio.get_running_loop()
         self.thread.start()
 
@@ -89,7 +89,7 @@ class Writer:
         return future
 
     def _run(self) -> None:
-        self._patiently([], self._replay)
+        self._patiently(self._draw_ids)
         while not (self.stopping and not self.queue):
             self.awake.wait()
             if len(self.queue) < BATCH:
@@ -100,6 +100,7 @@ class Writer:
                 self.awake.set()
         if self.connection is not None:
             self.connection.close()
+        self.spool.close()
 
     def _serve(self, batch: list[Waiting]) -> None:
         results: list[tuple[Waiting, Any]] = []
@@ -110,56 +111,47 @@ class Writer:
             if one.question is not None:
                 results.append((one, self._answer(one.question)))
         if len(self.ids) < IDS // 2:
-            self._patiently([], self._draw_ids)
+            self._patiently(self._draw_ids)
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(_resolve, results)
 
     def _write(self, rows: list[Waiting]) -> list[tuple[Waiting, Any]]:
         """Store them together; where a row is at fault, one by one, so that it takes no other down with it."""
         ended = [one.ended for one in rows if one.ended is not None]
-        result = self._patiently(ended, self._store)
+        result = self._patiently(lambda connection: self._store(connection, ended))
         if isinstance(result, Exception) and len(rows) > 1:
             return [pair for row in rows for pair in self._write([row])]
         return [(row, result) for row in rows]
 
     def _answer(self, question: Question) -> Any:
-        def ask(connection: psycopg.Connection[Any], _: list[Ended]) -> Any:
+        def ask(connection: psycopg.Connection[Any]) -> Any:
             with connection.transaction():
                 return question(connection)
 
-        return self._patiently([], ask)
+        return self._patiently(ask)
 
     def _store(self, connection: psycopg.Connection[Any], ended: list[Ended]) -> None:
         with connection.transaction():
             store(connection, ended, self.shard)
-        self.spool.clear()
 
-    def _draw_ids(self, connection: psycopg.Connection[Any], _: list[Ended]) -> None:
+    def _draw_ids(self, connection: psycopg.Connection[Any]) -> None:
         sequence = "SELECT nextval(pg_get_serial_sequence('judges_attempt', 'id')) FROM generate_series(1, %s)"
         self.ids.extend(row[0] for row in connection.execute(sequence, [IDS]))
 
-    def _replay(self, connection: psycopg.Connection[Any], _: list[Ended]) -> None:
-        self._draw_ids(connection, [])
-        for path, ended in self.spool.orphans():
-            with connection.transaction():
-                store(connection, ended, self.shard)
-            path.unlink(missing_ok=True)
-
-    def _patiently(self, ended: list[Ended], work: Callable[[psycopg.Connection[Any], list[Ended]], Any]) -> Any:
+    def _patiently(self, work: Callable[[psycopg.Connection[Any]], Any]) -> Any:
         """The result, however long PostgreSQL is away; an error of ours comes back as the exception."""
-        spooled = False
         for wait in itertools.chain((0.05, 0.2, 0.5), itertools.repeat(1.0)):
             try:
                 if self.connection is None or self.connection.closed:
                     self.connection = psycopg.connect(**self.dsn, autocommit=True)
-                return work(self.connection, ended)
+                result = work(self.connection)
+                self.spool.relax()
+                return result
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                logger.warning("PostgreSQL is away, %d answers wait: %s", len(ended), str(error).split("\n")[0])
+                logger.warning("PostgreSQL is away, %d wait: %s", len(self.queue), str(error).split("\n")[0])
                 if self.connection is not None and not _is_conflict(error):
                     self.connection.close()
-                if not spooled:
-                    self.spool.keep(ended)
-                    spooled = True
+                self.spool.sync()
                 if self.loop.is_closed():
                     return error
                 time.sleep(wait)

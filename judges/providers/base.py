@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from judges.providers import HOMES
 from judges.providers import wire as wires
 from judges.providers.replies import error_code, parse, refusal
-from judges.providers.wire import Wire
-from judges.records import BadAnswer, Judge, Rejected, Reply, Request, Unreachable
+from judges.providers.wire import Passes, Wire
+from judges.records import BadAnswer, Body, Judge, ProviderError, Rejected, Reply, Request, Unreachable
 
 TIMEOUT_S = 60.0
 
@@ -27,7 +27,8 @@ class SdkProvider(ABC):
         self.key_env = judge.api_key_env or key_env
         self.host = urlsplit(self.base_url).netloc
         self.local = wires.is_loopback(self.base_url)
-        self.http = wires.http_client(self.base_url)
+        self.passes = Passes()
+        self.http = wires.http_client(self.base_url, self.passes)
 
     @abstractmethod
     async def send(self, request: Request) -> object:
@@ -39,7 +40,8 @@ class SdkProvider(ABC):
 
     async def complete(self, request: Request) -> Reply:
         """Send exactly one request; the whole of it ends within the judge's `timeout_s`. Raises ProviderError."""
-        wire = Wire(credentials=self.credentials())
+        wire = Wire(credentials=self.credentials(), arrived=request.arrived)
+        await self.passes.turn()
         token = wires.current.set(wire)
         seconds = float(request.judge.parameters.get("timeout_s", TIMEOUT_S))
         try:
@@ -58,21 +60,34 @@ class SdkProvider(ABC):
 
     def outcome(self, wire: Wire) -> Reply:
         """The reply that the kept body means. Raises the ProviderError that it means otherwise."""
-        raw = wire.text
-        if wire.status is None or not (wire.whole or wire.too_long):
-            raise Unreachable(f"{self.host}: {wire.failure}", status=wire.status, raw=raw)
-        if not 200 <= wire.status < 300:
-            raise refusal(self.host, wire.status, raw, wire.retry_after)
-        if wire.too_long:
+        if wire.kept is not None:
+            return self.meaning(wire.kept)
+        error = Unreachable(f"{self.host}: {wire.failure}", status=wire.status, raw=wire.text)
+        error.billed = not wire.unsent
+        raise error
+
+    def meaning(self, body: Body) -> Reply:
+        """The reply that a kept body means. Raises the ProviderError that it means otherwise."""
+        status, raw = body.status, body.text
+        if not 200 <= status < 300:
+            raise self.refused(status, body)
+        if not body.whole:
             message = f"{self.host}: the answer is longer than {wires.MAX_BODY} bytes; its beginning is kept"
-            raise BadAnswer(message, status=wire.status, raw=raw)
-        body = parse(raw)
-        if body.get("error"):
-            raise refusal(self.host, error_code(body, wire.status), raw, wire.retry_after)
-        reply = self.read(body, raw)
+            raise BadAnswer(message, status=status, raw=raw)
+        found = parse(raw)
+        if found.get("error"):
+            raise self.refused(error_code(found, status), body)
+        reply = self.read(found, raw)
         if reply is None:
-            raise BadAnswer(f"{self.host}: the answer is not in the provider's format", status=wire.status, raw=raw)
+            raise BadAnswer(f"{self.host}: the answer is not in the provider's format", status=status, raw=raw)
         return reply
+
+    def refused(self, status: int, body: Body) -> ProviderError:
+        """The error that the status means; a key that is not accepted is named."""
+        error = refusal(self.host, status, body.text, body.retry_after)
+        if isinstance(error, Rejected) and status in (401, 403):
+            error.args = (f"{error} (key: {self.key_env or 'none is set'})",)
+        return error
 
     def credentials(self) -> dict[str, str]:
         """The header with the key, read from the environment now.

@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection
 
 from corpus.bm25 import Index, index_for
 from judges import offline, offline_debate
-from judges.records import Inputs, Judge, Rejected, Reply, Request, Side, Unreachable
+from judges.records import Body, Inputs, Judge, Rejected, Reply, Request, Side, Unreachable
 
 FRESH_S = 60.0
 """Seconds for which a collection's word counts are used without asking whether its documents changed."""
@@ -61,6 +61,10 @@ class OfflineProvider:
             told = answer(request, lexicon)
         text = json.dumps(told, ensure_ascii=False)
         return Reply(raw=text, text=text, finish_reason="stop", model=request.judge.model)
+
+    def meaning(self, body: Body) -> Reply:
+        """The answer that the text is."""
+        return Reply(raw=body.text, text=body.text, finish_reason="stop")
 
     async def close(self) -> None:
         """Forget what was counted."""

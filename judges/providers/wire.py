@@ -3,9 +3,12 @@
 The SDKs hold no key: the header is set on the request as it leaves, so no SDK can log it.
 """
 
+import asyncio
 import os
 import time
 import zlib
+from collections import deque
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -15,6 +18,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
+from judges.records import Body
+
 MAX_BODY = 4_000_000
 """Bytes of one answer that are read and kept; a judge's answer has a few thousand."""
 CONNECTIONS = 1024
@@ -23,6 +28,7 @@ POOLS = 8
 IDLE_S = 4.0
 """A connection that lies idle longer is closed: many servers do so after 5 s, and a call on a dead one is lost."""
 LONGEST_WAIT = 86_400.0
+UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol)
 CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key")
 
 
@@ -38,6 +44,18 @@ class Wire:
     too_long: bool = False
     failure: str = ""
     """Why no whole answer came, in the HTTP client's words."""
+    unsent: bool = False
+    """There was no connection: nothing can have been charged."""
+    arrived: Callable[[Body], None] | None = None
+    kept: Body | None = None
+    """The answer, once its last byte is here."""
+
+    def keep(self) -> None:
+        """The last byte is here: whoever waits for the answer has it before anybody makes something of it."""
+        assert self.status is not None
+        self.kept = Body(self.status, self.text, self.retry_after, whole=self.whole)
+        if self.arrived is not None:
+            self.arrived(self.kept)
 
     @property
     def body(self) -> bytes:
@@ -78,6 +96,33 @@ class Wire:
 current: ContextVar[Wire] = ContextVar("wire")
 
 
+class Passes:
+    """Gives one call in each pass of the event loop its turn for the long work: making a request, reading an answer.
+
+    An SDK takes milliseconds of the processor for either. A hundred of them in one pass would leave what arrives
+    meanwhile in the socket, where it is paid for and not kept.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: deque[asyncio.Future[None]] = deque()
+
+    async def turn(self) -> None:
+        """Wait for it."""
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        self.waiting.append(future)
+        if len(self.waiting) == 1:
+            loop.call_soon(self._next, loop)
+        await future
+
+    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+        future = self.waiting.popleft()
+        if not future.done():
+            future.set_result(None)
+        if self.waiting:
+            loop.call_soon(self._next, loop)
+
+
 class KeepingTransport(httpx2.AsyncBaseTransport):
     """Reads each answer into the call's `Wire`, and only then hands it to the SDK.
 
@@ -85,7 +130,8 @@ class KeepingTransport(httpx2.AsyncBaseTransport):
     a call: they are spread over several.
     """
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, passes: Passes) -> None:
+        self.passes = passes
         limits = httpx2.Limits(
             max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S
         )
@@ -109,10 +155,12 @@ class KeepingTransport(httpx2.AsyncBaseTransport):
             wire.status, wire.headers = response.status_code, response.headers
             await self._read(response, wire)
         except httpx2.TransportError as error:
+            wire.unsent = isinstance(error, UNSENT)
             wire.failure = f"{type(error).__name__}: {error}".rstrip(": ")
             raise
         finally:
             self.busy[place] -= 1
+        await self.passes.turn()
         headers = [pair for pair in response.headers.raw if pair[0].lower() != b"content-encoding"]
         return httpx2.Response(wire.status, headers=headers, content=wire.body, request=request)
 
@@ -130,15 +178,17 @@ class KeepingTransport(httpx2.AsyncBaseTransport):
                 size += len(chunk)
                 if size > MAX_BODY:
                     wire.too_long = True
+                    wire.keep()
                     return
             wire.whole = True
+            wire.keep()
         finally:
             await response.stream.aclose()
 
 
-def http_client(base_url: str) -> httpx2.AsyncClient:
+def http_client(base_url: str, passes: Passes) -> httpx2.AsyncClient:
     """The connections of one account. It follows no redirect; `complete` sets the time limit."""
-    return httpx2.AsyncClient(transport=KeepingTransport(base_url), timeout=None, follow_redirects=False)
+    return httpx2.AsyncClient(transport=KeepingTransport(base_url, passes), timeout=None, follow_redirects=False)
 
 
 def is_loopback(base_url: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
@@ -25,7 +25,9 @@ CHECK_WORKERS_S = 3.0
 def idle_line(collection: Collection) -> str:
     """Why there is nothing to do."""
     if not collection.pair_set.filter(is_candidate=True).exists():
-        return f"nothing to do: {collection.name} has no pairs; name some with import_collection --bm25, --runs or --pairs"
+        return (
+            f"nothing to do: {collection.name} has no pairs; name some with import_collection --bm25, --runs or --pairs"
+        )
     return f"nothing to do: every pair of {collection.name} has its outcome from this panel and policy"
 
 
@@ -100,9 +102,12 @@ class Command(QuorumCommand):
         status = selectors.status(collection, campaign)
         progress = Progress(status)
         checked = 0.0
+        wakeups.drain_worked(campaign.pk)  # what broke before is forgotten
         with fleet.Fleet(workers) as own:
             while status["state"] == Campaign.State.RUNNING:
                 if time.monotonic() - checked > CHECK_WORKERS_S:
+                    if error := wakeups.broken(campaign.pk):
+                        raise CommandError(f"no worker can work on campaign {campaign.pk}: {error}")
                     own.ensure(campaign.pk)
                     checked = time.monotonic()
                 shown.show(progress.line(status))

@@ -1,0 +1,128 @@
+"""What an answer means for its turn or vote, and the row that it becomes.
+
+Everything that this takes is known when the call leaves. So the worker that sent it and one that finds the answer in
+a dead worker's spool come to the same row.
+"""
+
+import json
+import logging
+from base64 import b64decode, b64encode
+from dataclasses import asdict, dataclass
+from typing import Any
+from zlib import compress
+
+from judges import verdicts
+from judges.engine.rows import Attempted, Row
+from judges.prices import Price
+from judges.records import Body, Judge, ProviderError, Reply, Turn
+from judges.verdicts import Gone
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """No answer; worth another try after `wait` seconds."""
+
+    wait: float
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """An answer that is no verdict; ask once more and say what was wrong."""
+
+    problem: str
+
+
+Decision = Turn | Gone | Retry | Repair
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A call as it left."""
+
+    row: Row
+    judge: Judge
+    document: str
+    price: Price | None
+    strict: bool
+    """Policy `single`: an answer without a verdict is no vote, the pair fails."""
+    may_repair: bool
+    messages: bytes
+
+    def ended(self, result: Reply | ProviderError) -> tuple[Decision, Attempted]:
+        """What came of it: a decision, and the attempt with the raw body whatever the parser makes of it."""
+        decision = self._error(result) if isinstance(result, ProviderError) else self._reply(result)
+        return decision, Attempted(self.row, self.messages, compress(result.raw.encode(), 1))
+
+    def _error(self, error: ProviderError) -> Gone | Retry:
+        cost = 0.0 if self.price is not None and not error.billed else None
+        self.row.update(outcome="error", error=one_line(str(error)), status=error.status, cost=cost)
+        return Retry(error.retry_after or 0.0) if error.retry else Gone("error")
+
+    def _reply(self, reply: Reply) -> Turn | Gone | Repair:
+        usage = reply.usage
+        self.row.update(
+            status=reply.status,
+            finish=reply.finish_reason[:50],
+            tokens_in=usage.input,
+            tokens_cached=usage.cached,
+            tokens_out=usage.output,
+            tokens_reasoning=usage.reasoning,
+            cost=None if self.price is None else self.price.cost(usage),
+        )
+        if reply.refused or reply.truncated:
+            outcome = "refused" if reply.refused else "truncated"
+            return self._gone(outcome, outcome)
+        try:
+            return self._turn(reply.text)
+        except verdicts.Unusable as error:
+            if not self.may_repair:
+                return self._gone(error.outcome, str(error))
+            self.row.update(outcome=error.outcome, error=one_line(str(error)))
+            return Repair(str(error))
+        except Exception as error:  # our fault, not the answer's: what was paid for is kept all the same
+            logger.exception("an answer of %s cannot be read", self.judge.name)
+            self.row.update(outcome="error", error=one_line(f"{type(error).__name__}: {error}"))
+            return Gone("error")
+
+    def _turn(self, text: str) -> Turn:
+        vote = self.row["role"] == "vote"
+        turn = verdicts.parse_vote(text) if vote else verdicts.parse_turn(text, self.document)
+        quotes = [asdict(quote) for quote in turn.quotes]
+        self.row.update(outcome="labelled", counts=True, verdict=turn.verdict, reason=turn.reason, quotes=quotes)
+        return turn
+
+    def _gone(self, outcome: str, problem: str) -> Gone:
+        counts = not (self.strict and self.row["role"] == "vote")
+        self.row.update(outcome=outcome, counts=counts, error=one_line(problem))
+        return Gone(outcome)
+
+
+def dump(sent: Sent, body: Body) -> bytes:
+    """Both as one line of JSON."""
+    record = {
+        "row": sent.row,
+        "judge": asdict(sent.judge),
+        "document": sent.document,
+        "price": None if sent.price is None else asdict(sent.price),
+        "strict": sent.strict,
+        "may_repair": sent.may_repair,
+        "messages": b64encode(sent.messages).decode(),
+        "body": asdict(body),
+    }
+    return json.dumps(record).encode()
+
+
+def load(line: bytes) -> tuple[Sent, Body]:
+    """What `dump` made a line of. Raises ValueError for one that a kill cut off."""
+    record: dict[str, Any] = json.loads(line)
+    body = Body(**record.pop("body"))
+    price, judge = record.pop("price"), Judge(**record.pop("judge"))
+    messages = b64decode(record.pop("messages"))
+    return Sent(**record, judge=judge, price=None if price is None else Price(**price), messages=messages), body
+
+
+def one_line(text: str) -> str:
+    """For a column that shows one."""
+    return " ".join(text.replace("\0", "\ufffd").split())[:1000]
