@@ -77,7 +77,6 @@ JUDGE_WORKERS = int(env.number("QUORUM_JUDGE_WORKERS", 1))
 CONNECTIONS_PER_JUDGE_WORKER = 2
 MAX_CONNECTIONS = int(env.number("QUORUM_MAX_CONNECTIONS", 100))
 DATABASES = {"default": services.database(VAR)}
-DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 if pool_size := int(env.number("QUORUM_DB_POOL", 0)):
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 30}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -136,7 +135,7 @@ ACCOUNT_ADAPTER = "annotation.accounts.InvitationOnlyAdapter"
 LANGUAGE_CODE = "en"
 TIME_ZONE = env.text("TIME_ZONE", "UTC")
 USE_TZ = True
-USE_I18N = True
+USE_I18N = False  # one language; asking for it at every number took a thirtieth of a page
 
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"

@@ -44,7 +44,7 @@ def database(var: Path) -> dict[str, Any]:
         refuse("DATABASE_URL must look like postgres://user:password@host:5432/name.")
     options = {key: values[-1] for key, values in parse_qs(url.query).items()}
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "config.postgresql",
         "NAME": unquote(url.path.lstrip("/")),
         "USER": unquote(url.username or ""),
         "PASSWORD": unquote(url.password or ""),
