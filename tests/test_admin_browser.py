@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from annotation.models import User
+from corpus.models import Collection
 from judges.panels import ensure_offline
 from tests.admin_site import judged_collection, people_at_work
 from tests.factories import make_user
@@ -55,6 +56,27 @@ def test_admin_pages_are_accessible_and_fit(
         keep(page, f"admin-{part.strip('/').replace('/', '-') or 'home'}-{'dark' if look is DARK else 'phone'}")
         found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
     assert {part: problems for part, problems in found.items() if problems} == {}
+
+
+@pytest.mark.parametrize("width", [1280, 800, 375])
+def test_the_masthead_is_one_line_and_its_menu_needs_no_script(
+    books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], width: int
+) -> None:
+    Collection.objects.update(title="A collection whose title is longer than any masthead could ever hold in one line")
+    page = new_page(user=books["charlie"], viewport={"width": width, "height": 700}, java_script_enabled=False)
+    page.goto("/c/books/")
+    assert page.locator(".masthead").bounding_box()["height"] <= 52
+    if width < 1024:
+        assert page.get_by_role("link", name="Agreement").count() == 0
+        page.get_by_role("button", name="Menu").click()
+    page.get_by_role("link", name="Agreement").click()
+    page.wait_for_url("**/c/books/agreement/")
+    scripted = new_page(user=books["charlie"], viewport={"width": width, "height": 700})
+    scripted.goto("/c/books/")
+    if width < 1024:
+        scripted.get_by_role("button", name="Menu").click()
+    assert fits(scripted)
+    assert violations(scripted) == []
 
 
 def test_alice_signs_in_by_keyboard_and_sees_her_own_home(
