@@ -32,8 +32,7 @@ def marked(text: str, spans: Sequence[Span]) -> str:
 def quote(text: str, label: str, side: str, *, first: bool) -> str:
     """A quote under a turn as a list item: a link to its place in the document, or struck out without a label.
 
-    `first`: the document's label links back to this one. In Python, because templates took half of a judgment's time
-    for these.
+    `first`: the document's label links back to this one.
     """
     if not label:
         missing = f'<s>{escape(text)}</s> <em lang="en" dir="ltr">not in the document</em>'
