@@ -26,7 +26,8 @@ from judges.engine.drain import Flight, Pace
 from judges.engine.limits import Limits
 from judges.engine.plan import Plan
 from judges.engine.writer import Writer
-from judges.providers import close_providers, load, open_provider
+from judges.providers import close_providers, open_provider
+from judges.providers.rehearsal import prepare
 
 BEAT_S = 2.0
 
@@ -114,7 +115,7 @@ class Child:
     async def _open(self, plan: Plan) -> None:
         """Load the SDKs, which takes seconds, before anything is claimed."""
         for judge in (*plan.debaters, *plan.voters):
-            await asyncio.to_thread(load, judge.provider)
+            await asyncio.to_thread(prepare, judge)
             open_provider(judge)
 
     async def _land(self) -> None:

@@ -108,6 +108,7 @@ class Flight:
             task = asyncio.create_task(self._judge(claimed))
             self.tasks[task] = claimed
             task.add_done_callback(self._ended)
+            await asyncio.sleep(0)  # a pair's prompts take a while: what arrives is read between them
         return some
 
     def _ended(self, task: "asyncio.Task[None]") -> None:

@@ -56,7 +56,7 @@ def engine(models: LocalModels, server: int, processes: int) -> Figure:
     warm = parts.collection_of(WARM_UP, f"warm-{processes}")
     collection = parts.collection_of(PAIRS, f"engine-{processes}")
     each = IN_FLIGHT // processes
-    flight = {"QUORUM_CALLS_IN_FLIGHT": str(each), "QUORUM_PAIRS_IN_FLIGHT": str(each // 2), "QUORUM_LEASE_S": "30"}
+    flight = {"QUORUM_CALLS_IN_FLIGHT": str(each), "QUORUM_PAIRS_IN_FLIGHT": str(each), "QUORUM_LEASE_S": "30"}
     with bench.workers(processes, **flight) as child:
         bench.wait_until_finished(bench.begin(warm, "debate"), 120)
         models.reset()

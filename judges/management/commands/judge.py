@@ -25,9 +25,7 @@ CHECK_WORKERS_S = 3.0
 def idle_line(collection: Collection) -> str:
     """Why there is nothing to do."""
     if not collection.pair_set.filter(is_candidate=True).exists():
-        return (
-            f"nothing to do: {collection.name} has no pairs: import some with --bm25, --runs or --pairs"
-        )
+        return f"nothing to do: {collection.name} has no pairs: import some with --bm25, --runs or --pairs"
     return f"nothing to do: every pair of {collection.name} has its outcome from this panel and policy"
 
 
