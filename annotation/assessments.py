@@ -56,9 +56,10 @@ class Assessments:
 
 
 def known_assessors(collection: Collection) -> list[Known]:
-    """Everybody who gave a grade here or voted in a campaign, by kind and name."""
+    """Everybody of whom a grade stands that could be compared, or who voted in a campaign, by kind and name."""
+    standing = Judgment.objects.filter(assessor=OuterRef("pk"), aspect=None, grade__isnull=False, superseded_by=None)
     rows = (
-        Assessor.objects.filter(Exists(Judgment.objects.filter(assessor=OuterRef("pk"), aspect=None)))
+        Assessor.objects.filter(Exists(standing.exclude(step=Judgment.Step.ADJUDICATION)))
         .filter(collection=collection)
         .exclude(kind=Kind.JUDGE)
         .values_list("kind", "id", "name")

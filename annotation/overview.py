@@ -21,8 +21,42 @@ Status = dict[str, Any]
 """As CONTRACT gives it for the command `status`."""
 
 
+class Counted:
+    """Counters of a campaign, by key (judges.tallies)."""
+
+    counts: dict[str, float]
+
+    def _sum(self, prefix: str) -> int:
+        return int(sum(value for key, value in self.counts.items() if key.startswith(prefix)))
+
+    @property
+    def pairs(self) -> int:
+        """Pairs it covers."""
+        return self._sum("pairs")
+
+    @property
+    def labelled(self) -> int:
+        """Labelled by the policy."""
+        return self._sum("labelled:")
+
+    @property
+    def escalated(self) -> int:
+        """Sent to people; audits are labelled pairs and do not belong."""
+        return self._sum("escalated:") - self._sum("escalated:audit")
+
+    @property
+    def failed(self) -> int:
+        """Failed."""
+        return self._sum("failed")
+
+    @property
+    def ended(self) -> int:
+        """Pairs with an outcome."""
+        return self.labelled + self.escalated + self.failed
+
+
 @dataclass(frozen=True)
-class Card:
+class Card(Counted):
     """A collection on the start page. Only admins see how far its pairs are; others their own work."""
 
     collection: Collection
@@ -32,19 +66,6 @@ class Card:
     counts: dict[str, float] = field(default_factory=dict)
     state: str = ""
 
-    def _sum(self, prefix: str) -> int:
-        return int(sum(value for key, value in self.counts.items() if key.startswith(prefix)))
-
-    @property
-    def pairs(self) -> int:
-        """Pairs of the newest campaign."""
-        return self._sum("pairs")
-
-    @property
-    def ended(self) -> int:
-        """Pairs that the campaign is done with."""
-        return self._sum("labelled:") + self._sum("escalated:") - self._sum("escalated:audit") + self._sum("failed")
-
     @property
     def percent(self) -> int:
         """Of its pairs, rounded down: 100 means all."""
@@ -53,7 +74,7 @@ class Card:
     @property
     def waiting(self) -> int:
         """Escalated pairs that people did not settle yet."""
-        return max(0, self._sum("escalated:") - self._sum("settled") - self._sum("moved"))
+        return max(0, self.escalated - self._sum("settled") - self._sum("moved"))
 
 
 def cards(user: User) -> list[Card]:
@@ -103,39 +124,11 @@ def _card(
 
 
 @dataclass(frozen=True)
-class CampaignRow:
+class CampaignRow(Counted):
     """A campaign in the list, with its counters."""
 
     campaign: Campaign
     counts: dict[str, float]
-
-    def _sum(self, prefix: str) -> int:
-        return int(sum(value for key, value in self.counts.items() if key.startswith(prefix)))
-
-    @property
-    def pairs(self) -> int:
-        """Pairs it covers."""
-        return self._sum("pairs")
-
-    @property
-    def labelled(self) -> int:
-        """Labelled by the policy."""
-        return self._sum("labelled:")
-
-    @property
-    def escalated(self) -> int:
-        """Sent to people."""
-        return self._sum("escalated:")
-
-    @property
-    def failed(self) -> int:
-        """Failed."""
-        return self._sum("failed")
-
-    @property
-    def ended(self) -> int:
-        """Pairs with an outcome."""
-        return self.labelled + self.escalated + self.failed
 
     @property
     def calls(self) -> int:

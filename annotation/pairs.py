@@ -18,7 +18,6 @@ PAGE = 50
 COUNTED = 1000
 """Totals are exact up to here; beyond, "more than"."""
 
-WORK_STATES = frozenset(Work.State.values)
 ITEM_STATES = frozenset({Item.State.OPEN, Item.State.CONFLICT, Item.State.SETTLED})
 STATES = [
     ("labelled", "labelled by judges"),

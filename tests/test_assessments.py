@@ -7,6 +7,7 @@ import pytest
 from annotation.agreement.report import agreement_report, document
 from annotation.assessments import assessments, choose, known_assessors, pairs_where
 from corpus.errors import BadInput
+from corpus.models import Judgment
 from judges.ensemble import drawn_first, pair_seed
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_turn, make_votes
 from tests.factories import make_collection, make_item, make_pair
@@ -86,9 +87,9 @@ def test_a_withdrawn_judgment_does_not_count_and_the_one_after_it_does(books):
     withdrawal = make_judgment(pair, alice, None, supersedes=first)
     gone = make_judgment(pair, bob, 1)
     make_judgment(pair, bob, None, supersedes=gone)
-    assert told(books)["alice"] == {}
+    assert told(books) == {}
     make_judgment(pair, alice, 0, supersedes=withdrawal)
-    assert told(books) == {"alice": {pair.pk: 0}, "bob": {}}
+    assert told(books) == {"alice": {pair.pk: 0}}
 
 
 def test_the_first_answer_of_a_person_counts_and_an_adjudication_does_not(books):
@@ -96,7 +97,7 @@ def test_the_first_answer_of_a_person_counts_and_an_adjudication_does_not(books)
     make_judgment(pair, alice, 1, item=make_item(pair), step="first")
     make_judgment(pair, alice, 0, item=make_item(pair, reason="conflict"), step="final")
     make_judgment(pair, charlie, 0, item=make_item(pair, reason="split"), step="adjudication")
-    assert told(books) == {"alice": {pair.pk: 1}, "charlie": {}}
+    assert told(books) == {"alice": {pair.pk: 1}}
 
 
 def test_turns_of_a_debate_and_votes_without_a_verdict_are_not_assessments(books):
@@ -225,3 +226,13 @@ def test_the_document_has_the_contracts_keys(books):
     assert set(pair["kappa"]) == set(told_as["fleiss"]) == STATISTIC
     assert [set(one) for one in told_as["majority"]] == [{"name", "n", "kappa", "percent"}] * 2
     assert told_as["dawid_skene"] is None
+
+
+def test_who_only_adjudicated_or_took_everything_back_is_nobody_to_compare(books):
+    alice, bob, charlie = (make_assessor(books, name) for name in ("alice", "bob", "charlie"))
+    pair = make_pair(books)
+    make_judgment(pair, alice, 1)
+    first = make_judgment(pair, bob, 1)
+    Judgment.objects.create(pair=pair, assessor=bob, step="final", grade=None, supersedes=first)
+    Judgment.objects.create(pair=pair, assessor=charlie, step="adjudication", grade=0)
+    assert [one.name for one in known_assessors(books)] == ["alice"]

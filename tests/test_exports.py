@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.exports.formats import FORMATS, NOT_YET, cell, format_named
-from annotation.exports.snapshots import begin, fill, used_by_snapshot
+from annotation.exports.snapshots import begin, fill, used_since
 from annotation.models import Snapshot
 from corpus.errors import BadInput
 from corpus.models import Document
@@ -243,14 +243,14 @@ def test_a_failure_leaves_nothing_and_the_row_says_why(books, tmp_path, monkeypa
 def test_a_judgment_is_used_once_a_snapshot_holds_it(books, tmp_path):
     judgment = make_judgment(pair_of(books, "b"), make_assessor(books, "alice"), 1)
     judgment.refresh_from_db()
-    assert not used_by_snapshot(judgment)
+    assert not used_since(judgment.pair.collection_id, judgment.created_at)
     export(books, "debates", tmp_path / "debates")
-    assert not used_by_snapshot(judgment)
+    assert not used_since(judgment.pair.collection_id, judgment.created_at)
     Snapshot.objects.create(collection=books, format="qrels", state="failed", created_at=timezone.now())
     Snapshot.objects.create(collection=make_collection(), format="qrels", created_at=timezone.now())
-    assert not used_by_snapshot(judgment)
+    assert not used_since(judgment.pair.collection_id, judgment.created_at)
     export(books, "qrels", tmp_path / "qrels")
-    assert used_by_snapshot(judgment)
+    assert used_since(judgment.pair.collection_id, judgment.created_at)
 
 
 # The command

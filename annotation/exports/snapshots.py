@@ -17,7 +17,7 @@ from annotation.exports.formats import FORMATS, Format
 from annotation.exports.rows import rows_of
 from annotation.models import Snapshot, User
 from corpus.errors import BadInput
-from corpus.models import Collection, Judgment, Label, Pair
+from corpus.models import Collection, Label, Pair
 
 Progress = Callable[[int], None]
 
@@ -120,18 +120,13 @@ def _manifest(
 
 
 def used_since(collection_id: int, moment: datetime) -> bool:
-    """Whether a snapshot of judgments or labels holds, or is about to hold, the data of that moment."""
+    """Whether a snapshot of judgments or labels holds, or is about to hold, the data of that moment (MECHANICS M5)."""
     return (
         Snapshot.objects.filter(collection=collection_id, created_at__gte=moment)
         .exclude(state=Snapshot.State.FAILED)
         .exclude(format="debates")
         .exists()
     )
-
-
-def used_by_snapshot(judgment: Judgment) -> bool:
-    """Whether a snapshot may hold the judgment, so that it can no longer be undone (MECHANICS M5)."""
-    return used_since(judgment.pair.collection_id, judgment.created_at)
 
 
 def home(collection: Collection) -> Path:
