@@ -43,7 +43,7 @@ class LocalModels:
         """The calls of this test that ended, in that order: seq, arrived, answered, model, side, round, user ..."""
         with self.log.open("rb") as log:
             log.seek(self.offset)
-            return [json.loads(line) for line in log]
+            return [json.loads(line) for line in log if line.endswith(b"\n")]
 
     def stats(self) -> dict[str, int]:
         """Counters since the server began: number of calls, connections, open, in_flight."""
