@@ -62,19 +62,18 @@ class Card(Counted):
     collection: Collection
     role: str
     may_judge: bool
+    sees_all: bool
+    """An admin here, or an owner."""
     judged: int = 0
     counts: dict[str, float] = field(default_factory=dict)
     state: str = ""
+    waiting: int = 0
+    """Escalations of all campaigns that people did not settle yet."""
 
     @property
     def percent(self) -> int:
         """Of its pairs, rounded down: 100 means all."""
         return 100 * self.ended // self.pairs if self.pairs else 0
-
-    @property
-    def waiting(self) -> int:
-        """Escalated pairs that people did not settle yet."""
-        return max(0, self.escalated - self._sum("settled") - self._sum("moved"))
 
 
 def cards(user: User) -> list[Card]:
@@ -84,22 +83,17 @@ def cards(user: User) -> list[Card]:
     if not user.is_owner:
         collections = collections.filter(pk__in=memberships)
     seen = list(collections)
-    admin = [c.pk for c in seen if user.is_owner or memberships[c.pk].role >= Role.ADMIN]
-    campaigns = {c.collection_id: c for c in _newest_campaigns(admin)}
-    counts = _counters([campaign.pk for campaign in campaigns.values()])
-    return [
-        _card(collection, memberships.get(collection.pk), campaigns.get(collection.pk), counts) for collection in seen
-    ]
+    admin = {c.pk for c in seen if user.is_owner or memberships[c.pk].role >= Role.ADMIN}
+    campaigns: dict[int, list[Campaign]] = {collection.pk: [] for collection in seen}
+    for campaign in Campaign.objects.filter(collection__in=admin).order_by("pk") if admin else []:
+        campaigns[campaign.collection_id].append(campaign)
+    counts = _counters([campaign.pk for found in campaigns.values() for campaign in found])
+    return [_card(one, memberships.get(one.pk), one.pk in admin, campaigns[one.pk], counts) for one in seen]
 
 
 def _own_memberships(user: User) -> Any:
     done = Count("assignments", filter=Q(assignments__state=Assignment.State.DONE))
     return user.memberships.filter(is_active=True).annotate(judged=done)
-
-
-def _newest_campaigns(collections: list[int]) -> Any:
-    rows = Campaign.objects.filter(collection__in=collections).order_by("collection", "-id").distinct("collection")
-    return rows if collections else []
 
 
 def _counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
@@ -111,15 +105,22 @@ def _counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
 
 
 def _card(
-    collection: Collection, membership: Any, campaign: Campaign | None, counts: dict[int, dict[str, float]]
+    collection: Collection,
+    membership: Any,
+    sees_all: bool,
+    campaigns: list[Campaign],
+    counts: dict[int, dict[str, float]],
 ) -> Card:
+    rows = [CampaignRow(campaign, counts[campaign.pk]) for campaign in campaigns]
     return Card(
         collection=collection,
         role=membership.get_role_display() if membership else "owner",
         may_judge=membership is not None,
+        sees_all=sees_all,
         judged=membership.judged if membership else 0,
-        counts=counts[campaign.pk] if campaign else {},
-        state=campaign.get_state_display() if campaign else "",
+        counts=rows[-1].counts if rows else {},
+        state=campaigns[-1].get_state_display() if campaigns else "",
+        waiting=sum(row.waiting for row in rows),
     )
 
 
@@ -129,6 +130,11 @@ class CampaignRow(Counted):
 
     campaign: Campaign
     counts: dict[str, float]
+
+    @property
+    def waiting(self) -> int:
+        """Escalated pairs that people did not settle yet."""
+        return max(0, self.escalated - self._sum("settled") - self._sum("moved"))
 
     @property
     def calls(self) -> int:

@@ -317,6 +317,7 @@ def test_a_member_sees_only_their_collections_on_the_start_page(books: Collectio
     assert "/c/books/" in page
     assert "secret-project" not in page
     assert "have an outcome" not in page, "progress is for admins"
+    assert "0 judged by you" in page
 
 
 def test_files_are_imported_from_the_browser_all_or_nothing(charlie: Client, books: Collection) -> None:
