@@ -1,10 +1,21 @@
 """Parts of the engine's tests: a collection, a panel on the local model server, and what its log shows."""
 
-from collections.abc import Sequence
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from io import StringIO
 from typing import Any
 
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from config.env import ROOT
 from corpus.models import Collection, Pair
-from judges.models import JudgeVersion, Panel
+from corpus.processes import spawn, stop
+from judges import fleet, wakeups
+from judges.models import Campaign, JudgeVersion, Panel
+from tests.conftest import Finished
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
@@ -63,3 +74,46 @@ def most_at_once(requests: Sequence[dict[str, Any]]) -> int:
 def pairs_of(collection: Collection) -> list[Pair]:
     """In the order of their import."""
     return list(Pair.objects.filter(collection=collection).order_by("pk"))
+
+
+def wait_for(true: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Until it is true; fails the test when that takes longer."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"not within {seconds:g} s"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def _standing_worker(instance_environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
+    environment = {**instance_environment, **FAST, "QUORUM_LOOPBACK_ONLY": "1"}
+    child = spawn(fleet.worker_command(2, "tests"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    yield child
+    stop([child])
+
+
+@pytest.fixture
+def worker(_standing_worker: "subprocess.Popen[str]", instance: dict[str, str]) -> "subprocess.Popen[str]":
+    """A live worker with two processes, one for all tests of a module: starting one takes seconds."""
+    wait_for(lambda: bool(wakeups.live_workers()), 60)
+    return _standing_worker
+
+
+def judge(*options: object, check: bool = False) -> Finished:
+    """`judge books --wait --json` in this process, served by the standing worker."""
+    out, err, code = StringIO(), StringIO(), 0
+    try:
+        call_command("judge", "books", "--wait", "--json", *map(str, options), stdout=out, stderr=err)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    except CommandError as error:
+        code = error.returncode
+        err.write(str(error))
+    assert not (check and code), err.getvalue()
+    return Finished(code, out.getvalue(), err.getvalue())
+
+
+def state_of(campaign: Campaign) -> str:
+    """The campaign's state now; also after PostgreSQL was away."""
+    connection.close_if_unusable_or_obsolete()
+    return Campaign.objects.get(pk=campaign.pk).state

@@ -7,31 +7,14 @@ from collections import Counter
 import pytest
 
 from corpus.models import Item, Judgment, Label
-from judges.models import Attempt, AttemptBody, Campaign, Work
-from tests.conftest import Manage
-from tests.engine_parts import FAST, collection_of, make_panel, sums_up
+from judges.models import Attempt, AttemptBody, Campaign, Panel, Work
+from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
-__all__ = ["_model_server_process", "model_server"]
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 
 
-def judge(manage: Manage, *options: object, check: bool = False, **environment: str):
-    """`judge books --wait` with one worker process; the finished command."""
-    return manage(
-        "judge",
-        "books",
-        "--wait",
-        "--json",
-        "--workers",
-        1,
-        *options,
-        check=check,
-        environment={**FAST, **environment},
-        timeout=60,
-    )
-
-
-def test_the_protocol_is_as_the_papers_have_it(manage: Manage, model_server: LocalModels) -> None:
+def test_the_protocol_is_as_the_papers_have_it(worker: object, model_server: LocalModels) -> None:
     """Round 1 carries the stances, round 2 both turns of round 1; both sides are asked before either answers."""
     collection_of(3)
     make_panel(model_server, debate=("d1", "d2"))
@@ -42,7 +25,7 @@ def test_the_protocol_is_as_the_papers_have_it(manage: Manage, model_server: Loc
             "*": {"verdict": "yes"},
         }
     )
-    status = judge(manage, check=True).json
+    status = judge(check=True).json
     assert status["agreed_in_round"] == {"2": 3}
     assert status["labelled"] == 3
     assert status["calls"] == 3 * (4 + 5)
@@ -63,7 +46,7 @@ def test_the_protocol_is_as_the_papers_have_it(manage: Manage, model_server: Loc
     assert "response" in said
 
 
-def test_outcomes_become_judgments_labels_and_items(manage: Manage, model_server: LocalModels) -> None:
+def test_outcomes_become_judgments_labels_and_items(worker: object, model_server: LocalModels) -> None:
     collection = collection_of(7)
     make_panel(model_server, debate=("d1", "d2"), votes=("v1", "v2", "v3", "v4", "v5"))
 
@@ -80,7 +63,7 @@ def test_outcomes_become_judgments_labels_and_items(manage: Manage, model_server
             "*": {"verdict": "yes"},
         }
     )
-    done = judge(manage)
+    done = judge()
     assert done.code == 3
     assert "500" in done.err
     status = done.json
@@ -115,79 +98,74 @@ def test_outcomes_become_judgments_labels_and_items(manage: Manage, model_server
     # The failed pair alone is asked again, and only what has no answer yet.
     model_server.reset()
     model_server.script({"*": {"verdict": "yes"}})
-    again = judge(manage, "--retry-failed")
+    again = judge("--retry-failed")
     assert again.code == 0, again.err
     assert again.json["labelled"] == 2 and again.json["failed"] == 0
     assert [r["side"] for r in model_server.requests()] == ["B"]
 
 
 def test_the_same_command_joins_and_again_takes_answers_from_the_cache(
-    manage: Manage, model_server: LocalModels
+    worker: object, model_server: LocalModels
 ) -> None:
     collection_of(4)
     make_panel(model_server)
-    first = judge(manage, "--limit", 2, check=True).json
+    first = judge("--limit", 2, check=True).json
     assert first["pairs"] == 2
-    second = judge(manage, check=True).json
+    second = judge(check=True).json
     assert (second["campaign"], second["pairs"], second["labelled"]) == (first["campaign"], 4, 4)
-    nothing = manage("judge", "books", "--wait")
-    assert "nothing to do" in nothing.out
+    assert "nothing to do" in judge(check=True).err
     calls = len(model_server.requests())
-    third = judge(manage, "--again", check=True).json
+    third = judge("--again", check=True).json
     assert third["campaign"] != first["campaign"]
     assert (third["calls"], third["calls_cached"], third["cost"]) == (0, 28, 0)
     assert len(model_server.requests()) == calls
     assert Judgment.objects.filter(superseded_by=None).count() == 4
-    single = judge(manage, "--policy", "single", check=True).json
+    single = judge("--policy", "single", check=True).json
     assert single["campaign"] != third["campaign"] and single["calls_cached"] == 4
 
 
-def test_an_ensemble_that_splits_gets_a_debate_for_people(manage: Manage, model_server: LocalModels) -> None:
+def test_an_ensemble_that_splits_gets_a_debate_for_people(worker: object, model_server: LocalModels) -> None:
     collection_of(2)
     make_panel(model_server, debate=("stance", "stance"), votes=("yes", "yes", "no", "no", "no"))
-    panel = model_server.script({"v5": {"verdict": "no"}})
-    del panel
-    from judges.models import Panel
-
     Panel.objects.filter(name="main").update(majority=4)
-    status = judge(manage, "--policy", "ensemble", check=True).json
+    status = judge("--policy", "ensemble", check=True).json
     assert status["escalations"] == {"split": 2}
     assert status["calls"] == 2 * (5 + 4)
     assert Attempt.objects.filter(role="for", counts=True).count() == 4
 
 
-def test_single_leaves_a_refusal_failed_and_never_labelled(manage: Manage, model_server: LocalModels) -> None:
+def test_single_leaves_a_refusal_failed_and_never_labelled(worker: object, model_server: LocalModels) -> None:
     collection_of(2)
     make_panel(model_server, votes=("refused", "yes", "yes", "yes", "yes"))
-    done = judge(manage, "--policy", "single")
+    done = judge("--policy", "single")
     assert (done.code, done.json["failed"], done.json["labelled"]) == (3, 2, 0)
     assert not Label.objects.exists()
-    to_people = judge(manage, "--policy", "single", "--failed-to-people")
+    to_people = judge("--policy", "single", "--failed-to-people")
     assert to_people.json["escalations"] == {"error": 2}, to_people.err
     assert Item.objects.filter(reason="error").count() == 2
 
 
-def test_money_stops_the_campaign_and_more_money_goes_on(manage: Manage, model_server: LocalModels) -> None:
+def test_money_stops_the_campaign_and_more_money_goes_on(worker: object, model_server: LocalModels) -> None:
     collection_of(12)
     make_panel(model_server)
-    done = judge(manage, "--budget", "0.05")
+    done = judge("--budget", "0.05")
     assert done.code == 3, done.err
     assert done.json["state"] == "budget"
     assert 0 < done.json["cost"] <= 0.05
     campaign = Campaign.objects.get()
     assert campaign.calls_reserved == 0 and campaign.spent == pytest.approx(done.json["cost"])
-    more = judge(manage, "--budget", "5")
+    more = judge("--budget", "5")
     assert more.code == 0, more.err
     assert more.json["campaign"] == campaign.pk and more.json["labelled"] == 12
     assert more.json["calls"] == 12 * 7 == len(model_server.requests())
 
 
-def test_max_calls_is_a_limit_on_calls(manage: Manage, model_server: LocalModels) -> None:
+def test_max_calls_is_a_limit_on_calls(worker: object, model_server: LocalModels) -> None:
     collection_of(6)
     make_panel(model_server, input_price=None, output_price=None)
-    refused = manage("judge", "books", "--budget", "1", check=False)
+    refused = judge("--budget", "1")
     assert (refused.code, refused.out) == (2, "")
     assert "price" in refused.err
-    done = judge(manage, "--max-calls", 10)
+    done = judge("--max-calls", 10)
     assert done.code == 3 and done.json["calls"] == 10 == len(model_server.requests())
     assert done.json["cost"] is None and done.json["calls_without_price"] == 10
