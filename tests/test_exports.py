@@ -193,7 +193,7 @@ def test_the_manifest_has_counts_coverage_and_hashes_and_no_time_or_host(books, 
         "collection": "books",
         "format": "csv",
         "filters": {"origins": None, "texts": "current"},
-        "options": {"grades": 3, "relevant_from": 1},
+        "options": {"grades": 3, "relevant_from": 1, "instruction": ""},
         "counts": {
             "rows": 3,
             "queries": 2,

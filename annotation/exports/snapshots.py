@@ -107,7 +107,11 @@ def _manifest(
         "collection": collection.name,
         "format": form.name,
         "filters": {"origins": origins, "texts": "current"},
-        "options": {"grades": collection.grades, "relevant_from": collection.relevant_from},
+        "options": {
+            "grades": collection.grades,
+            "relevant_from": collection.relevant_from,
+            "instruction": collection.instruction,
+        },
         "counts": {
             "rows": written.rows,
             "queries": written.queries,
