@@ -177,6 +177,7 @@ class Work(models.Model):
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name_plural = "work"
         constraints = [models.UniqueConstraint(fields=["campaign", "pair"], name="work_once")]
         indexes = [
             models.Index(fields=["campaign", "id"], name="work_pending", condition=Q(state="pending")),
@@ -279,6 +280,7 @@ class Tally(models.Model):
     value = models.FloatField(default=0)
 
     class Meta:
+        verbose_name_plural = "tallies"
         constraints = [models.UniqueConstraint(fields=["campaign", "shard", "key"], name="tally_once")]
 
     def __str__(self) -> str:
