@@ -248,7 +248,7 @@ class Attempt(models.Model):
             models.Index(fields=["campaign", "pair", "id"], name="attempt_pair"),
             models.Index(fields=["cache_key"], name="attempt_cache", condition=Q(outcome="labelled")),
         ]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update)]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
 
     def __str__(self) -> str:
         return f"{self.campaign_id}/{self.pair_id} {self.role} {self.round}"

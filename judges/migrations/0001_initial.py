@@ -212,7 +212,7 @@ class Migration(migrations.Migration):
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='attempt',
-            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME;", hash='ced0b9e44fbec598e116bfdc75d8c87662b3c341', operation='UPDATE', pgid='pgtrigger_append_only_ce9ed', table='judges_attempt', when='BEFORE')),
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='2dfda7381de306267886c0b387f02283ddad30f0', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_ce9ed', table='judges_attempt', when='BEFORE')),
         ),
         migrations.AddConstraint(
             model_name='reservation',
