@@ -1,0 +1,91 @@
+"""Workers are killed, and PostgreSQL is, in the middle of a campaign: nothing is lost and nothing is paid twice."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from config.env import ROOT
+from corpus.processes import spawn
+from judges import campaigns, fleet
+from judges.models import Attempt
+from judges.selectors import status
+from tests.bench.paid_twice import repeated_beyond_flight
+from tests.conftest import Manage
+from tests.engine_parts import (
+    FAST,
+    _standing_worker,
+    collection_of,
+    make_panel,
+    state_of,
+    sums_up,
+    wait_for,
+    worker,
+)
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+
+def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
+    manage: Manage, model_server: LocalModels, instance: dict[str, str]
+) -> None:
+    """Its processes die in the middle of their calls: only those that were out are sent again (CONTRACT)."""
+    collection = collection_of(24)
+    make_panel(model_server, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))
+    model_server.script({"*": {"verdict": "yes", "latency": 0.3}})
+    environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "8"}
+    own = spawn(fleet.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration())
+    assert started.campaign is not None
+    wait_for(lambda: len(model_server.requests()) >= 40, 60)
+    killed = time.time()
+    os.killpg(own.pid, signal.SIGKILL)
+    own.wait()
+    time.sleep(0.2)
+    dead = time.time()
+    before = Attempt.objects.count()
+    assert 0 < before < 24 * 7
+    done = manage("judge", "books", "--wait", "--json", "--workers", 1, environment=FAST, timeout=90)
+    assert done.json["labelled"] == 24 and sums_up(done.json)
+    assert done.json["campaign"] == started.campaign.pk
+    repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
+    assert repeated == 0 and flying
+    assert Attempt.objects.filter(counts=True).count() == 24 * 7
+    assert not list((settings.VAR / "spool").glob("*.new"))
+
+
+def test_postgresql_is_killed_under_a_live_worker(worker: object, model_server: LocalModels) -> None:
+    """The keeper starts it again; answers wait meanwhile, and are stored without asking again."""
+    announced = Path(os.environ["QUORUM_VAR"]) / "services.json"
+    if not announced.exists():
+        pytest.skip("this session's PostgreSQL is not an embedded one")
+    collection = collection_of(20)
+    make_panel(model_server)
+    model_server.script({"*": {"verdict": "yes", "latency": 0.4}})
+    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration())
+    assert started.campaign is not None
+    wait_for(lambda: len(model_server.requests()) >= 10)
+    connection.close()
+    os.kill(json.loads(announced.read_text())["pids"]["postgres"], signal.SIGQUIT)
+    time.sleep(0.5)
+    wait_for(reachable, 60)
+    wait_for(lambda: state_of(started.campaign) == "finished", 60)
+    found = status(collection)
+    assert found["labelled"] == 20 and sums_up(found)
+    assert found["calls"] == len(model_server.requests()) == 20 * 7
+
+
+def reachable() -> bool:
+    try:
+        connection.ensure_connection()
+    except Exception:
+        connection.close()
+        return False
+    return True
