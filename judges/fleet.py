@@ -13,6 +13,7 @@ from corpus.processes import spawn, stop
 from judges import wakeups
 
 STARTING_S = 20.0
+STARTS = 3
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +26,10 @@ def worker_command(processes: int, name: str = "judge") -> list[str]:
     return [sys.executable, "-m", "celery", "-A", "config", "worker", *options, *quiet, "-n", host]
 
 
+class CannotStart(Exception):
+    """Workers of our own do not come up."""
+
+
 class Fleet:
     """`with Fleet(2) as fleet: fleet.ensure(campaign)`; on leaving, its workers are stopped."""
 
@@ -32,6 +37,7 @@ class Fleet:
         self.processes = processes or os.cpu_count() or 1
         self.children: list[subprocess.Popen[str]] = []
         self.started = 0.0
+        self.starts = 0
 
     def __enter__(self) -> "Fleet":
         return self
@@ -42,8 +48,12 @@ class Fleet:
         stop(self.children)
 
     def ensure(self, campaign: int) -> None:
-        """Somebody serves the queue and knows of the campaign; messages that were lost are sent again."""
+        """Somebody serves the queue and knows of the campaign; messages that were lost are sent again.
+
+        Raises CannotStart when workers end again and again before they serve.
+        """
         if wakeups.live_workers():
+            self.starts = 0
             if not wakeups.is_drained(campaign):
                 wakeups.send(campaign)
             return
@@ -51,5 +61,8 @@ class Fleet:
         if self.children and time.monotonic() - self.started < STARTING_S:
             return
         stop(self.children)
+        if self.starts == STARTS:
+            raise CannotStart(f"{STARTS} workers ended before they could work; look at what they said above")
+        self.starts += 1
         self.started = time.monotonic()
         self.children = [spawn(worker_command(self.processes), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)]

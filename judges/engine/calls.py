@@ -17,11 +17,11 @@ from typing import Any
 
 from judges import prompts
 from judges.engine import cache as caches
-from judges.engine.answers import Decision, Repair, Retry, Sent, dump
+from judges.engine.answers import Decision, Repair, Retry, Sent, dump, one_line
 from judges.engine.budget import Budget
 from judges.engine.cache import Answer, Cache
 from judges.engine.claims import Claimed, Slot
-from judges.engine.limits import Account, CircuitOpen, Limits, Permit
+from judges.engine.limits import Abandoned, Account, CircuitOpen, Limits, Permit
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted
 from judges.engine.spool import Segment, Spool
@@ -34,6 +34,7 @@ from judges.verdicts import Gone
 ATTEMPTS = 4
 OVERHEAD_TOKENS = 64
 LONGEST_WAIT_S = 30.0
+LOOK_S = 0.5
 
 logger = logging.getLogger(__name__)
 
@@ -96,10 +97,17 @@ class Caller:
                 claimed.problems[slot] = result.problem
                 prompt, repaired = prompts.repair_prompt(prompt, result.problem), True
             elif not last:
-                await asyncio.sleep(self._wait(number - base, result.wait))
+                await self._sleep(claimed, self._wait(number - base, result.wait))
         final = result if isinstance(result, Turn | Gone) else Gone("error")
         claimed.ended[slot] = final
         return final
+
+    async def _sleep(self, claimed: Claimed, seconds: float) -> None:
+        """Some providers ask for an hour: a pause or the worker's end does not wait for it. Raises Stopped."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, LOOK_S))
+            self._check(claimed)
 
     def _wait(self, tries: int, at_least: float) -> float:
         """Full jitter over a doubling bound, and never less than the provider asked for."""
@@ -122,11 +130,13 @@ class Caller:
         account = self.tools.limits.account(question.judge.account)
         tokens = _tokens_bound(question, prompt)
         try:
-            permit = await account.acquire(tokens)
-        except CircuitOpen as error:
+            permit = await account.acquire(tokens, lambda: self.stopped() or claimed.lost)
+        except (CircuitOpen, Abandoned) as error:
             if held is not None:
                 self.budget.give_back(held)
-            claimed.last_error = str(error)
+            if isinstance(error, Abandoned):
+                raise Stopped from error
+            claimed.last_error = one_line(f"{question.judge.name}: {error}")
             return Gone("error")
         if held is not None:
             row |= {"usd": held, "calls": 1}

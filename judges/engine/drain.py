@@ -164,8 +164,12 @@ class Flight:
     async def _land(self) -> None:
         """Hand back what has not begun, take in what is out."""
         await self._release(self.waiting)
+        if self.halted:
+            self.tools.limits.drop_stopped()
         while self.tasks:
             await self._wait(LOOK_S)
+            if self.halted:
+                self.tools.limits.drop_stopped()
         await self.budget.close()
         if self.spent and not self.halted:
             await self.tools.writer.ask(lambda connection: connection.execute(STOP, [self.plan.campaign]).rowcount)

@@ -33,6 +33,10 @@ class CircuitOpen(Exception):
     """The account answers with nothing but errors, and tries in between failed as well."""
 
 
+class Abandoned(Exception):
+    """Whoever waited for a permit must not send any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """What an account allows; 0: no limit. The smallest number of its judges holds."""
@@ -56,6 +60,7 @@ class Waiter:
 
     tokens: int
     future: "asyncio.Future[Permit]"
+    stopped: Callable[[], bool]
     opened: int | None = None
     """How often the circuit had opened when the call was first turned away."""
 
@@ -84,11 +89,11 @@ class Account:
         """It has answered: its key is good."""
         self.task: asyncio.Task[None] | None = None
 
-    async def acquire(self, tokens: int) -> Permit:
-        """Wait for one call of at most `tokens`. Raises CircuitOpen."""
+    async def acquire(self, tokens: int, stopped: Callable[[], bool]) -> Permit:
+        """Wait for one call of at most `tokens`. Raises CircuitOpen, and Abandoned once `stopped` says so."""
         if time.monotonic() < self.denied_until:
             raise CircuitOpen(self.last_error)
-        waiter = Waiter(tokens, asyncio.get_running_loop().create_future())
+        waiter = Waiter(tokens, asyncio.get_running_loop().create_future(), stopped)
         self.waiters.append(waiter)
         self._wake()
         try:
@@ -129,6 +134,13 @@ class Account:
         """No call to this account for so long, in any worker."""
         self.pause_ms = max(self.pause_ms, int(seconds * 1000) + 1)
         self._wake()
+
+    def drop_stopped(self) -> None:
+        """Waiters that must not send any more go at once, however long the account would have them wait."""
+        for waiter in [one for one in self.waiters if one.stopped()]:
+            self.waiters.remove(waiter)
+            if not waiter.future.done():
+                waiter.future.set_exception(Abandoned())
 
     def _wake(self) -> None:
         self.changed.set()
@@ -216,6 +228,11 @@ class Limits:
         if name not in self.accounts:
             self.accounts[name] = Account(self.redis, self.prefix, name, self.process)
         return self.accounts[name]
+
+    def drop_stopped(self) -> None:
+        """On all accounts."""
+        for account in self.accounts.values():
+            account.drop_stopped()
 
     async def close(self) -> None:
         """Release the connection."""

@@ -104,9 +104,12 @@ class Command(QuorumCommand):
         with fleet.Fleet(workers) as own:
             while status["state"] == Campaign.State.RUNNING:
                 if time.monotonic() - checked > CHECK_WORKERS_S:
-                    if error := wakeups.broken(campaign.pk):
-                        raise CommandError(f"no worker can work on campaign {campaign.pk}: {error}")
-                    own.ensure(campaign.pk)
+                    if said := wakeups.broken(campaign.pk):
+                        raise CommandError(f"no worker can work on campaign {campaign.pk}: {said}")
+                    try:
+                        own.ensure(campaign.pk)
+                    except fleet.CannotStart as error:
+                        raise CommandError(str(error)) from error
                     checked = time.monotonic()
                 shown.show(progress.line(status))
                 time.sleep(LOOK_S)

@@ -1,0 +1,104 @@
+"""`judge`, `campaign` and `status` as commands: two at once, Ctrl-C, control, and an end when nobody can work."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+from config.env import ROOT
+from judges import wakeups
+from judges.models import Campaign
+from tests.conftest import Manage
+from tests.engine_parts import (
+    FAST,
+    _standing_worker,
+    collection_of,
+    judge,
+    make_panel,
+    state_of,
+    sums_up,
+    wait_for,
+    worker,
+)
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+
+def start(instance: dict[str, str], *args: str) -> "subprocess.Popen[str]":
+    """`manage.py <args>` in the background."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, "manage.py", *args]
+    return subprocess.Popen(command, cwd=ROOT, env={**instance, **FAST}, text=True, **pipes)
+
+
+def test_judge_twice_at_once_is_one_campaign_and_no_call_doubled(
+    worker: object, model_server: LocalModels, instance: dict[str, str]
+) -> None:
+    collection_of(12)
+    make_panel(model_server, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))
+    model_server.script({"*": {"verdict": "yes", "latency": 0.2}})
+    both = [start(instance, "judge", "books", "--wait", "--json") for _ in range(2)]
+    ended = [one.communicate(timeout=90) for one in both]
+    assert [one.returncode for one in both] == [0, 0], ended
+    statuses = [json.loads(out) for out, _ in ended]
+    assert Campaign.objects.count() == 1
+    assert all(found["labelled"] == 12 and sums_up(found) for found in statuses)
+    sent = Counter(request["sha256"] for request in model_server.requests())
+    assert len(sent) == 12 * 7 and set(sent.values()) == {1}
+
+
+def test_ctrl_c_says_what_goes_on(worker: object, model_server: LocalModels, instance: dict[str, str]) -> None:
+    collection_of(12)
+    make_panel(model_server)
+    model_server.script({"*": {"verdict": "yes", "latency": 0.5}})
+    waiting = start(instance, "judge", "books", "--wait", "--json")
+    wait_for(lambda: len(model_server.requests()) > 0, 60)
+    waiting.send_signal(signal.SIGINT)
+    out, err = waiting.communicate(timeout=30)
+    assert (waiting.returncode, out) == (130, "")
+    assert "interrupted" in err and "the workers of `serve` go on with it" in err
+    assert "Traceback" not in err
+    wait_for(lambda: state_of(Campaign.objects.get()) == "finished")
+
+
+def test_a_campaign_is_paused_resumed_cancelled_and_retried(
+    worker: object, model_server: LocalModels, manage: Manage
+) -> None:
+    collection_of(30)
+    make_panel(model_server, votes=("yes", "yes", "v3", "yes", "yes"), max_concurrency=4)
+    model_server.script({"*": {"verdict": "yes", "latency": 0.05}, "v3": {"fault": "400", "latency": 0.2}})
+    assert manage("judge", "books", "--json").json["state"] == "running"
+    wait_for(lambda: len(model_server.requests()) >= 10)
+    assert manage("campaign", "books", "pause", "--json").json["state"] == "paused"
+    wait_for(lambda: manage("status", "books", "--json").json["running"] == 0)
+    paused = len(model_server.requests())
+    refused = judge()
+    assert refused.code == 2 and "paused" in refused.err
+    assert len(model_server.requests()) == paused, "nothing is sent meanwhile"
+    assert manage("campaign", "books", "resume", "--json").json["state"] == "running"
+    wait_for(lambda: state_of(Campaign.objects.get()) == "finished", 60)
+    failed = manage("status", "books", "--json").json
+    assert failed["failed"] == 30 and sums_up(failed)
+    model_server.script({"*": {"verdict": "yes"}})
+    assert "30 failed pairs are judged again" in manage("campaign", "books", "retry-failed").out
+    wait_for(lambda: state_of(Campaign.objects.get()) == "finished", 60)
+    assert manage("status", "books", "--json").json["labelled"] == 30
+    late = manage("campaign", "books", "cancel", check=False)
+    assert late.code == 2 and "finished" in late.err
+
+
+def test_waiting_ends_when_no_drain_can_work(worker: object, model_server: LocalModels) -> None:
+    """A campaign whose judges are gone breaks every drain."""
+    collection_of(2)
+    make_panel(model_server)
+    Campaign.objects.all().delete()
+    done = judge("--policy", "debate", "--limit", 1, check=True)
+    campaign = Campaign.objects.get(pk=done.json["campaign"])
+    for number in range(wakeups.TRIES):
+        assert wakeups.broken(campaign.pk) == ""
+        wakeups.drain_broke(campaign.pk, KeyError(f"judge {number}"))
+    assert wakeups.broken(campaign.pk) == f"KeyError: 'judge {wakeups.TRIES - 1}'"
+    wakeups.drain_worked(campaign.pk)
+    assert wakeups.broken(campaign.pk) == ""

@@ -1,0 +1,118 @@
+"""Limits of accounts hold across worker processes; an account in trouble slows or stops its own calls alone."""
+
+import time
+from typing import Any
+
+from django.db.models import F, Sum
+
+from corpus.models import Collection
+from judges import campaigns
+from judges.models import Attempt, Campaign, JudgeVersion, Work
+from judges.selectors import status
+from tests.engine_parts import (
+    _standing_worker,
+    collection_of,
+    judge,
+    make_panel,
+    most_at_once,
+    state_of,
+    wait_for,
+    worker,
+)
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+
+def panel_of_two_accounts(models: LocalModels, **debaters: Any) -> None:
+    """Debaters d1 and d2 on one account; the only voter, v1, on another: Anthropic's wire format."""
+    panel = make_panel(models, debate=("d1", "d2"), votes=("v1",), **debaters)
+    panel.majority = 1
+    panel.save()
+    own = {"provider": "anthropic", "base_url": models.anthropic, "max_concurrency": None}
+    JudgeVersion.objects.filter(name="v1").update(**own)
+
+
+def begin(collection: Collection) -> Campaign:
+    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration())
+    assert started.campaign is not None
+    return started.campaign
+
+
+def test_concurrency_holds_and_a_429_slows_only_its_account(worker: object, model_server: LocalModels) -> None:
+    collection_of(10)
+    panel_of_two_accounts(model_server, max_concurrency=3)
+    model_server.script(
+        {
+            "v1": [{"fault": "429", "retry_after": "1", "times": 1}, {"verdict": "yes"}],
+            "*": {"verdict": "yes", "latency": 0.15},
+        }
+    )
+    done = judge()
+    assert done.json["labelled"] == 10 and done.json["calls_failed"] == 1
+    requests = model_server.requests()
+    debate = [r for r in requests if r["model"] in ("d1", "d2")]
+    assert most_at_once(debate) <= 3
+    votes = [r for r in requests if r["model"] == "v1"]
+    refused = next(r for r in votes if r["status"] == 429)
+    # What had been granted before the 429 was known may still arrive within a moment of it.
+    after = [r for r in votes if r["arrived"] > refused["answered"] + 0.4]
+    assert min(r["arrived"] for r in after) >= refused["answered"] + 0.95
+    assert any(refused["answered"] < r["arrived"] < refused["answered"] + 0.9 for r in debate)
+
+
+def test_twenty_errors_in_a_row_pause_only_their_account(worker: object, model_server: LocalModels) -> None:
+    collection = collection_of(40)
+    panel_of_two_accounts(model_server, max_concurrency=4)
+    model_server.script(
+        {"d1": {"fault": "500"}, "d2": {"fault": "500"}, "v1": {"verdict": "yes", "latency": 0.05}},
+    )
+    campaign = begin(collection)
+    wait_for(lambda: count(model_server, "v1") == 40)
+    wait_for(lambda: count(model_server, "d1", "d2") >= 20)
+    time.sleep(0.5)
+    assert 20 <= count(model_server, "d1", "d2") <= 20 + 4, "the circuit is open"
+    model_server.script({"*": {"verdict": "yes"}})
+    wait_for(lambda: state_of(campaign) == "finished")
+    found = status(collection)
+    assert (found["labelled"], found["failed"]) == (40, 0)
+
+
+def count(models: LocalModels, *names: str) -> int:
+    return sum(request["model"] in names for request in models.requests())
+
+
+def test_requests_a_minute_hold_across_workers(worker: object, model_server: LocalModels) -> None:
+    collection = collection_of(10)
+    make_panel(model_server, requests_per_minute=12)
+    campaign = begin(collection)
+    wait_for(lambda: len(model_server.requests()) >= 12)
+    time.sleep(1.5)
+    assert len(model_server.requests()) == 12
+    campaigns.cancel(campaign=campaign)
+
+
+def test_tokens_a_minute_hold_across_workers(worker: object, model_server: LocalModels) -> None:
+    collection = collection_of(40)
+    make_panel(model_server, tokens_per_minute=30_000)
+    campaign = begin(collection)
+    wait_for(lambda: len(model_server.requests()) >= 5)
+    time.sleep(3)
+    used = Attempt.objects.aggregate(all=Sum(F("tokens_in") + F("tokens_out")))["all"]
+    assert 0 < used <= 30_000
+    assert Work.objects.filter(state="labelled").count() < 40, "the limit is what holds it back"
+    campaigns.cancel(campaign=campaign)
+
+
+def test_a_key_that_is_not_accepted_ends_the_campaign_at_once(worker: object, model_server: LocalModels) -> None:
+    """Failing is not slow, whatever the number of pairs, and says which judge and which key."""
+    collection_of(250)
+    panel_of_two_accounts(model_server)
+    model_server.script({"v1": {"fault": "401"}, "*": {"verdict": "yes"}})
+    began = time.monotonic()
+    done = judge("--policy", "single")
+    assert time.monotonic() - began < 15
+    assert (done.code, done.json["failed"]) == (3, 250)
+    assert count(model_server, "v1") <= 2 * 64, "only calls that were out when the first answer came"
+    for error in Work.objects.values_list("error", flat=True):
+        assert "v1: " in error and "401" in error and "QUORUM_TEST_KEY" in error
