@@ -28,9 +28,14 @@ __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"
 
 def start(instance: dict[str, str], *args: str) -> "subprocess.Popen[str]":
     """`manage.py <args>` in the background."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    command = [sys.executable, "manage.py", *args]
-    return subprocess.Popen(command, cwd=ROOT, env={**instance, **FAST}, text=True, **pipes)
+    return subprocess.Popen(
+        [sys.executable, "manage.py", *args],
+        cwd=ROOT,
+        env={**instance, **FAST},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def test_judge_twice_at_once_is_one_campaign_and_no_call_doubled(

@@ -10,13 +10,14 @@ import psycopg
 import pytest
 from django.db import connection
 
+from corpus.errors import BadInput
 from corpus.models import Label
 from judges import campaigns, tallies
 from judges.engine import claims, pairs
 from judges.engine import plan as plans
 from judges.engine.answers import Sent, dump, load
 from judges.engine.plan import Plan
-from judges.engine.rows import Attempted, Decided, store
+from judges.engine.rows import Attempted, Decided, Row, store
 from judges.engine.spool import Spool, orphans
 from judges.engine.takeover import take_over
 from judges.engine.writer import Writer
@@ -92,12 +93,12 @@ def test_two_starts_are_one_campaign_and_paused_ones_are_left(plan: Plan) -> Non
     again = campaigns.start_or_join(collection=campaign.collection, wanted=wanted)
     assert (again.campaign, again.added, again.joined) == (campaign, 0, True)
     campaigns.pause(campaign=campaign)
-    with pytest.raises(campaigns.BadInput, match="paused"):
+    with pytest.raises(BadInput, match="paused"):
         campaigns.start_or_join(collection=campaign.collection, wanted=wanted)
     assert claim(plan, lease=60) == [], "nothing of a paused campaign is claimed"
     campaigns.resume(campaign=campaign)
     campaigns.cancel(campaign=campaign)
-    with pytest.raises(campaigns.BadInput, match="cancelled"):
+    with pytest.raises(BadInput, match="cancelled"):
         campaigns.resume(campaign=campaign)
     fresh = campaigns.start_or_join(collection=campaign.collection, wanted=wanted)
     assert fresh.campaign != campaign and fresh.added == 2
@@ -136,7 +137,7 @@ async def taken_over(folder: Path) -> int:
 
 
 def sent_of(plan: Plan, held: claims.Claimed) -> Sent:
-    row = {"id": 7, "work": held.work, "fence": held.fence, "campaign": plan.campaign, "pair": held.pair}
+    row: Row = {"id": 7, "work": held.work, "fence": held.fence, "campaign": plan.campaign, "pair": held.pair}
     judge = plan.voters[0]
     row |= {"judge": judge.id, "prompt": next(iter(plan.prompt_ids.values())), "role": "vote", "round": 0, "sample": 0}
     row |= {"number": 1, "outcome": "error", "counts": False, "cached": False, "verdict": None, "reason": ""}

@@ -70,13 +70,14 @@ def test_postgresql_is_killed_under_a_live_worker(worker: object, model_server: 
     make_panel(model_server)
     model_server.script({"*": {"verdict": "yes", "latency": 0.4}})
     started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration())
-    assert started.campaign is not None
+    campaign = started.campaign
+    assert campaign is not None
     wait_for(lambda: len(model_server.requests()) >= 10)
     connection.close()
     os.kill(json.loads(announced.read_text())["pids"]["postgres"], signal.SIGQUIT)
     time.sleep(0.5)
     wait_for(reachable, 60)
-    wait_for(lambda: state_of(started.campaign) == "finished", 60)
+    wait_for(lambda: state_of(campaign) == "finished", 60)
     found = status(collection)
     assert found["labelled"] == 20 and sums_up(found)
     assert found["calls"] == len(model_server.requests()) == 20 * 7
