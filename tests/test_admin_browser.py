@@ -125,7 +125,7 @@ def test_filters_change_the_list_and_the_address_without_leaving_the_page(
     assert page.locator("table.pairs tbody tr").count() == 18
     page.get_by_label("State").select_option("failed")
     page.wait_for_url("**state=failed**")
-    page.wait_for_function("document.querySelectorAll('table.pairs tbody tr').length === 2")
+    page.wait_for_function("() => document.querySelectorAll('table.pairs tbody tr').length === 2")
     page.reload()
     assert page.locator("table.pairs tbody tr").count() == 2
 

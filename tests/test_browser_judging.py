@@ -239,7 +239,7 @@ def test_the_lease_is_mentioned_in_its_last_minute_only_and_can_be_kept(collecti
     page.locator("#lease").get_by_text("more second").wait_for()
     shoot(page, "judging-lease")
     page.get_by_role("button", name="Keep it").click()
-    page.wait_for_function("Number(document.querySelector('#desk').dataset.seconds) > 1000")
+    page.wait_for_function("() => Number(document.querySelector('#desk').dataset.seconds) > 1000")
     assert not page.locator("#lease").is_visible()
 
 
