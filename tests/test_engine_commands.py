@@ -57,7 +57,7 @@ def test_judge_twice_at_once_is_one_campaign_and_no_call_doubled(
 def test_ctrl_c_says_what_goes_on(worker: object, model_server: LocalModels, instance: dict[str, str]) -> None:
     collection_of(12)
     make_panel(model_server)
-    model_server.script({"*": {"verdict": "yes", "latency": 0.5}})
+    model_server.script({"*": {"verdict": "yes", "latency": 4.0}})
     waiting = start(instance, "judge", "books", "--wait", "--json")
     wait_for(lambda: len(model_server.requests()) > 0, 60)
     waiting.send_signal(signal.SIGINT)
