@@ -129,7 +129,8 @@ def _verdict(
         return None, Reason.ERROR
     if rule is Policy.SINGLE:
         lost = Reason.REFUSED if "refused" in lost_votes else Reason.UNPARSED
-        return (None, lost) if tally.missing else (tally.label(1), Reason.NONE)
+        verdict = None if tally.missing else tally.label(1)
+        return (None, lost) if verdict is None else (verdict, Reason.NONE)
     if "refused" in lost_turns:
         return None, Reason.REFUSED
     if lost_turns:
