@@ -17,7 +17,7 @@ sign-in page.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, get_args
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
@@ -31,10 +31,8 @@ from django.utils.crypto import constant_time_compare
 
 from annotation.entry import membership_of
 from annotation.models import Membership, Role, User
+from corpus.access import Action, View
 from corpus.models import Collection
-
-Action = Literal["public", "site", "own-site", "member", "judge", "adjudicate", "admin"]
-View = Callable[..., HttpResponseBase]
 
 SMALLEST: dict[Action, Role] = {
     "member": Role.ANNOTATOR,

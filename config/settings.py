@@ -116,6 +116,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 AUTH_USER_MODEL = "annotation.User"
+ACCESS = "annotation.permissions.action"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

@@ -1,0 +1,42 @@
+"""Views outside `annotation` are guarded by the same rules (corpus/access.py)."""
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.test import RequestFactory
+
+from annotation.models import Role
+from corpus.access import Scope, action
+from tests.factories import make_collection, make_member, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@action("admin")
+def settings_of(request: HttpRequest, scope: Scope) -> HttpResponse:
+    return HttpResponse(f"{scope.user.username} in {scope.collection.name}")
+
+
+def ask(user: object) -> HttpResponse:
+    request = RequestFactory().get("/c/birds/training/")
+    request.user = user
+    return settings_of(request, name="birds")
+
+
+def test_an_admin_gets_the_page_with_the_scope() -> None:
+    alice = make_member(make_collection("birds"), "alice", Role.ADMIN)
+    assert ask(alice.user).content == b"alice in birds"
+
+
+def test_everybody_else_does_not() -> None:
+    bob = make_member(make_collection("birds"), "bob", Role.ANNOTATOR)
+    with pytest.raises(PermissionDenied):
+        ask(bob.user)
+    with pytest.raises(Http404):
+        ask(make_user("charlie"))
+    assert ask(AnonymousUser()).status_code == 302
+
+
+def test_the_walk_over_all_addresses_can_read_the_action() -> None:
+    assert settings_of.action == "admin"
