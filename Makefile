@@ -4,35 +4,39 @@
 PY := .venv/bin/python
 CODE := manage.py config corpus judges annotation benchmark training
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
-.PHONY: help install install-dev demo test test-all check bench
+.PHONY: help install install-dev install-training demo test test-all check bench
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo      bring up the site with the bundled collection, judged offline (JUDGES=file: by real judges)"
+	@echo "make demo      bring up the site with the bundled collection, judged offline (JUDGES=file: by real judges),"
+	@echo "               and set up the training extra behind it (TRAINING=0: do not)"
 	@echo "make test      run the tests (test-all: the slow ones too)"
 	@echo "make check     format, types, import direction, migrations, deployment settings"
 	@echo "make bench     measure, and write docs/benchmarks.md"
-	@echo "make install   only set up .venv"
+	@echo "make install   only set up .venv (install-training: with the training extra)"
 
 install: .venv/.base
 install-dev: .venv/.dev
+install-training: .venv/.training
 
 .venv/.base: requirements.txt
 	@sh config/install.sh base
 .venv/.dev: requirements.txt requirements-dev.txt
 	@sh config/install.sh dev
+.venv/.training: requirements-training.txt requirements-torch.txt | .venv/.base
+	@sh config/install.sh training
 
 # The site ends with make, however make ends: QUORUM_WITH_PARENT asks for that.
 demo: install
 	@exec env QUORUM_WITH_PARENT=1 $(PY) manage.py demo $(if $(PORT),--port $(PORT)) $(if $(JUDGES),--judges "$(JUDGES)")
 
-test: install-dev
+test: install-dev install-training
 	$(PY) -m pytest -n 2
 
-test-all: install-dev
+test-all: install-dev install-training
 	$(PY) -m pytest -n 2 --slow
 
-check: install-dev
+check: install-dev install-training
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy $(CODE)
@@ -40,5 +44,5 @@ check: install-dev
 	$(PY) -W ignore manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(PY) manage.py check --deploy --fail-level WARNING
 
-bench: install-dev
+bench: install-dev install-training
 	$(PY) -m tests.bench $(FIGURES)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Sets up .venv with the pinned, hashed packages: `sh config/install.sh base|dev`. Quick when nothing has changed.
+# Sets up .venv with the pinned, hashed packages: `sh config/install.sh base|dev|training`. Quick when nothing changed.
+# base: the site. dev: base and what tests need. training: what the trainer and the scorer need beside base.
 set -eu
 cd "$(dirname "$0")/.."
 kind=${1:-base}
@@ -34,7 +35,26 @@ install_packages() {
     if command -v uv >/dev/null 2>&1 && uv pip install --quiet --python .venv/bin/python --require-hashes "$@"; then
         return
     fi
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes "$@"
+    pip_install --require-hashes "$@"
+}
+
+# Which build of torch fits is the machine's matter (docs/adr/0020): without an NVIDIA GPU uv asks for a CPU build; pip
+# takes what its index offers. What torch needs beside the pinned packages comes along: a CUDA build brings libraries.
+install_torch() {
+    wanted=$(sed -n 's/^torch==//p' requirements-torch.txt)
+    .venv/bin/python -c "import sys, torch; sys.exit(torch.__version__.split('+')[0] != '$wanted')" 2>/dev/null && return
+    build=cpu
+    [ ! -e /proc/driver/nvidia/version ] || build=auto
+    if command -v uv >/dev/null 2>&1 &&
+        uv pip install --quiet --python .venv/bin/python --torch-backend "$build" -r requirements-torch.txt 2>/dev/null; then
+        return
+    fi
+    pip_install -r requirements-torch.txt
+}
+
+pip_install() {
+    .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip --default-pip >/dev/null
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
 }
 
 python=$(find_python) || exit 2
@@ -43,8 +63,16 @@ say "installing packages ($kind) ..."
 case $kind in
     base) install_packages -r requirements.txt ;;
     dev) install_packages -r requirements.txt -r requirements-dev.txt ;;
+    training)
+        install_packages --no-deps -r requirements-training.txt
+        install_torch
+        ;;
+    *) say "$kind is none of base, dev and training" && exit 2 ;;
 esac
 # Tools that do not start in this folder (pytest, celery, gunicorn) find the project all the same.
 .venv/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "quorum.pth").write_text(str(pathlib.Path.cwd()) + "\n")'
-touch ".venv/.base"
-[ "$kind" = base ] || touch ".venv/.dev"
+case $kind in
+    base) touch .venv/.base ;;
+    dev) touch .venv/.base .venv/.dev ;;
+    training) touch .venv/.training ;;
+esac
