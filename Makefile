@@ -28,7 +28,7 @@ install-training: .venv/.training
 
 # The site ends with make, however make ends: QUORUM_WITH_PARENT asks for that.
 demo: install
-	@exec env QUORUM_WITH_PARENT=1 $(PY) manage.py demo $(if $(PORT),--port $(PORT)) $(if $(JUDGES),--judges "$(JUDGES)")
+	@exec env QUORUM_WITH_PARENT=1 $(PY) manage.py demo $(if $(PORT),--port $(PORT)) $(if $(JUDGES),--judges "$(JUDGES)") $(if $(filter 0,$(TRAINING)),--no-training)
 
 test: install-dev install-training
 	$(PY) -m pytest -n 2

@@ -143,10 +143,11 @@ class Children:
     def _where(self) -> str:
         return f": see {self.log_folder}" if self.log_folder else ""
 
-    def watch(self) -> None:
-        """For ever: keep them running. Ends by an exception (`Stopped`)."""
+    def watch(self, also: Callable[[], None] = lambda: None) -> None:
+        """For ever: keep them running, and do what `also` does. Ends by an exception (`Stopped`)."""
         while True:
             self.look()
+            also()
             time.sleep(LOOK_S)
 
     def stop(self) -> None:

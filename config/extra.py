@@ -1,0 +1,99 @@
+"""The training extra of the demo: installed behind the running site, and how far it is for the training page."""
+
+import importlib.metadata
+import json
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from config import env
+from corpus.processes import spawn, stop
+
+STATE = "training-extra.json"
+"""In VAR: {state: installing|ready|failed|left-out, done, of (packages), line (for people), seconds}."""
+
+TELL_EVERY_S = 1.0
+FILES = ("requirements-training.txt", "requirements-torch.txt")
+LINE = re.compile(r"^[A-Za-z0-9].*?==.*?(?= *\\\\?$)", re.MULTILINE)
+
+
+def wanted() -> set[str]:
+    """Names of the packages of the extra that this machine needs, torch among them."""
+    lines = [Requirement(line) for name in FILES for line in LINE.findall((env.ROOT / name).read_text())]
+    return {canonicalize_name(one.name) for one in lines if one.marker is None or one.marker.evaluate()}
+
+
+def installed() -> set[str]:
+    """Names of the packages that are here."""
+    importlib.invalidate_caches()
+    return {canonicalize_name(one.name) for one in importlib.metadata.distributions() if one.name}
+
+
+class Extra:
+    """Starts the installation, and is looked at from the loop that watches the site."""
+
+    def __init__(self, var: Path, ready: Callable[[], None]) -> None:
+        self.var, self.ready = var, ready
+        self.log = var / "logs" / "training-extra.log"
+        self.process: subprocess.Popen[str] | None = None
+        self.begun = self.told = 0.0
+
+    def leave_out(self) -> None:
+        """Nobody wants it: the page says how to get it later."""
+        self.tell("left-out", "left out (TRAINING=0): `make install-training` sets it up, then start again")
+
+    def start(self) -> None:
+        """Begin; packages that are here already make it quick."""
+        self.begun = time.monotonic()
+        self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self.log.open("w") as log:
+            args: list[str | Path] = ["sh", env.ROOT / "config" / "install.sh", "training"]
+            self.process = spawn(args, cwd=env.ROOT, stdout=log, stderr=log)
+        self.tell("installing", "installing packages")
+
+    def look(self) -> None:
+        """Once: tell how far it is; when it has ended well, call `ready`."""
+        if self.process is None:
+            return
+        code = self.process.poll()
+        if code is None:
+            if time.monotonic() - self.told > TELL_EVERY_S:
+                self.tell("installing", "installing packages")
+            return
+        self.process = None
+        if code:
+            self.tell("failed", f"{self.last_line()}: `make install-training` tries again, then start the demo again")
+        else:
+            self.ready()
+            self.tell("ready", "training is set up")
+
+    def stop(self) -> None:
+        """End an installation that is under way; the next start goes on."""
+        if self.process is not None:
+            stop([self.process])
+
+    def last_line(self) -> str:
+        """The last thing that the installer said."""
+        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        return lines[-1].strip()[:300] if lines else "the installer ended without a word"
+
+    def tell(self, state: str, line: str) -> None:
+        """Write the state, whole or not at all."""
+        self.told = time.monotonic()
+        names = wanted()
+        known: dict[str, Any] = {
+            "state": state,
+            "done": len(names & installed()),
+            "of": len(names),
+            "line": line,
+            "seconds": round(self.told - self.begun, 1) if self.begun else 0.0,
+        }
+        part = self.var / f".{STATE}.part"
+        part.write_text(json.dumps(known) + "\n")
+        part.replace(self.var / STATE)
