@@ -2,10 +2,13 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +18,7 @@ from django.db import connection
 from django.test import TransactionTestCase
 
 from config import env
+from tests.instances import Instance
 
 KEPT_TABLES = ("django_migrations", "django_content_type", "auth_permission")
 
@@ -128,3 +132,21 @@ def manage(instance: dict[str, str]) -> Manage:
         return Finished(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def make_instance() -> Iterator[Callable[..., Instance]]:
+    """Instances on fresh, short paths; nothing of them survives the test."""
+    made: list[Instance] = []
+    folders: list[Path] = []
+
+    def make(place: str = "var", **variables: str) -> Instance:
+        folders.append(Path(tempfile.mkdtemp(prefix="quorum-keeper-", dir="/tmp")))
+        made.append(Instance(folders[-1] / place, **variables))
+        return made[-1]
+
+    yield make
+    for instance in made:
+        instance.end()
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)

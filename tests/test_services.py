@@ -5,8 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,24 +16,6 @@ from tests.instances import Instance, leave, until
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can do this")
 COUNT = "from django.db import connection as c; k = c.cursor(); k.execute('SELECT count(*) FROM django_migrations');"
 COUNT += " print(k.fetchone()[0])"
-
-
-@pytest.fixture
-def make_instance() -> Iterator[Callable[..., Instance]]:
-    """Instances on fresh, short paths; nothing of them survives the test."""
-    made: list[Instance] = []
-    folders: list[Path] = []
-
-    def make(place: str = "var", **variables: str) -> Instance:
-        folders.append(Path(tempfile.mkdtemp(prefix="quorum-keeper-", dir="/tmp")))
-        made.append(Instance(folders[-1] / place, **variables))
-        return made[-1]
-
-    yield make
-    for instance in made:
-        instance.end()
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

@@ -3,13 +3,10 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 from urllib.request import urlopen
 
@@ -18,21 +15,6 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
 from tests.instances import ROOT, Instance, until
-
-
-@pytest.fixture
-def make_instance() -> Iterator[Callable[..., Instance]]:
-    """Instances on fresh, short paths; nothing of them survives the test."""
-    made: list[Instance] = []
-
-    def make(**variables: str) -> Instance:
-        made.append(Instance(Path(tempfile.mkdtemp(prefix="quorum-serve-", dir="/tmp")) / "var", **variables))
-        return made[-1]
-
-    yield make
-    for instance in made:
-        instance.end()
-        shutil.rmtree(instance.var.parent, ignore_errors=True)
 
 
 def serve(instance: Instance, *options: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:

@@ -11,7 +11,7 @@ from config.services.refuse import refuse
 
 ADVISORY_LOCK = 0x51756F72756D
 """One number for all instances of one database: "Quorum" in ASCII."""
-APPS = ("corpus", "judges", "annotation")
+APPS = ("corpus", "judges", "annotation", "benchmark", "training")
 
 
 def apply_or_refuse() -> None:
