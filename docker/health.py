@@ -1,0 +1,40 @@
+"""Health of a container, for Docker: `python docker/health.py web|judge|gpu`. Exit 0: well."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+SITE = "http://127.0.0.1:8000/healthz"
+
+
+def web() -> bool:
+    """The site answers, asked under a name that it knows."""
+    name = os.environ.get("ALLOWED_HOSTS", "127.0.0.1").split(",")[0].strip()
+    with urlopen(Request(SITE, headers={"Host": name}), timeout=8) as answer:
+        return bool(answer.status == 200)
+
+
+def worker(kind: str) -> bool:
+    """A worker of this container has said within the last seconds that it lives."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    if kind == "judge":
+        from judges.wakeups import live_workers
+    else:
+        from training.fleet import live_workers
+    return any(one.host == socket.gethostname() for one in live_workers())
+
+
+def main(kind: str) -> int:
+    """The exit code."""
+    try:
+        return 0 if (web() if kind == "web" else worker(kind)) else 1
+    except OSError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

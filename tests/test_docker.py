@@ -1,0 +1,124 @@
+"""docker/: linted, and what its build steps and commands do, done outside Docker (no engine is needed)."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.instances import ROOT, Instance, until
+
+DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
+LINT = shutil.which("hadolint") or str(Path(sys.executable).parent / "hadolint")
+COMPOSE = shutil.which("docker-compose")
+
+
+def stages() -> dict[str, str]:
+    """The text of each stage by its name, continued lines joined."""
+    text = DOCKERFILE.replace("\\\n", " ")
+    parts = re.split(r"^FROM (\S+) AS (\S+)$", text, flags=re.MULTILINE)[1:]
+    return dict(zip(parts[1::3], parts[2::3], strict=True))
+
+
+def instruction(stage: str, name: str) -> list[str]:
+    return re.findall(rf"^{name} (.+)$", stages()[stage], flags=re.MULTILINE)
+
+
+def command(stage: str, name: str = "CMD") -> list[str]:
+    """The exec form of CMD, or of a health check's CMD."""
+    (line,) = instruction(stage, name)
+    return list(json.loads(line[line.index("[") :]))
+
+
+def test_hadolint_has_nothing_to_say() -> None:
+    done = subprocess.run([LINT, "docker/Dockerfile"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout == "", done.stdout
+
+
+@pytest.mark.skipif(COMPOSE is None, reason="docker-compose is not installed")
+def test_compose_accepts_the_file_and_asks_for_what_is_missing(tmp_path: Path) -> None:
+    docker = tmp_path / "docker"
+    docker.mkdir()
+    shutil.copy(ROOT / "docker" / "compose.yml", docker)
+    (docker / "judges.env").touch()
+    example = (ROOT / "docker" / "example.env").read_text()
+    (docker / ".env").write_text(example)
+    assert compose(docker, "config", "-q").returncode != 0
+
+    (docker / ".env").write_text(re.sub(r"^(SECRET_KEY|\w+_PASSWORD)=$", r"\1=x", example, flags=re.MULTILINE))
+    done = compose(docker, "--profile", "training", "--profile", "gpu", "config", "--services")
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) == {"postgres", "redis", "migrate", "web", "worker", "trainer", "trainer-gpu"}
+
+
+def compose(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    command = [str(COMPOSE), "--env-file", str(folder / ".env"), "-f", str(folder / "compose.yml"), *args]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+
+@pytest.mark.parametrize("target", ["web", "worker", "trainer"])
+def test_every_target_runs_as_nobody_special_and_has_a_health_check(target: str) -> None:
+    assert instruction(target, "USER") == ["10001"]
+    assert len(instruction(target, "HEALTHCHECK")) == 1 and len(instruction(target, "CMD")) == 1
+
+
+def test_the_commands_serve_and_their_health_checks_tell(make_instance: Callable[..., Instance]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    instance = make_instance(ALLOWED_HOSTS="quorum.example")
+    holder = instance.hold()
+
+    def healthy(kind: str) -> bool:
+        code = "import sys; sys.argv = ['', sys.argv[1]]; sys.path.insert(0, 'docker'); import health;"
+        code += f"health.SITE = 'http://127.0.0.1:{port}/healthz'; sys.exit(health.main(sys.argv[1]))"
+        args = [sys.executable, "-c", code, kind]
+        return (
+            subprocess.run(args, cwd=ROOT, env=instance.environment, stderr=subprocess.DEVNULL, check=False).returncode
+            == 0
+        )
+
+    assert [healthy(kind) for kind in ("web", "judge", "gpu")] == [False] * 3
+    web = command("web")
+    web[web.index("8000")], web[web.index("0.0.0.0")] = port, "127.0.0.1"
+    for target in (web, command("worker"), command("trainer")):
+        instance.start(*target[1:])
+    for kind in ("web", "judge", "gpu"):
+        until(lambda kind=kind: healthy(kind), 60)
+    assert holder.poll() is None
+
+
+@pytest.mark.slow
+def test_the_build_steps_work_in_a_fresh_virtual_environment(tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    source.mkdir()
+    for name in ("requirements.txt", "requirements-training.txt", "requirements-torch.txt"):
+        shutil.copy(ROOT / name, source)
+    environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    imports = {"packages": "django, celery", "training-packages": "torch, transformers, peft, sentence_transformers"}
+    for stage, names in imports.items():
+        for step in instruction(stage, "RUN"):
+            here = step.replace("/opt/quorum", str(tmp_path)).replace("python -m venv", f"{sys.executable} -m venv")
+            done = subprocess.run(["sh", "-c", here], env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+        subprocess.run([tmp_path / "venv" / "bin" / "python", "-c", f"import {names}"], check=True, timeout=300)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make accounts")
+def test_the_account_of_the_runtime_can_be_made(tmp_path: Path) -> None:
+    for name in ("etc/passwd", "etc/group", "etc/shadow", "etc/gshadow"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (step,) = instruction("runtime", "RUN")
+    here = step.replace("useradd", f"useradd --prefix {tmp_path}").replace("/var/lib", f"{tmp_path}/var/lib")
+    here = here.replace("-o quorum -g quorum", "-o 10001 -g 10001")  # the name is known in the container alone
+    done = subprocess.run(["sh", "-c", here], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "quorum:x:10001:" in (tmp_path / "etc" / "passwd").read_text()
+    assert (tmp_path / "var" / "lib" / "quorum").stat().st_uid == 10001
