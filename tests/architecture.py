@@ -38,6 +38,9 @@ PURE = {
     "judges.records",
     "judges.routing",
     "judges.verdicts",
+    "training.calibration",
+    "training.gains",
+    "training.metrics",
 }
 """What computes: no Django, and of the project only each other."""
 HEAVY = {"torch": "training", "sentence_transformers": "training", "peft": "training", "trl": "training"}

@@ -1,0 +1,100 @@
+"""Measures on the dev split: hand-worked values, the field's own libraries, and which checkpoint is chosen."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from training.metrics import Undefined, auc, choose, measure, ndcg_by_query, pearson, sigmoid
+
+
+def rows(margins, labels, teacher=None, queries=None):
+    """measure() with one query and ids d0, d1, ..."""
+    ids = [f"d{place}" for place in range(len(margins))]
+    return measure(margins, labels, teacher or [None] * len(margins), queries or ["q"] * len(margins), ids)
+
+
+def test_a_hand_worked_dev_split():
+    logit = math.log(3)  # sigmoid = 0.75
+    found = rows([logit, -logit, logit, -logit], [1, 0, 0, 1], [1.0, 0.5, 0.5, 0.0])
+    assert found["label_pearson"] == pytest.approx(0)
+    assert found["teacher_pearson"] == pytest.approx(1 / math.sqrt(2))  # cov 0.0625, sd 0.25 and sqrt(0.125)
+    assert found["auc"] == 0.5  # one right, one wrong, two ties of one half each
+    assert found["accuracy"] == 0.5
+    # d2 and d0 tie at the top, the greater id first: 0 1 then d3, d1: 1 0
+    assert found["ndcg@10"] == pytest.approx((1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3)))
+    assert (found["rows"], found["queries"], found["reasons"]) == (4, 1, {})
+
+
+def test_undefined_measures_are_null_and_say_why():
+    found = rows([1.0, 2.0], [1, 1])
+    assert found["auc"] is None and "same" in found["reasons"]["auc"]
+    assert found["label_pearson"] is None and "same value" in found["reasons"]["label_pearson"]
+    assert found["teacher_pearson"] is None and "fewer than two" in found["reasons"]["teacher_pearson"]
+    assert found["accuracy"] == 1.0
+    empty = rows([], [])
+    assert empty["ndcg@10"] is None and empty["accuracy"] is None
+    assert empty["reasons"]["ndcg@10"] == "no query of the dev split has a relevant document"
+
+
+def test_rows_without_a_label_count_for_the_teacher_only():
+    found = rows([1.0, -1.0, 5.0], [1, 0, None], [0.9, 0.1, 0.5])
+    assert found["labelled"] == 2 and found["accuracy"] == 1.0 and found["auc"] == 1.0
+    assert found["teacher_pearson"] != pytest.approx(1.0)
+
+
+def test_accuracy_at_the_chosen_threshold_uses_the_raw_margin():
+    ids = ["a", "b", "c"]
+    found = measure([3.0, 2.0, 1.0], [1, 0, 0], [None] * 3, ["q"] * 3, ids, threshold_margin=2.5)
+    assert found["accuracy"] == pytest.approx(1 / 3) and found["accuracy_at_threshold"] == 1.0
+
+
+def test_queries_without_a_relevant_document_are_left_out_of_ndcg():
+    values = ndcg_by_query(np.array([1.0, 2.0]), np.array([1.0, 0.0]), ["a", "b"], ["x", "y"])
+    assert values == {"a": 1.0}
+
+
+@settings(deadline=None)  # the first example pays for the import of scikit-learn
+@given(st.lists(st.tuples(st.integers(-5, 5), st.booleans()), min_size=2, max_size=40))
+def test_measures_equal_the_libraries(pairs):
+    from scipy.stats import pearsonr
+    from sklearn.metrics import ndcg_score, roc_auc_score
+
+    margins = np.array([float(margin) for margin, _ in pairs])
+    truth = np.array([float(label) for _, label in pairs])
+    if 0 < truth.sum() < len(truth):
+        assert auc(margins, truth) == pytest.approx(roc_auc_score(truth, margins))
+        distinct = margins + np.arange(len(margins)) * 1e-3
+        ids = [str(place) for place in range(len(pairs))]
+        own = ndcg_by_query(distinct, truth, ["q"] * len(pairs), ids)["q"]
+        assert own == pytest.approx(ndcg_score([truth], [distinct], k=10))
+        if len(set(margins)) > 1:
+            assert pearson(sigmoid(margins), truth) == pytest.approx(pearsonr(sigmoid(margins), truth)[0])
+
+
+def test_a_constant_side_has_no_correlation():
+    with pytest.raises(Undefined):
+        pearson(np.ones(3), np.arange(3.0))
+
+
+def test_the_checkpoint_with_the_best_mean_rank_wins_and_loss_has_no_say():
+    checkpoints = [
+        {"label_pearson": 0.5, "auc": 0.9, "accuracy": 0.7, "loss": 0.1},  # ranks 2, 1, 3 = 2
+        {"label_pearson": 0.6, "auc": 0.8, "accuracy": 0.8, "loss": 9.9},  # ranks 1, 2, 1.5 = 1.5
+        {"label_pearson": 0.4, "auc": 0.7, "accuracy": 0.8, "loss": 0.2},  # ranks 3, 3, 1.5 = 2.5
+    ]
+    choice = choose(checkpoints)
+    assert choice.index == 1 and choice.mean_ranks == [2.0, 1.5, 2.5]
+    assert "label_pearson, auc, accuracy" in choice.words
+
+
+def test_of_equal_checkpoints_the_earlier_wins_and_an_undefined_value_ranks_last():
+    same = {"label_pearson": 0.5, "auc": 0.9, "accuracy": 0.7}
+    assert choose([same, dict(same)]).index == 0
+    assert choose([same | {"auc": None}, same]).index == 1
+    nothing = {"label_pearson": None, "auc": None, "accuracy": None}
+    assert choose([nothing, nothing]).index == 1
+    with pytest.raises(ValueError, match="no checkpoint"):
+        choose([])

@@ -1,0 +1,159 @@
+"""Measures on the dev split, and which checkpoint they choose (pure; Prism 5.1 and 5.3, DESIGN 9).
+
+Scores are sigmoid(margin). A measure that is undefined is null, and `reasons` says why.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+CHOSEN_BY = ("label_pearson", "auc", "accuracy")
+"""What decides between checkpoints; the loss on the dev split never does."""
+
+
+class Undefined(Exception):
+    """A measure has no value on these rows; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen checkpoint's place in the list, every checkpoint's mean rank (1 is best), and the choice in words."""
+
+    index: int
+    mean_ranks: list[float]
+    words: str
+
+
+def sigmoid(margins: Floats) -> Floats:
+    """1 / (1 + e^-x), without overflow on large negative margins."""
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margins)))
+
+
+def measure(
+    margins: Sequence[float],
+    labels: Sequence[int | None],
+    teacher: Sequence[float | None],
+    query_ids: Sequence[str],
+    doc_ids: Sequence[str],
+    *,
+    threshold_margin: float = 0.0,
+) -> dict[str, Any]:
+    """Every measure of one model on the dev split; all five sequences have one entry a pair.
+
+    margins: raw l_yes - l_no (or an encoder's logit); labels: 1, 0 or None; teacher: 0..1 or None.
+    Rows without a label (a teacher's score) count for the teacher's (the label's) measures only.
+    """
+    raw = np.asarray(margins, dtype=np.float64)
+    scores = sigmoid(raw)
+    labelled = np.array([label is not None for label in labels], dtype=bool)
+    taught = np.array([score is not None for score in teacher], dtype=bool)
+    truth = np.array([label or 0 for label in labels], dtype=np.float64)
+    wanted = np.array([score or 0.0 for score in teacher], dtype=np.float64)
+    kept = [place for place, has in enumerate(labelled) if has]
+    found = {
+        "label_pearson": lambda: pearson(scores[labelled], truth[labelled]),
+        "teacher_pearson": lambda: pearson(scores[taught], wanted[taught]),
+        "auc": lambda: auc(raw[labelled], truth[labelled]),
+        "accuracy": lambda: accuracy(raw[labelled], truth[labelled], 0.0),
+        "accuracy_at_threshold": lambda: accuracy(raw[labelled], truth[labelled], threshold_margin),
+    }
+    result: dict[str, Any] = {}
+    reasons: dict[str, str] = {}
+    for name, compute in found.items():
+        result[name] = _value(name, compute, reasons)
+    per_query = ndcg_by_query(
+        raw[labelled], truth[labelled], [query_ids[place] for place in kept], [doc_ids[place] for place in kept]
+    )
+    result["ndcg@10"] = float(np.mean(list(per_query.values()))) if per_query else None
+    if not per_query:
+        reasons["ndcg@10"] = "no query of the dev split has a relevant document"
+    return result | {"rows": len(raw), "labelled": len(kept), "queries": len(per_query), "reasons": reasons}
+
+
+def _value(name: str, compute: Any, reasons: dict[str, str]) -> float | None:
+    try:
+        return float(compute())
+    except Undefined as why:
+        reasons[name] = str(why)
+        return None
+
+
+def pearson(left: Floats, right: Floats) -> float:
+    """Pearson's correlation; Undefined with fewer than two rows or when one side is constant."""
+    if len(left) < 2:
+        raise Undefined("fewer than two rows carry both values")
+    one, other = left - left.mean(), right - right.mean()
+    scale = float(np.sqrt((one @ one) * (other @ other)))
+    if scale < 1e-12:
+        raise Undefined("one side has the same value in every row")
+    return float(one @ other) / scale
+
+
+def auc(margins: Floats, truth: Floats) -> float:
+    """The share of (relevant, not relevant) pairs in the right order; a tie counts half."""
+    positives = int(truth.sum())
+    negatives = len(truth) - positives
+    if not positives or not negatives:
+        raise Undefined("every label of the dev split is the same" if len(truth) else "no row carries a label")
+    _, place, count = np.unique(margins, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(count) - (count - 1) / 2)[place]
+    return float((ranks[truth == 1].sum() - positives * (positives + 1) / 2) / (positives * negatives))
+
+
+def accuracy(margins: Floats, truth: Floats, threshold_margin: float) -> float:
+    """The share of rows whose margin lies above the threshold exactly where the label is 1 (margin 0 = score 0.5)."""
+    if not len(truth):
+        raise Undefined("no row carries a label")
+    return float(np.mean((margins > threshold_margin) == (truth == 1)))
+
+
+def ndcg_by_query(
+    margins: Floats, truth: Floats, query_ids: Sequence[str], doc_ids: Sequence[str], k: int = 10
+) -> dict[str, float]:
+    """nDCG@k, linear gain, of every query that has a relevant document among its dev rows.
+
+    Order as trec_eval's: score as float32 descending, then document id descending.
+    """
+    groups: dict[str, list[int]] = {}
+    for place, query_id in enumerate(query_ids):
+        groups.setdefault(query_id, []).append(place)
+    single = margins.astype(np.float32)
+    values = {}
+    for query_id, places in groups.items():
+        if not any(truth[place] for place in places):
+            continue
+        ranked = sorted(places, key=lambda place: (single[place], doc_ids[place]), reverse=True)
+        best = sorted((truth[place] for place in places), reverse=True)
+        values[query_id] = _dcg([truth[place] for place in ranked[:k]]) / _dcg(best[:k])
+    return values
+
+
+def _dcg(gains: Sequence[float]) -> float:
+    return float(sum(gain / np.log2(rank + 2) for rank, gain in enumerate(gains)))
+
+
+def choose(checkpoints: Sequence[Mapping[str, Any]]) -> Choice:
+    """The checkpoint with the best mean rank over label-Pearson, AUC and accuracy at 0.5 (SPEC S9).
+
+    Equal values share the mean of their ranks; an undefined value ranks last; of equal mean ranks the earlier wins.
+    """
+    if not checkpoints:
+        raise ValueError("there is no checkpoint to choose from")
+    defined = [name for name in CHOSEN_BY if any(one.get(name) is not None for one in checkpoints)]
+    if not defined:
+        last = len(checkpoints) - 1
+        return Choice(last, [1.0] * len(checkpoints), "the last checkpoint: no measure is defined on the dev split")
+    table = [_ranks([one.get(name) for one in checkpoints]) for name in defined]
+    means = [float(np.mean(column)) for column in zip(*table, strict=True)]
+    index = int(np.argmin(np.round(means, 9)))
+    return Choice(index, means, f"best mean rank ({means[index]:.2f}) over {', '.join(defined)} on the dev split")
+
+
+def _ranks(values: Sequence[float | None]) -> list[float]:
+    """1 for the greatest; ties share the mean of their places; None comes after everything."""
+    keys = [-np.inf if value is None else value for value in values]
+    return [1 + sum(other > own for other in keys) + (sum(other == own for other in keys) - 1) / 2 for own in keys]
