@@ -20,12 +20,12 @@ STATE = "training-extra.json"
 
 TELL_EVERY_S = 1.0
 FILES = ("requirements-training.txt", "requirements-torch.txt")
-LINE = re.compile(r"^[A-Za-z0-9].*?==.*?(?= *\\\\?$)", re.MULTILINE)
+LINE = re.compile(r"^[A-Za-z0-9][^\\\n]*==[^\\\n]*", re.MULTILINE)
 
 
 def wanted() -> set[str]:
     """Names of the packages of the extra that this machine needs, torch among them."""
-    lines = [Requirement(line) for name in FILES for line in LINE.findall((env.ROOT / name).read_text())]
+    lines = [Requirement(line.strip()) for name in FILES for line in LINE.findall((env.ROOT / name).read_text())]
     return {canonicalize_name(one.name) for one in lines if one.marker is None or one.marker.evaluate()}
 
 

@@ -1,0 +1,74 @@
+"""The training extra of the demo: told while it is installed, and after a failure."""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config import extra
+from config.extra import Extra
+
+
+def told(var: Path) -> dict[str, Any]:
+    return dict(json.loads((var / extra.STATE).read_text()))
+
+
+def run(one: Extra) -> None:
+    end = time.monotonic() + 60
+    while one.process is not None and time.monotonic() < end:
+        one.look()
+        time.sleep(0.05)
+    assert one.process is None
+
+
+@pytest.fixture
+def installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project folder whose installer the test writes, with the real requirement files."""
+    (tmp_path / "config").mkdir()
+    for name in extra.FILES:
+        (tmp_path / name).write_text((extra.env.ROOT / name).read_text())
+    monkeypatch.setattr(extra.env, "ROOT", tmp_path)
+    return tmp_path / "config" / "install.sh"
+
+
+def test_packages_are_counted_by_what_this_machine_needs() -> None:
+    names = extra.wanted()
+    assert {"torch", "transformers", "peft"} <= names and "colorama" not in names
+    assert names <= extra.installed()
+
+
+def test_an_installation_that_ends_well_brings_up_the_worker(installer: Path, tmp_path: Path) -> None:
+    installer.write_text('[ "$1" = training ] && sleep 0.5')
+    ready: list[bool] = []
+    one = Extra(tmp_path, lambda: ready.append(True))
+    one.start()
+    assert told(tmp_path)["state"] == "installing" and not ready
+    run(one)
+    state = told(tmp_path)
+    assert ready == [True] and state["state"] == "ready" and state["done"] == state["of"] > 40
+
+
+def test_one_that_fails_says_why_and_what_to_do(installer: Path, tmp_path: Path) -> None:
+    installer.write_text("echo 'No space left on device'; exit 1")
+    one = Extra(tmp_path, lambda: pytest.fail("not ready"))
+    one.start()
+    run(one)
+    assert told(tmp_path)["state"] == "failed"
+    assert told(tmp_path)["line"].startswith("No space left on device: `make install-training`")
+
+
+def test_it_ends_with_the_demo(installer: Path, tmp_path: Path) -> None:
+    installer.write_text("sleep 60")
+    one = Extra(tmp_path, lambda: None)
+    one.start()
+    process = one.process
+    one.stop()
+    assert isinstance(process, subprocess.Popen) and process.poll() is not None
+
+
+def test_who_leaves_it_out_is_told_how_to_get_it(tmp_path: Path) -> None:
+    Extra(tmp_path, lambda: None).leave_out()
+    assert told(tmp_path)["state"] == "left-out" and "make install-training" in told(tmp_path)["line"]
