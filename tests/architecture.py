@@ -41,6 +41,7 @@ PURE = {
     "training.calibration",
     "training.gains",
     "training.metrics",
+    "training.publication",
 }
 """What computes: no Django, and of the project only each other."""
 HEAVY = {"torch": "training", "sentence_transformers": "training", "peft": "training", "trl": "training"}

@@ -1,0 +1,137 @@
+"""What a published folder says of its model: the chat template, reranker.json, the card, without paths or times."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from training.calibration import Calibration
+from training.publication import (
+    Record,
+    as_text,
+    base_name,
+    card,
+    chat_template,
+    reranker_json,
+    sentence_transformers_files,
+)
+
+MEASURES = {
+    "label_pearson": 0.5,
+    "teacher_pearson": None,
+    "auc": 0.75,
+    "accuracy": 0.6,
+    "accuracy_at_threshold": 0.7,
+    "ndcg@10": 0.8,
+    "reasons": {"teacher_pearson": "fewer than two rows carry both values"},
+}
+
+
+def record(**changes):
+    """A record of a tiny model trained on the CPU."""
+    fields = {
+        "kind": "causal",
+        "recipe": "prism",
+        "base": "/home/alice/var/bases/tiny-qwen3",
+        "options": {"sft_reduction": "sum", "lr": 1e-5},
+        "evaluation": {"base": MEASURES | {"auc": 0.25}, "adapter": MEASURES, "merged": MEASURES},
+        "calibration": Calibration(reason="the dev split is too small: 3 relevant and 4 not"),
+        "dataset": "python-reference",
+        "dataset_sha256": "ab" * 32,
+        "teacher": "votes",
+        "prompt": "<Query>",
+        "prompt_sha256": "cd" * 32,
+        "yes_id": 7,
+        "no_id": 9,
+        "checkpoint": {"step": 20, "words": "best mean rank (1.00) over auc"},
+        "gain": {"words": "no gain shown: p = 0.4 (nDCG@10 +0.010 over 30 queries)"},
+        "merge_difference": 3e-7,
+        "tiny": True,
+        "steps": 20,
+    }
+    return Record(**(fields | changes))
+
+
+def prompt(query, document, instruction):
+    """A prompt with quotes, braces and backslashes around its three parts."""
+    order = instruction or 'Judge {{ this }} "well" \\n é 🙂 {% if %}'
+    return f"<|im_start|>system\n{order}<|im_end|>\n<Query>: {query}\n<Document>: {document}<|im_end|>\n\n"
+
+
+def rendered(template, query, document, instruction):
+    """As transformers renders a chat template."""
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    messages = [{"role": "system", "content": instruction}] if instruction else []
+    messages += [{"role": "query", "content": query}, {"role": "document", "content": document}]
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(template).render(messages=messages)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(), st.text(), st.text())
+def test_the_chat_template_gives_the_prompt_byte_for_byte(query, document, instruction):
+    assert rendered(chat_template(prompt), query, document, instruction) == prompt(query, document, instruction)
+
+
+def test_a_prompt_without_instruction_needs_no_branch():
+    template = chat_template(lambda query, document, _: f"{query} | {document}\n")
+    assert "{% if" not in template and rendered(template, "a", "b", "") == "a | b\n"
+
+
+def test_a_prompt_that_loses_or_repeats_the_document_is_refused():
+    with pytest.raises(ValueError, match="document exactly once"):
+        chat_template(lambda query, document, instruction: query + instruction)
+    with pytest.raises(ValueError, match="query exactly once"):
+        chat_template(lambda query, document, instruction: query + query + document)
+
+
+def test_the_card_says_what_the_model_is_and_how_it_was_made():
+    text = card(record(), "my-reranker")
+    front, _, body = text.removeprefix("---\n").partition("\n---\n")
+    assert "pipeline_tag: text-ranking" in front and 'base_model: "tiny-qwen3"' in front
+    assert '- "python-reference"' in front and "- prism" in front and "- tiny" in front
+    for words in (
+        "# my-reranker",
+        "**tiny model, CPU**",
+        "| measure | base | adapter | merged |",
+        "| AUC | 0.2500 | 0.7500 | 0.7500 |",
+        "| Pearson with the teacher | not defined | not defined | not defined |",
+        "no gain shown: p = 0.4",
+        "Checkpoint: step 20, best mean rank",
+        "Not calibrated, threshold 0.5: the dev split is too small",
+        "| sft_reduction | sum |",
+        "| teacher | votes |",
+        "bf16",
+        "ab" * 32,
+        "cd" * 32,
+    ):
+        assert words in body, words
+    assert "/home" not in text
+
+
+def test_the_card_of_a_calibrated_model_gives_the_line():
+    text = card(record(calibration=Calibration(2.0, -1.0, 0.7, 0.9, 30, 40), tiny=False, device="cuda"), "m")
+    assert "probability = sigmoid(2 x margin + -1)" in text and "above 0.7000 (margin 0.9000)" in text
+    assert "tiny model" not in text and "- tiny" not in text and "CPU" not in text
+
+
+def test_an_encoder_has_no_adapter_column_and_no_token_ids():
+    one = record(kind="encoder", evaluation={"base": MEASURES, "adapter": None, "merged": MEASURES}, options={})
+    text = card(one, "m")
+    assert "| measure | base | merged |" in text and "sft_reduction" not in text and "apply_chat_template" not in text
+    files = sentence_transformers_files("encoder", None, None, {})
+    assert set(files) == {"modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"}
+
+
+def test_reranker_json_carries_what_the_scorer_checks():
+    found = json.loads(as_text(reranker_json(record())))
+    assert found["prompt_sha256"] == "cd" * 32 and (found["yes_id"], found["no_id"]) == (7, 9)
+    assert found["threshold"] == 0.5 and found["calibration"]["a"] == 1.0 and found["words"] == "tiny model, CPU"
+    assert found["base"] == "tiny-qwen3" and found["evaluation"]["base"]["auc"] == 0.25
+
+
+def test_a_base_is_named_by_its_hub_id_or_by_its_folder():
+    assert base_name("Qwen/Qwen3-0.6B") == "Qwen/Qwen3-0.6B"
+    assert base_name("/srv/models/Qwen3") == "Qwen3" and base_name("./models/tiny/") == "tiny"
