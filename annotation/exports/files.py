@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,20 +13,8 @@ from corpus.errors import BadInput
 MANIFEST = "manifest.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A file as it stands, and what its rows hold."""
-
-    name: str
-    rows: int
-    bytes: int
-    sha256: str
-    queries: int
-    counts: dict[str, dict[str, int]]
-
-    def in_manifest(self) -> dict[str, Any]:
-        """What identifies the file."""
-        return {"name": self.name, "rows": self.rows, "bytes": self.bytes, "sha256": self.sha256}
+Counts = dict[str, Any]
+"""rows, queries, and rows by what the format counts."""
 
 
 def ready_folder(folder: Path) -> bool:
@@ -43,33 +30,90 @@ def ready_folder(folder: Path) -> bool:
     return True
 
 
+class Output:
+    """A file that is being written beside its place, and its hash. `close` puts it there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self.size = 0
+        self._digest = sha256()
+        self._part = path.with_name(f".{path.name}.part")
+        self._file = self._part.open("xb")
+
+    def write(self, data: bytes) -> int:
+        """Add bytes; how many there were."""
+        self._digest.update(data)
+        self.size += len(data)
+        return self._file.write(data)
+
+    def put(self, text: str, rows: int = 0) -> None:
+        """Add text that holds so many rows."""
+        self.write(text.encode())
+        self.rows += rows
+
+    def close(self) -> dict[str, Any]:
+        """Rename it to its place; its line in the manifest, without the name."""
+        self._file.close()
+        self._part.rename(self.path)
+        return {"rows": self.rows, "bytes": self.size, "sha256": self._digest.hexdigest()}
+
+    def abandon(self) -> None:
+        """Leave nothing of it."""
+        self._file.close()
+        self._part.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+
+
+class Files:
+    """The files of one export. What a failed one has left can be taken away again, and nothing else."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._open: dict[str, Output] = {}
+        self._made: list[Path] = []
+        self.written: list[dict[str, Any]] = []
+
+    def open(self, name: str) -> Output:
+        """Begin a file; `name` may hold a folder."""
+        path = self.folder / name
+        if not path.parent.exists():
+            path.parent.mkdir()
+            self._made.append(path.parent)
+        self._open[name] = output = Output(path)
+        return output
+
+    def close(self) -> None:
+        """Every file is whole now; they stand in `written` in the order in which they were begun."""
+        for name, output in self._open.items():
+            self.written.append({"name": name, **output.close()})
+
+    def discard(self) -> None:
+        """Remove the files and the folders made for them."""
+        for output in self._open.values():
+            output.abandon()
+        for folder in reversed(self._made):
+            folder.rmdir()
+
+
 def write_rows(
-    folder: Path, form: Format, batches: Iterable[Sequence[Row]], progress: Callable[[int], None] = lambda rows: None
-) -> Written:
+    files: Files, form: Format, batches: Iterable[Sequence[Row]], progress: Callable[[int], None] = lambda rows: None
+) -> Counts:
     """Stream the rows into the format's file. `progress` is told the rows so far after every batch."""
-    digest, size, rows, queries, last = sha256(), 0, 0, 0, None
+    queries, last = 0, None
     counted: dict[str, Counter[str]] = {name: Counter() for name in form.counted}
-    part = folder / f".{form.file}.part"
-    with part.open("xb") as file:
-
-        def put(text: str) -> None:
-            nonlocal size
-            data = text.encode()
-            digest.update(data)
-            size += file.write(data)
-
-        put(form.header)
-        for batch in batches:
-            put("".join(map(form.line, batch)))
-            rows += len(batch)
-            for name, place in form.counted.items():
-                counted[name].update(str(row[place]) for row in batch)
-            for row in batch:
-                queries, last = queries + (row[0] != last), row[0]
-            progress(rows)
-    part.rename(folder / form.file)
+    output = files.open(form.file)
+    output.put(form.header)
+    for batch in batches:
+        output.put("".join(map(form.line, batch)), len(batch))
+        for name, place in form.counted.items():
+            counted[name].update(str(row[place]) for row in batch)
+        for row in batch:
+            queries, last = queries + (row[0] != last), row[0]
+        progress(output.rows)
+    files.close()
     counts = {name: dict(sorted(counter.items())) for name, counter in counted.items()}
-    return Written(form.file, rows, size, digest.hexdigest(), queries, counts)
+    return {"rows": output.rows, "queries": queries, **counts}
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
@@ -79,10 +123,10 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     part.rename(folder / MANIFEST)
 
 
-def discard(folder: Path, form: Format, made: bool) -> None:
+def discard(folder: Path, files: Files, made: bool) -> None:
     """Take away what an export that failed has left, and the folder if it was made for it."""
-    for name in (form.file, MANIFEST):
-        (folder / f".{name}.part").unlink(missing_ok=True)
+    files.discard()
+    for name in (f".{MANIFEST}.part", MANIFEST):
         (folder / name).unlink(missing_ok=True)
     if made:
         folder.rmdir()

@@ -11,16 +11,7 @@ from corpus.errors import BadInput
 
 Row = Sequence[Any]
 
-NOT_YET = (
-    "beir",
-    "prism",
-    "erank-sft",
-    "sentence-transformers",
-    "flagembedding",
-    "trl",
-    "ms-swift",
-    "parquet",
-)
+NOT_YET = ("beir", "erank-sft", "sentence-transformers", "flagembedding", "trl", "ms-swift", "parquet")
 """Named in the contract, built later."""
 
 ALWAYS_FORMULA = ("=", "@", "\t", "\r")
@@ -135,10 +126,36 @@ FORMATS = {
 }
 
 
-def format_named(name: str) -> Format:
+@dataclass(frozen=True, slots=True)
+class SetFormat:
+    """A training set: several files, split by query. `file` says in words which."""
+
+    name: str
+    file: str
+    title: str
+    about: str
+    labels: bool = True
+    version: int = 1
+
+
+SETS = {
+    one.name: one
+    for one in (
+        SetFormat(
+            name="prism",
+            file="train.jsonl, dev.jsonl",
+            title="Prism",
+            about="Pairs with teacher score, label, contribution and evidence: what the trainer of this site reads.",
+        ),
+    )
+}
+EVERY: dict[str, Format | SetFormat] = {**FORMATS, **SETS}
+
+
+def format_named(name: str) -> Format | SetFormat:
     """The format; raises BadInput for one that does not exist, or not yet."""
     if name in NOT_YET:
-        raise BadInput(f"format {name} does not exist yet; there are {', '.join(FORMATS)}")
-    if name not in FORMATS:
-        raise BadInput(f"no format named {name}; there are {', '.join(FORMATS)}")
-    return FORMATS[name]
+        raise BadInput(f"format {name} does not exist yet; there are {', '.join(EVERY)}")
+    if name not in EVERY:
+        raise BadInput(f"no format named {name}; there are {', '.join(EVERY)}")
+    return EVERY[name]

@@ -10,7 +10,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from annotation.exports.files import MANIFEST
-from annotation.exports.formats import FORMATS, Format
+from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.snapshots import home
 from annotation.models import Snapshot
 from corpus.models import Collection, Judgment, Label
@@ -20,6 +20,8 @@ from judges.models import Attempt
 MAKE = "annotation.make_snapshot"
 LARGE = 50_000
 """Rows from which a worker makes the export; smaller ones are made while the page waits (about 0.3 s)."""
+LARGE_SET = 5_000
+"""The same for training sets, which compare and carry the texts."""
 SILENT = timedelta(minutes=10)
 SHOWN = 50
 
@@ -29,7 +31,7 @@ class Listed:
     """A snapshot on the page."""
 
     snapshot: Snapshot
-    form: Format | None
+    form: Format | SetFormat | None
     rows_so_far: int | None
     """While it is being made; None before its first rows."""
     is_lost: bool
@@ -44,6 +46,11 @@ class Listed:
     def is_ready(self) -> bool:
         """It can be used."""
         return self.snapshot.state == Snapshot.State.READY
+
+    @property
+    def is_set(self) -> bool:
+        """A training set, with splits."""
+        return isinstance(self.form, SetFormat)
 
     @property
     def files(self) -> list[dict[str, Any]]:
@@ -67,7 +74,7 @@ def _listed(snapshot: Snapshot) -> Listed:
     making = snapshot.state == Snapshot.State.MAKING
     rows = cache.get(_key(snapshot.pk)) if making else None
     silent = making and rows is None and timezone.now() - snapshot.created_at > SILENT
-    return Listed(snapshot, FORMATS.get(snapshot.format), rows, silent)
+    return Listed(snapshot, EVERY.get(snapshot.format), rows, silent)
 
 
 def tell_progress(snapshot: int, rows: int) -> None:
@@ -85,7 +92,7 @@ def origins(collection: Collection) -> list[tuple[str, int]]:
     return list(found.annotate(n=Count("pk")).order_by("origin"))
 
 
-def for_worker(form: Format, collection: Collection) -> bool:
+def for_worker(form: Format | SetFormat, collection: Collection) -> bool:
     """Whether a worker shall make it: it is large, and a worker lives. Without one the page waits all the same."""
     return is_large(form, collection) and bool(wakeups.live_workers())
 
@@ -95,7 +102,7 @@ def queue(snapshot: int) -> None:
     wakeups.messenger().send_task(MAKE, args=[snapshot], ignore_result=True)
 
 
-def is_large(form: Format, collection: Collection) -> bool:
+def is_large(form: Format | SetFormat, collection: Collection) -> bool:
     """Counts no further than it must."""
     attempts = Attempt.objects.filter(campaign__collection=collection, counts=True)
     labels = Label.objects.filter(pair__collection=collection)
@@ -104,7 +111,8 @@ def is_large(form: Format, collection: Collection) -> bool:
         "judgments": (judgments, attempts.filter(role="vote")),
         "debates": (attempts.exclude(role="vote"),),
     }.get(form.name, (labels,))
-    return sum(source.order_by()[: LARGE + 1].count() for source in sources) > LARGE
+    most = LARGE_SET if isinstance(form, SetFormat) else LARGE
+    return sum(source.order_by()[: most + 1].count() for source in sources) > most
 
 
 def file_of(snapshot: Snapshot, name: str) -> Path | None:

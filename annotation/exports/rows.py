@@ -72,14 +72,14 @@ def rows_of(format_name: str, collection: Collection, origins: Sequence[str] | N
     }
     if format_name == "judgments":
         names = judge_names(campaigns)
-        for batch in _batches(JUDGMENTS, parameters):
+        for batch in batches(JUDGMENTS, parameters):
             yield [_judgment(row, names) for row in batch]
     elif format_name == "debates":
         names = judge_names(campaigns)
-        for batch in _batches(DEBATES, parameters):
+        for batch in batches(DEBATES, parameters):
             yield [_turn(row, names) for row in batch]
     else:
-        yield from _batches(LABELS, parameters)
+        yield from batches(LABELS, parameters)
 
 
 def _judgment(row: Row, names: dict[int, str]) -> Row:
@@ -92,7 +92,7 @@ def _turn(row: Row, names: dict[int, str]) -> Row:
     return (*start, names[judge], verdict, reason, json.loads(quotes) if isinstance(quotes, str) else quotes)
 
 
-def _batches(sql: str, parameters: dict[str, Any]) -> Iterator[list[Row]]:
+def batches(sql: str, parameters: dict[str, Any]) -> Iterator[list[Row]]:
     """A server-side cursor, so that memory does not grow with the rows. Needs an open transaction."""
     with connection.cursor() as settings:
         settings.execute("SET LOCAL work_mem = '64MB'")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from django.db.models import Exists, OuterRef
 
 from annotation import guidelines
 from annotation.exports import files
-from annotation.exports.formats import FORMATS, Format
+from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.rows import rows_of
+from annotation.exports.sets.making import Made, make_set
+from annotation.exports.sets.options import Options
 from annotation.models import Snapshot, User
 from corpus.errors import BadInput
 from corpus.models import Collection, Label, Pair
@@ -25,21 +28,26 @@ Progress = Callable[[int], None]
 def begin(
     *,
     collection: Collection,
-    form: Format,
+    form: Format | SetFormat,
     folder: Path | None = None,
     origins: Sequence[str] | None = None,
+    asked: Options | None = None,
     user: User | None = None,
 ) -> Snapshot:
     """The row of a snapshot that is going to be made; `fill` makes it. Without a folder it lies under VAR.
 
-    `origins`: whose labels, for formats of labels; None: everybody's. Raises BadInput for origins elsewhere.
+    `origins`: whose labels, for formats of labels; None: everybody's. `asked`: the choices of a training set.
+    Raises BadInput for origins elsewhere.
     """
     if origins is not None and not form.labels:
         raise BadInput(f"format {form.name} has no labels, so it cannot be limited to origins")
     return Snapshot.objects.create(
         collection=collection,
         format=form.name,
-        options={"origins": sorted(set(origins)) if origins is not None else None},
+        options={
+            "origins": sorted(set(origins)) if origins is not None else None,
+            **({"set": (asked or Options()).in_manifest()} if isinstance(form, SetFormat) else {}),
+        },
         folder=str(folder or home(collection) / uuid4().hex),
         state=Snapshot.State.MAKING,
         made_by=user,
@@ -51,13 +59,13 @@ def fill(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot
 
     Raises BadInput when the folder is not new or empty.
     """
-    form, folder = FORMATS[snapshot.format], Path(snapshot.folder)
+    form, folder = EVERY[snapshot.format], Path(snapshot.folder)
     try:
-        made = files.ready_folder(folder)
+        made, written = files.ready_folder(folder), files.Files(folder)
         try:
-            moment, manifest = _write(snapshot, form, folder, progress)
+            moment, manifest = _write(snapshot, form, written, progress)
         except BaseException:
-            files.discard(folder, form, made)
+            files.discard(folder, written, made)
             raise
     except BaseException as error:
         snapshot.state, snapshot.error = Snapshot.State.FAILED, " ".join(str(error).split()) or type(error).__name__
@@ -68,13 +76,24 @@ def fill(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot
     return snapshot
 
 
-def _write(snapshot: Snapshot, form: Format, folder: Path, progress: Progress) -> tuple[datetime, dict[str, Any]]:
+def _write(
+    snapshot: Snapshot, form: Format | SetFormat, written: files.Files, progress: Progress
+) -> tuple[datetime, dict[str, Any]]:
     """Everything that the files hold is read in one transaction."""
     collection, origins = snapshot.collection, snapshot.options["origins"]
     with one_view() as moment:
-        written = files.write_rows(folder, form, rows_of(form.name, collection, origins), progress)
-        manifest = _manifest(collection, form, origins, written)
-    files.write_manifest(folder, manifest)
+        if isinstance(form, SetFormat):
+            asked = replace(Options.of(snapshot.options["set"]), origins=tuple(origins) if origins else None)
+            made = make_set(collection, form.name, asked, written, progress)
+        else:
+            asked = None
+            made = Made(files.write_rows(written, form, rows_of(form.name, collection, origins), progress), {})
+        manifest = _manifest(collection, form, origins, made)
+        manifest["files"] = written.written
+        if asked:
+            relevant_from = asked.relevant_from or collection.relevant_from
+            manifest["options"] |= {**asked.in_manifest(), "origins": origins, "relevant_from": relevant_from}
+    files.write_manifest(written.folder, manifest)
     return moment, manifest
 
 
@@ -95,7 +114,7 @@ def one_view() -> Iterator[datetime]:
 
 
 def _manifest(
-    collection: Collection, form: Format, origins: Sequence[str] | None, written: files.Written
+    collection: Collection, form: Format | SetFormat, origins: Sequence[str] | None, made: Made
 ) -> dict[str, Any]:
     """What was written, from what, and how it can be checked. No time and no host: the row has those."""
     current = Pair.objects.filter(
@@ -112,14 +131,10 @@ def _manifest(
             "relevant_from": collection.relevant_from,
             "instruction": collection.instruction,
         },
-        "counts": {
-            "rows": written.rows,
-            "queries": written.queries,
-            **written.counts,
-        },
+        "counts": made.counts,
         "coverage": {"pairs": pairs, "labelled": labels, "share": round(labels / pairs, 6) if pairs else None},
-        "files": [written.in_manifest()],
         "versions": {"manifest": 1, "format": form.version, "guidelines": guidelines.current(collection)[0]},
+        **made.details,
     }
 
 

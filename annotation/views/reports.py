@@ -11,10 +11,12 @@ from annotation.agreement import page
 from annotation.agreement.report import Report, agreement_report, mixed_prompts
 from annotation.assessments import known_assessors
 from annotation.exports import listing
-from annotation.exports.formats import FORMATS, csv_line, format_named
+from annotation.exports.formats import EVERY, FORMATS, SETS, SetFormat, csv_line, format_named
 from annotation.exports.snapshots import begin, fill
+from annotation.forms_exports import SetForm
 from annotation.models import Snapshot
 from annotation.permissions import Scope, action
+from corpus.errors import BadInput
 
 
 @action("admin")
@@ -66,30 +68,50 @@ def _report(scope: Scope, asked: page.Asked) -> Report:
 @require_GET
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The snapshots that were made, and the form for a new one. HTMX asks for the list alone while one is made."""
-    found = listing.listed(scope.collection)
-    making = any(one.is_making for one in found)
-    context = {"scope": scope, "section": "exports", "snapshots": found, "making": making}
+    context = _snapshots(scope)
     if request.headers.get("HX-Request"):
         # 286 tells HTMX to stop asking.
-        return render(request, "reports/_snapshots.html", context, status=200 if making else 286)
-    context |= {"formats": FORMATS.values(), "origins": listing.origins(scope.collection)}
-    return render(request, "reports/exports.html", context)
+        return render(request, "reports/_snapshots.html", context, status=200 if context["making"] else 286)
+    return _exports_page(request, scope, context, SetForm(collection=scope.collection))
+
+
+def _snapshots(scope: Scope) -> dict[str, object]:
+    found = listing.listed(scope.collection)
+    making = any(one.is_making for one in found)
+    return {"scope": scope, "section": "exports", "snapshots": found, "making": making}
+
+
+def _exports_page(
+    request: HttpRequest, scope: Scope, context: dict[str, object], asked: SetForm, status: int = 200
+) -> HttpResponse:
+    context |= {
+        "formats": FORMATS.values(),
+        "sets": SETS.values(),
+        "origins": listing.origins(scope.collection),
+        "asked": asked,
+        "chosen": request.POST.get("format") or next(iter(FORMATS)),
+    }
+    return render(request, "reports/exports.html", context, status=status)
 
 
 @action("admin")
 @require_POST
 def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Make a snapshot: a small one at once, a large one by a worker."""
-    if (name := request.POST.get("format", "")) not in FORMATS:
+    if (name := request.POST.get("format", "")) not in EVERY:
         messages.error(request, "Choose a format.")
         return redirect("exports", scope.collection.name)
     form = format_named(name)
+    asked = SetForm(request.POST, collection=scope.collection)
+    if isinstance(form, SetFormat) and not asked.is_valid():
+        return _exports_page(request, scope, _snapshots(scope), asked, status=422)
     chosen = request.POST.getlist("origin") if form.labels else []
     every = {origin for origin, _ in listing.origins(scope.collection)}
     snapshot = begin(
         collection=scope.collection,
         form=form,
         origins=chosen if chosen and set(chosen) != every else None,
+        asked=asked.options if isinstance(form, SetFormat) else None,
         user=scope.user,
     )
     if listing.for_worker(form, scope.collection):
@@ -104,7 +126,7 @@ def _fill(request: HttpRequest, snapshot: Snapshot) -> None:
     """Make it now; a failure stands in the list with its reason."""
     try:
         fill(snapshot)
-    except OSError:
+    except (BadInput, OSError):
         messages.error(request, "The export failed and left nothing behind. The list below says why.")
     else:
         messages.success(request, f"{snapshot.manifest['counts']['rows']:,} rows are ready.")

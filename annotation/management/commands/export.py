@@ -1,15 +1,37 @@
-"""export NAME --format F --out DIR: labels, judgments or debates as files with a manifest."""
+"""export NAME --format F --out DIR: labels, judgments, debates or a training set as files with a manifest."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.exports.formats import FORMATS, format_named
+from annotation.exports.formats import EVERY, SetFormat, format_named
+from annotation.exports.sets.options import LABELS, PRESETS, SHAPES, TEACHERS, Options, names_of, ranks_of
 from annotation.exports.snapshots import begin, fill
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
+
+CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
+    "split": (float, "S", "share of the queries for training (default 0.9; 1: no dev file)"),
+    "seed": (int, "N", "decides which queries, and every other draw (default 0)"),
+    "teacher": (str, "T", f"{', '.join(TEACHERS)} (default scores)"),
+    "preset": (str, "P", f"{', '.join(PRESETS)} (default paper)"),
+    "labels": (str, "L", f"whose label counts: {', '.join(LABELS)} (default resolved)"),
+    "relevant_from": (int, "G", "grades from here on are relevant (default: as the collection says)"),
+    "agreement": (float, "S", "smallest share of the panel's votes that equal a machine's label"),
+    "negatives": (int, "N", "at most so many negatives for each positive of a query"),
+    "documents": (int, "N", "exactly so many documents a query; queries with fewer are left out"),
+    "run": (str, "F", "a TREC run: documents at --ranks that nobody judged become negatives, marked assumed"),
+    "ranks": (ranks_of, "A-B", "ranks of the run (default 11-100)"),
+    "near_duplicates": (str, "S", "similarity from which texts are kept on one side (default 0.8), or off"),
+    "shape": (str, "S", f"of sentence-transformers: {', '.join(SHAPES)} (default pair)"),
+}
+FLAGS = {
+    "keep_holes": "assumed negatives also where a panel or a reranker scores them high",
+    "balance": "cap cells of length by score until none dominates",
+}
 
 
 class Command(QuorumCommand):
@@ -17,23 +39,31 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="the collection")
-        parser.add_argument("--format", required=True, help=f"one of {', '.join(FORMATS)}")
+        parser.add_argument("--format", required=True, help=f"one of {', '.join(EVERY)}")
         parser.add_argument("--out", required=True, metavar="DIR", help="a new or empty folder")
         parser.add_argument("--origins", metavar="a,b,...", help="only labels of these: people, adjudicator, a policy")
-        parser.add_argument("--split", help="share of the queries for training (formats for training)")
-        parser.add_argument("--seed", help="decides which queries (formats for training)")
-        parser.add_argument("--teacher", help="scores, votes or labels (formats for training)")
+        sets = parser.add_argument_group("training sets")
+        for name, (_, metavar, words) in CHOICES.items():
+            sets.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=words)
+        for name, words in FLAGS.items():
+            sets.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=words)
 
     def run(self, **options: Any) -> object:
         form = format_named(options["format"])
-        for option in ("split", "seed", "teacher"):
-            if options[option] is not None:
-                raise BadInput(f"--{option} is for training formats; {form.name} is one file and never split")
+        given = {name: options[name] for name in (*CHOICES, *FLAGS) if options[name] not in (None, False)}
+        if not isinstance(form, SetFormat) and given:
+            option = next(iter(given)).replace("_", "-")
+            raise BadInput(f"--{option} is for training sets; {form.name} is one file and never split")
         collection = Collection.objects.filter(name=options["name"]).first()
         if collection is None:
             raise BadInput(f"no collection named {options['name']}")
-        origins = options["origins"].split(",") if options["origins"] is not None else None
-        snapshot = begin(collection=collection, form=form, folder=Path(options["out"]).resolve(), origins=origins)
+        snapshot = begin(
+            collection=collection,
+            form=form,
+            folder=Path(options["out"]).resolve(),
+            origins=names_of(options["origins"]) if options["origins"] is not None else None,
+            asked=options_of(given) if isinstance(form, SetFormat) else None,
+        )
         try:
             fill(snapshot)
         except BadInput:
@@ -41,6 +71,31 @@ class Command(QuorumCommand):
             raise
         except OSError as error:
             raise QuorumError(f"{error}; nothing was left in {options['out']}") from None
-        counts = snapshot.manifest["counts"]
-        self.say(f"{counts['rows']} rows of {counts['queries']} queries in {Path(options['out']) / form.file}")
+        self._tell(snapshot.manifest, options["out"])
         return snapshot.manifest
+
+    def _tell(self, manifest: dict[str, Any], out: str) -> None:
+        counts, files = manifest["counts"], ", ".join(file["name"] for file in manifest["files"])
+        self.say(f"{counts['rows']} rows of {counts['queries']} queries in {out}: {files}")
+        for reason, n in counts.get("left_out", {}).items():
+            self.say(f"left out: {n} ({reason})")
+
+
+def options_of(given: dict[str, Any]) -> Options:
+    """The options of a training set from what was typed. Raises BadInput that names the option."""
+    values = {name: given[name] if name in FLAGS else _value(name, given[name]) for name in given}
+    if "near_duplicates" in values:
+        text = values.pop("near_duplicates")
+        values["near"] = None if text == "off" else _number("near-duplicates", float, text)
+    return Options(**values)
+
+
+def _value(name: str, text: str) -> Any:
+    return _number(name.replace("_", "-"), CHOICES[name][0], text)
+
+
+def _number(name: str, kind: Callable[[str], Any], text: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise BadInput(f"--{name} must be {'a whole number' if kind is int else 'a number'}, not {text}") from None

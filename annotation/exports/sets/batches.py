@@ -1,0 +1,68 @@
+"""Rows of a set with their texts, a few thousand at a time, so that memory does not grow with the texts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from annotation.exports.sets import source
+from annotation.exports.sets.rows import Query
+from annotation.exports.sets.source import Text
+
+ROWS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A query with everything that its rows need."""
+
+    query: Query
+    text: Text
+    documents: dict[int, Text]
+    """By their keys; those of the whole batch."""
+    instruction: str
+    votes: dict[int, dict[int, int]] = field(default_factory=dict)
+    """For each pair what each judge said: 0 or 1."""
+    targets: dict[int, str] = field(default_factory=dict)
+    """For each pair the text of contribution and evidence, where there is one."""
+
+
+Batch = list[Filled]
+
+
+class Writer(Protocol):
+    """A format: told of each split, then of its batches."""
+
+    def begin(self, split: str) -> None:
+        """The next batches are of this split."""
+
+    def add(self, batch: Batch) -> None:
+        """Write the rows of whole queries."""
+
+    def end(self) -> dict[str, object]:
+        """Close the files; what the manifest says beside the counts of all sets."""
+
+
+def batches(queries: list[Query], instructions: dict[str, str], *, evidence: bool) -> Iterator[Batch]:
+    """Whole queries, in their order. `instructions`: of each source; `evidence`: with votes and targets."""
+    waiting: list[Query] = []
+    rows = 0
+    for query in queries:
+        waiting.append(query)
+        rows += len(query.rows)
+        if rows >= ROWS:
+            yield _filled(waiting, instructions, evidence)
+            waiting, rows = [], 0
+    if waiting:
+        yield _filled(waiting, instructions, evidence)
+
+
+def _filled(queries: list[Query], instructions: dict[str, str], evidence: bool) -> Batch:
+    texts = source.queries([query.key for query in queries])
+    documents = source.documents([row.document for query in queries for row in query.rows])
+    pairs = [row.pair for query in queries for row in query.rows if row.pair]
+    votes = source.votes(pairs) if evidence else {}
+    targets = source.targets(pairs) if evidence else {}
+    return [
+        Filled(query, texts[query.key], documents, texts[query.key].title or instructions[query.source], votes, targets)
+        for query in queries
+    ]

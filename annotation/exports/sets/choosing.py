@@ -1,0 +1,85 @@
+"""Which pairs stay: agreement of the panel, negatives for each positive, fixed documents a query. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from annotation.exports.sets.options import Options
+from annotation.exports.sets.rows import Query, Row, place
+
+SETTLED = ("people", "adjudicator")
+Left = Counter[str]
+"""How many pairs were left out, by the reason in words."""
+
+
+def choose(queries: Iterable[Query], asked: Options, left: Left) -> list[Query]:
+    """The queries with the rows that stay; those without a row are gone."""
+    kept = []
+    for query in queries:
+        rows = _known(query.rows, asked, left)
+        if asked.agreement is not None:
+            rows = _agreed(rows, asked.agreement, left)
+        if asked.negatives is not None:
+            rows = _few_negatives(query, rows, asked, left)
+        if asked.documents is not None:
+            rows = _fixed(query, rows, asked, left)
+        if rows:
+            query.rows = rows
+            kept.append(query)
+    return kept
+
+
+def _known(rows: list[Row], asked: Options, left: Left) -> list[Row]:
+    """Without a teacher a row teaches nothing. Missing scores of judged pairs are refused before this."""
+    kept = [row for row in rows if row.teacher is not None]
+    missing = [row for row in rows if row.teacher is None]
+    if missing:
+        assumed = sum(row.assumed for row in missing)
+        left["assumed negatives without a teacher"] += assumed
+        left["fewer than five votes"] += len(missing) - assumed
+    return kept
+
+
+def _agreed(rows: list[Row], least: float, left: Left) -> list[Row]:
+    """A machine's label needs this share of the votes behind it; people's labels need none."""
+    kept = [row for row in rows if row.assumed or row.origin in SETTLED or _share(row) >= least]
+    left["too little agreement"] += len(rows) - len(kept)
+    return kept
+
+
+def _share(row: Row) -> float:
+    """Share of the votes cast that equal the label; below every limit where nobody voted."""
+    equal = row.yes if row.relevant else row.votes - row.yes
+    return equal / row.votes if row.votes else -1.0
+
+
+def _few_negatives(query: Query, rows: list[Row], asked: Options, left: Left) -> list[Row]:
+    """All positives, and the first negatives of the seeded order; those of the run's ranks before others."""
+    positives = [row for row in rows if row.relevant]
+    negatives = _ordered([row for row in rows if not row.relevant], query, asked.seed)
+    most = (asked.negatives or 0) * len(positives)
+    left["more negatives than asked for"] += max(0, len(negatives) - most)
+    return _sorted(positives + negatives[:most])
+
+
+def _fixed(query: Query, rows: list[Row], asked: Options, left: Left) -> list[Row]:
+    """Exactly so many: positives first but never all of them when there are negatives, then hard negatives."""
+    wanted = asked.documents or 0
+    if len(rows) < wanted:
+        left["queries with fewer documents"] += len(rows)
+        return []
+    negatives = _ordered([row for row in rows if not row.relevant], query, asked.seed)
+    positives = _ordered([row for row in rows if row.relevant], query, asked.seed)
+    room = wanted - 1 if negatives and wanted > 1 else wanted
+    positives = positives[:room]
+    kept = positives + negatives[: wanted - len(positives)]
+    left["more documents than asked for"] += len(rows) - len(kept)
+    return _sorted(kept)
+
+
+def _ordered(rows: list[Row], query: Query, seed: int) -> list[Row]:
+    """Those of the run first, by rank; the others as the seed says."""
+    return sorted(rows, key=lambda row: (row.rank == 0, row.rank, place(seed, query.id, row.doc_id)))
+
+
+def _sorted(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: row.doc_id.encode())

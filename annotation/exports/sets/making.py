@@ -1,0 +1,103 @@
+"""From labelled pairs to the files of a training set, in one pass over the pairs and one over the texts."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.exports.files import Counts, Files
+from annotation.exports.sets import near, source
+from annotation.exports.sets.batches import Writer, batches
+from annotation.exports.sets.choosing import Left, choose
+from annotation.exports.sets.options import Options
+from annotation.exports.sets.prism import Prism
+from annotation.exports.sets.rows import Query, by_query
+from annotation.exports.sets.source import Source
+from annotation.exports.sets.splitting import split
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+Progress = Callable[[int], None]
+EVIDENCE = ("prism", "parquet")
+"""Formats whose rows carry each judge's vote, contribution and evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the manifest says of a set."""
+
+    counts: Counts
+    details: dict[str, Any]
+
+
+def make_set(collection: Collection, name: str, asked: Options, files: Files, progress: Progress) -> Made:
+    """Write the files of the format `name`. Raises BadInput when the options leave nothing, or a score is missing."""
+    sources = [Source(collection)]
+    left: Left = Counter()
+    queries = _chosen(sources, asked, left)
+    groups, documents = _near(queries, asked)
+    sides = split(queries, asked.split, asked.seed, groups=groups, documents=documents, left=left)
+    writer = _writer(name, files, asked, sources)
+    instructions = {one.collection.name: one.collection.instruction for one in sources}
+    rows = 0
+    for side, kept in sides.items():
+        writer.begin(side)
+        for batch in batches(kept, instructions, evidence=name in EVIDENCE):
+            writer.add(batch)
+            rows += sum(len(filled.query.rows) for filled in batch)
+            progress(rows)
+    return Made(_counts(sides, left), writer.end())
+
+
+def _chosen(sources: list[Source], asked: Options, left: Left) -> list[Query]:
+    """The queries of all collections with the rows that stay."""
+    queries = []
+    for one in sources:
+        rows = one.rows(asked)
+        source.check_teacher(rows, asked)
+        queries += by_query(rows)
+    kept = choose(queries, asked, left)
+    if not kept:
+        why = "; ".join(f"{n} pairs: {reason}" for reason, n in left.items() if n) or "no pair has such a label yet"
+        raise BadInput(f"nothing is left to train on ({why})")
+    return kept
+
+
+def _near(queries: list[Query], asked: Options) -> tuple[dict[int, int], dict[int, int]]:
+    """Groups of near-duplicate queries and documents by their keys; none where nothing is split."""
+    if asked.near is None or asked.split >= 1:
+        return {}, {}
+    texts = near.Shingles(near.QUERY_WORDS)
+    for keys in source.in_pieces([query.key for query in queries]):
+        texts.add((key, one.text) for key, one in sorted(source.queries(keys).items()))
+    documents = near.Shingles(near.DOCUMENT_WORDS)
+    for keys in source.in_pieces(sorted({row.document for query in queries for row in query.rows})):
+        documents.add((key, one.whole) for key, one in sorted(source.documents(keys).items()))
+    return texts.groups(asked.near), documents.groups(asked.near)
+
+
+def _writer(name: str, files: Files, asked: Options, sources: list[Source]) -> Writer:
+    judges = {judge: voter for one in sources for judge, voter in one.judges.items()}
+    return Prism(files, asked, judges)
+
+
+def _counts(sides: dict[str, list[Query]], left: Left) -> Counts:
+    """Rows by what they are, for each split and in all."""
+    rows = [row for queries in sides.values() for query in queries for row in query.rows]
+    grades, origins = Counter(str(row.grade) for row in rows), Counter(row.origin for row in rows)
+    return {
+        "rows": len(rows),
+        "queries": sum(map(len, sides.values())),
+        "splits": {
+            side: {
+                "rows": sum(len(query.rows) for query in queries),
+                "queries": len(queries),
+                "relevant": sum(row.relevant for query in queries for row in query.rows),
+            }
+            for side, queries in sides.items()
+        },
+        "grades": dict(sorted(grades.items())),
+        "origins": dict(sorted(origins.items())),
+        "assumed": sum(row.assumed for row in rows),
+        "left_out": {reason: n for reason, n in sorted(left.items()) if n},
+    }

@@ -1,0 +1,181 @@
+"""Texts that are nearly the same: exact Jaccard similarity of shingles, joined to groups. Pure.
+
+Candidates are found by prefix filtering: two sets whose Jaccard similarity is t or more share one of the rarest
+`|s| - ceil(t |s|) + 1` shingles of each. So nothing is missed, and a pair is compared only if it shares a rare shingle.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from corpus.text import words
+
+QUERY_WORDS = 1
+DOCUMENT_WORDS = 5
+MOST = 40_000_000
+"""Shingles that are compared; beyond it a sample by hash stands for each text."""
+AT_ONCE = 2_000_000
+"""Candidate pairs in memory."""
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0xBF58476D1CE4E5B9)
+
+Hashes = NDArray[np.uint64]
+
+
+class Shingles:
+    """Collects the shingles of texts, `size` words each, as hashes. A shorter text is one shingle.
+
+    `sample`: one of so many shingles is kept, chosen by its hash, so that the same shingle is kept or left in every
+    text; the similarity is then an estimate. 1: all.
+    """
+
+    def __init__(self, size: int, sample: int = 1) -> None:
+        self.size = size
+        self.sample = sample
+        self._words: dict[str, int] = {}
+        self._keys: list[int] = []
+        self._sets: list[Hashes] = []
+
+    def add(self, texts: Iterable[tuple[int, str]]) -> None:
+        """Texts by their keys, each key once."""
+        keys, runs, known = [], [], self._words
+        for key, text in texts:
+            keys.append(key)
+            runs.append([known.setdefault(word, len(known)) for word in words(text)])
+        self._keys += keys
+        self._sets += self._hashed(runs)
+
+    def _hashed(self, runs: list[list[int]]) -> list[Hashes]:
+        """One sorted array of distinct hashes for each run of word numbers."""
+        lengths = np.array([len(run) for run in runs], dtype=np.int64)
+        flat = _mixed(np.fromiter((w for run in runs for w in run), dtype=np.uint64, count=int(lengths.sum())))
+        ends = np.cumsum(lengths)
+        rolled = flat.copy()
+        for step in range(1, self.size):
+            rolled[:-step] = _mixed(rolled[:-step] * _ODD + flat[step:]) if len(flat) > step else rolled[:-step]
+        found = []
+        for end, length in zip(ends.tolist(), lengths.tolist(), strict=True):
+            whole = flat[end - length : end]
+            kept = rolled[end - length : end - self.size + 1] if length >= self.size else _joined(whole)
+            if self.sample > 1:
+                some = kept[kept % np.uint64(self.sample) == 0]
+                kept = some if len(some) else _joined(whole)
+            found.append(np.unique(kept))
+        return found
+
+    def groups(self, least: float) -> dict[int, int]:
+        """The group of each text by its key; texts in one group are joined by similarities of `least` and more."""
+        labels = _components(self._sets, least)
+        return dict(zip(self._keys, labels.tolist(), strict=True))
+
+
+def groups_of(texts: Mapping[int, str], least: float, size: int) -> dict[int, int]:
+    """`Shingles` for texts that are all there."""
+    shingles = Shingles(size)
+    shingles.add(texts.items())
+    return shingles.groups(least)
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """Spread the bits, so that equal remainders are chance."""
+    with np.errstate(over="ignore"):
+        values = (values + _ODD) * _MIX
+        values ^= values >> np.uint64(29)
+        mixed: Hashes = values * _ODD
+        mixed ^= mixed >> np.uint64(32)
+    return mixed
+
+
+def _joined(run: Hashes) -> Hashes:
+    """The whole of a short text as one shingle; an empty one has the shingle 0."""
+    value = np.zeros(1, dtype=np.uint64)
+    for word in run:
+        value = _mixed(value * _ODD + word)
+    return value
+
+
+def _components(sets: list[Hashes], least: float) -> NDArray[np.int64]:
+    """Group numbers, in the order of the sets. Equal sets are compared once."""
+    first: dict[bytes, int] = {}
+    number = np.array([first.setdefault(one.tobytes(), len(first)) for one in sets], dtype=np.int64)
+    if not len(first):
+        return number
+    matrix = _matrix([np.frombuffer(one, dtype=np.uint64) for one in first])
+    groups = np.arange(len(first))
+    for a, b in _candidates(matrix, least):
+        apart = groups[a] != groups[b]
+        a, b = a[apart], b[apart]
+        close = _similar(matrix, a, b, least)
+        groups = _united(groups, a[close], b[close])
+    labels: NDArray[np.int64] = groups[number]
+    return labels
+
+
+def _united(groups: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The groups after the texts of each pair (a, b) came into one."""
+    if not len(a):
+        return groups
+    n = len(groups)
+    joined = coo_matrix((np.ones(len(a), dtype=np.int8), (groups[a], groups[b])), shape=(n, n))
+    united: NDArray[np.int64] = connected_components(joined, directed=False)[1].astype(np.int64)[groups]
+    return united
+
+
+def _matrix(sets: list[Hashes]) -> csr_matrix:
+    """Texts by shingles, the columns in the order from rare to frequent."""
+    flat = np.concatenate(sets)
+    starts = np.concatenate([[0], np.cumsum([len(one) for one in sets])])
+    _, number, uses = np.unique(flat, return_inverse=True, return_counts=True)
+    rank = np.empty(len(uses), dtype=np.int64)
+    rank[np.argsort(uses, kind="stable")] = np.arange(len(uses))
+    matrix = csr_matrix((np.ones(len(flat), dtype=np.int32), rank[number], starts), shape=(len(sets), len(uses)))
+    matrix.sort_indices()
+    return matrix
+
+
+def _candidates(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Pairs of texts (a, b) that share a shingle of their prefixes, in pieces of about AT_ONCE."""
+    sizes = np.diff(matrix.indptr)
+    prefix = sizes - np.ceil(least * sizes - 1e-9).astype(np.int64) + 1
+    text = np.repeat(np.arange(len(sizes)), sizes)
+    inside = np.arange(len(text)) - matrix.indptr[text] < prefix[text]
+    column, text = matrix.indices[inside], text[inside]
+    order = np.lexsort((sizes[text], column))  # within a shingle from short to long texts
+    column, text = column[order], text[order]
+    # Each entry meets those after it in its shingle while they are not too long to be similar.
+    edges = np.flatnonzero(np.concatenate([[True], column[1:] != column[:-1], [True]]))
+    last = np.repeat(edges[1:], np.diff(edges))
+    partners = last - np.arange(len(text)) - 1
+    at = 0
+    while at < len(text):
+        upto = int(np.searchsorted(np.cumsum(partners[at:]), AT_ONCE, side="right")) + at
+        upto = max(upto, at + 1)
+        yield _pairs(text, sizes, partners, at, upto, least)
+        at = upto
+
+
+def _pairs(
+    text: NDArray[np.int64], sizes: NDArray[np.int64], partners: NDArray[np.int64], low: int, high: int, least: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct pairs of the entries [low, high) with all that follow each in its shingle."""
+    counts = partners[low:high]
+    first = np.repeat(np.arange(low, high), counts)
+    offset = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    a, b = text[first], text[first + 1 + offset]
+    possible = sizes[a] >= least * sizes[b] - 1e-9
+    a, b = np.minimum(a, b)[possible], np.maximum(a, b)[possible]
+    keys = np.unique(a * np.int64(len(sizes)) + b)
+    return keys // len(sizes), keys % len(sizes)
+
+
+def _similar(matrix: csr_matrix, a: NDArray[np.int64], b: NDArray[np.int64], least: float) -> NDArray[np.bool_]:
+    """Whether the Jaccard similarity of each pair is `least` or more, exactly."""
+    sizes, close = np.diff(matrix.indptr), np.zeros(len(a), dtype=np.bool_)
+    for at in range(0, len(a), 50_000):
+        x, y = a[at : at + 50_000], b[at : at + 50_000]
+        shared = np.asarray(matrix[x].multiply(matrix[y]).sum(axis=1)).ravel()
+        close[at : at + len(x)] = shared >= least * (sizes[x] + sizes[y] - shared) - 1e-9
+    return close

@@ -1,0 +1,123 @@
+"""What a training set shall hold: every choice, its default and its check. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from corpus.errors import BadInput
+
+TEACHERS = {
+    "scores": "the score of a reranker for each pair",
+    "votes": "the share of the five votes that say relevant",
+    "labels": "the label itself: 0 or 1",
+}
+LABELS = {
+    "resolved": "adjudicator before people before policies",
+    "people": "only what people or an adjudicator settled",
+    "machine": "what the policy said, also where people said otherwise",
+}
+PRESETS = {
+    "paper": "both losses on every row",
+    "released": "score to the power of 1.609; the point-wise loss only where it agrees with the label",
+}
+SHAPES = {
+    "pair": "query, document, label",
+    "triplet": "anchor, positive, negative",
+    "n-tuple": "anchor, positive, negative_1 and more",
+    "list": "query, docs, labels",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The choices of one training set. `None` leaves a limit out."""
+
+    split: float = 0.9
+    """Share of the queries that are trained on; 1: no dev file."""
+    seed: int = 0
+    teacher: str = "scores"
+    preset: str = "paper"
+    labels: str = "resolved"
+    origins: tuple[str, ...] | None = None
+    relevant_from: int | None = None
+    """Grades from here on are relevant; None: as the collection says."""
+    agreement: float | None = None
+    """Smallest share of the panel's votes that must equal a machine's label."""
+    negatives: int | None = None
+    """At most so many negatives for each positive of a query."""
+    documents: int | None = None
+    """Exactly so many documents a query; queries with fewer are left out."""
+    run: str | None = None
+    """Name of the run file that negatives are taken from."""
+    ranks: tuple[int, int] = (11, 100)
+    """Ranks of that run, from 1, both ends included."""
+    keep_holes: bool = False
+    """Take unjudged documents as negatives even where a panel or a reranker scores them high."""
+    near: float | None = 0.8
+    """Jaccard similarity from which texts are near-duplicates; None: they may stand on both sides."""
+    balance: bool = False
+    shape: str = "pair"
+    collections: tuple[str, ...] = ()
+    """Further collections that the set is drawn from."""
+    quota: int | None = None
+    """Queries drawn from each collection; None: all, or as many as the smallest has when `uniform`."""
+    uniform: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def in_manifest(self) -> dict[str, Any]:
+        """Every option by its name, as JSON holds it."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "Options":
+        """From what `in_manifest` gave; unknown names are ignored."""
+        known = {field.name for field in fields(cls)} & set(values)
+        chosen: dict[str, Any] = {name: tuple(v) if isinstance(v := values[name], list) else v for name in known}
+        return cls(**chosen)
+
+
+def _check(asked: Options) -> None:
+    """Raises BadInput that names the option and what it may be."""
+    _one_of("teacher", asked.teacher, TEACHERS)
+    _one_of("preset", asked.preset, PRESETS)
+    _one_of("labels", asked.labels, LABELS)
+    _one_of("shape", asked.shape, SHAPES)
+    _share("split", asked.split, low_open=True)
+    _share("agreement", asked.agreement)
+    _share("near-duplicates", asked.near, low_open=True)
+    for name, number in (
+        ("negatives", asked.negatives),
+        ("documents", asked.documents),
+        ("quota", asked.quota),
+        ("relevant-from", asked.relevant_from),
+    ):
+        if number is not None and number < 1:
+            raise BadInput(f"--{name} must be 1 or more, not {number}")
+    low, high = asked.ranks
+    if not 1 <= low <= high:
+        raise BadInput(f"--ranks must be FIRST-LAST with 1 <= FIRST <= LAST, not {low}-{high}")
+
+
+def _one_of(name: str, value: str, known: Mapping[str, str]) -> None:
+    if value not in known:
+        raise BadInput(f"--{name} must be one of {', '.join(known)}, not {value}")
+
+
+def _share(name: str, value: float | None, *, low_open: bool = False) -> None:
+    if value is not None and not (0 < value <= 1 if low_open else 0 <= value <= 1):
+        raise BadInput(f"--{name} must be a share {'above' if low_open else 'from'} 0 and up to 1, not {value:g}")
+
+
+def ranks_of(text: str) -> tuple[int, int]:
+    """`11-100` as two ranks. Raises BadInput for anything else."""
+    first, dash, last = text.partition("-")
+    if not (dash and first.isdecimal() and last.isdecimal()):
+        raise BadInput(f"--ranks must be FIRST-LAST such as 11-100, not {text}")
+    return int(first), int(last)
+
+
+def names_of(text: str | None) -> tuple[str, ...]:
+    """Names between commas, without blanks."""
+    return tuple(name for part in (text or "").split(",") if (name := part.strip()))

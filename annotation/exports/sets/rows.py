@@ -1,0 +1,62 @@
+"""The pairs of a training set as they pass from choice to choice. Pure."""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+
+@dataclass(slots=True)
+class Row:
+    """One pair that may enter. Ids of texts and pairs are rows of the database; `pair` is 0 where there is none."""
+
+    source: str
+    query_id: str
+    doc_id: str
+    query: int
+    document: int
+    pair: int
+    grade: int
+    origin: str
+    relevant: bool
+    teacher: float | None = None
+    """In [0, 1], as the chosen teacher says; None: it says nothing."""
+    yes: int = 0
+    votes: int = 0
+    """Votes that the newest campaign cast on the pair, and how many said relevant."""
+    assumed: bool = False
+    """Nobody judged it: a run named it, and it is taken as a negative."""
+    rank: int = 0
+    """In the run, from 1; 0: not among the ranks that were asked for."""
+
+    @property
+    def annotated_score(self) -> float | None:
+        """Share of five votes that say relevant; None with fewer than five (SPEC S4)."""
+        return self.yes / self.votes if self.votes >= PANEL else None
+
+
+PANEL = 5
+
+
+@dataclass(slots=True)
+class Query:
+    """A query of the set with its rows, in the order of their document ids."""
+
+    source: str
+    id: str
+    key: int
+    """The row of the database."""
+    rows: list[Row] = field(default_factory=list)
+
+
+def by_query(rows: list[Row]) -> list[Query]:
+    """Rows that stand together by query, gathered."""
+    found: list[Query] = []
+    for row in rows:
+        if not found or found[-1].key != row.query:
+            found.append(Query(row.source, row.query_id, row.query))
+        found[-1].rows.append(row)
+    return found
+
+
+def place(seed: int, *names: str) -> bytes:
+    """Where something stands in the seeded order: sha256 of the seed and its names."""
+    return sha256("\0".join((str(seed), *names)).encode()).digest()

@@ -1,0 +1,161 @@
+"""Pairs, votes and texts of a training set, straight from PostgreSQL. Needs the snapshot's open transaction."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db import connection
+
+from annotation.assessments import judge_names
+from annotation.exports.rows import ORDER, PAIRS, batches
+from annotation.exports.sets.options import Options
+from annotation.exports.sets.rows import PANEL, Row
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges.models import Campaign
+
+SETTLED = ["people", "adjudicator"]
+EXPONENT = 1.609
+"""Of the released code, for the mean of its two teachers; the paper takes one score as it is."""
+NEWEST_VOTES = """
+    SELECT DISTINCT ON (pair_id) pair_id, yes, n FROM (
+        SELECT pair_id, campaign_id, sum(verdict) AS yes, count(*) AS n FROM judges_attempt
+        WHERE campaign_id = ANY(%(campaigns)s) AND role = 'vote' AND counts AND outcome = 'labelled'
+        GROUP BY pair_id, campaign_id
+    ) each ORDER BY pair_id, campaign_id DESC
+"""
+MACHINE = """(
+    SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade, a.name AS origin, NULL::bigint AS aspect_id
+    FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
+    WHERE a.kind = 'policy' AND j.step <> 'adjudication' AND j.grade IS NOT NULL AND j.aspect_id IS NULL
+      AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+    ORDER BY j.pair_id, j.id DESC
+)"""
+ROWS = f"""
+    SELECT p.id, q.id, d.id, q.external_id, d.external_id, l.grade, l.origin, p.teacher_score,
+           COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int
+    FROM {{labels}} l {PAIRS.format(of="l")} LEFT JOIN ({NEWEST_VOTES}) v ON v.pair_id = p.id
+    WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[]))
+    ORDER BY {ORDER}
+"""
+VOTES = """
+    SELECT pair_id, campaign_id, judge_id, verdict FROM judges_attempt
+    WHERE pair_id = ANY(%s) AND role = 'vote' AND counts AND outcome = 'labelled' ORDER BY pair_id, campaign_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document, or a query with its instruction (in `title`: empty)."""
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def whole(self) -> str:
+        """What a model reads: title and text on lines of their own, as BM25 does."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+class Source:
+    """One collection of the set."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+        self.campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
+
+    @cached_property
+    def judges(self) -> dict[int, str]:
+        """Names of those who voted in some campaign."""
+        return judge_names(self.campaigns, voters_only=True)
+
+    def rows(self, asked: Options) -> list[Row]:
+        """The labelled pairs in the order of query id and document id. Raises BadInput where a score is missing."""
+        origins = list(asked.origins) if asked.origins is not None else None
+        if asked.labels == "people":
+            origins = [one for one in SETTLED if origins is None or one in origins]
+        parameters = {"collection": self.collection.pk, "campaigns": self.campaigns, "origins": origins}
+        sql = ROWS.format(labels=MACHINE if asked.labels == "machine" else "corpus_label")
+        return [self._row(values, asked) for batch in batches(sql, parameters) for values in batch]
+
+    def _row(self, values: Sequence[Any], asked: Options) -> Row:
+        pair, query, document, query_id, doc_id, grade, origin, score, yes, votes = values
+        relevant = grade >= (asked.relevant_from or self.collection.relevant_from)
+        row = Row(
+            self.collection.name, query_id, doc_id, query, document, pair, grade, origin, relevant, yes=yes, votes=votes
+        )
+        row.teacher = teacher_of(row, score, asked)
+        return row
+
+
+def teacher_of(row: Row, score: float | None, asked: Options) -> float | None:
+    """What the chosen teacher says about the pair, in [0, 1]."""
+    if asked.teacher == "scores":
+        released = asked.preset == "released" and score is not None and 0 <= score <= 1
+        return score**EXPONENT if released and score is not None else score
+    return row.annotated_score if asked.teacher == "votes" else float(row.relevant)
+
+
+def check_teacher(rows: Iterable[Row], asked: Options) -> None:
+    """Refuse to train on scores that are not there, or are none (SPEC S9)."""
+    rows = [row for row in rows if not row.assumed]
+    if asked.teacher == "votes" and rows and all(row.teacher is None for row in rows):
+        raise BadInput(
+            f"no pair has {PANEL} votes, so --teacher votes has nothing to teach; judge with a panel of {PANEL} "
+            "(--policy ensemble or debate+ensemble), or use --teacher labels"
+        )
+    if asked.teacher != "scores":
+        return
+    missing = [row for row in rows if row.teacher is None]
+    if missing:
+        raise BadInput(
+            f"{len(missing)} of {len(rows)} pairs have no teacher score (the first: query {missing[0].query_id}, "
+            f"document {missing[0].doc_id}); import scores with import_collection --pairs, ask a rerank API with "
+            "teacher_scores, or choose --teacher votes or --teacher labels"
+        )
+    odd = next((row for row in rows if row.teacher is not None and not 0 <= row.teacher <= 1), None)
+    if odd is not None:
+        raise BadInput(
+            f"query {odd.query_id}, document {odd.doc_id}: teacher score {odd.teacher:g} is not between 0 and 1; "
+            "import scores on that scale with import_collection --pairs --update"
+        )
+
+
+def documents(keys: Sequence[int]) -> dict[int, Text]:
+    """Documents by their rows' ids."""
+    return _texts("SELECT id, external_id, title, text FROM corpus_document WHERE id = ANY(%s)", keys)
+
+
+def queries(keys: Sequence[int]) -> dict[int, Text]:
+    """Queries by their rows' ids; `title` is the query's own instruction."""
+    return _texts("SELECT id, external_id, instruction, text FROM corpus_query WHERE id = ANY(%s)", keys)
+
+
+def _texts(sql: str, keys: Sequence[int]) -> dict[int, Text]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [list(set(keys))])
+        return {key: Text(*values) for key, *values in cursor}
+
+
+def votes(pairs: Sequence[int]) -> dict[int, dict[int, int]]:
+    """For each pair the verdicts of its newest campaign that voted, by judge."""
+    found: dict[int, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
+    with connection.cursor() as cursor:
+        cursor.execute(VOTES, [list(pairs)])
+        for pair, campaign, judge, verdict in cursor:
+            found[pair][campaign][judge] = verdict
+    return {pair: by_campaign[max(by_campaign)] for pair, by_campaign in found.items()}
+
+
+def in_pieces(keys: Sequence[int], size: int = 2_000) -> Iterator[Sequence[int]]:
+    """A few at a time."""
+    for at in range(0, len(keys), size):
+        yield keys[at : at + size]
+
+
+def targets(pairs: Sequence[int]) -> dict[int, str]:
+    """Contribution and evidence of pairs, where somebody wrote them: the text that a model learns to write."""
+    return {}
