@@ -6,40 +6,15 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from annotation.exports.formats import EVERY
-from annotation.exports.sets.options import Options
-from annotation.exports.snapshots import begin, fill
 from corpus.errors import BadInput
-from tests.evidence import make_campaign, make_judge, make_label, make_votes
-from tests.factories import make_collection, make_document, make_pair, make_query
+from tests.training_sets import export, lines, make_books
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def books():
-    """Ten queries, each with a relevant and two other documents of their own, and five votes on each pair."""
-    books = make_collection("books", grades=3, instruction="Holds the answer.")
-    judges = [make_judge(f"judge-{n}") for n in range(1, 6)]
-    campaign = make_campaign(books, judges)
-    for q in range(10):
-        query = make_query(books, f"What is thing {q} number{q}?", external_id=f"q{q}")
-        for d in range(3):
-            text = " ".join(f"word{q}x{d}x{w}" for w in range(20))
-            pair = make_pair(books, query, make_document(books, text, external_id=f"d{q}-{d}", title=f"Title {d}"))
-            make_label(pair, 2 if d == 0 else 0, "ensemble")
-            make_votes(campaign, pair, judges, [1, 1, 1, 1, 0] if d == 0 else [0, 0, 0, 0, 1])
-    return books
-
-
-def export(collection, name, folder, **options):
-    """Make a training set; its manifest."""
-    fill(begin(collection=collection, form=EVERY[name], folder=folder, asked=Options(**options)))
-    return json.loads((folder / "manifest.json").read_text())
-
-
-def lines(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return make_books()
 
 
 def test_prism_has_the_fields_of_the_released_data_and_where_each_row_comes_from(books, tmp_path):

@@ -47,6 +47,15 @@ class Output:
         self.size += len(data)
         return self._file.write(data)
 
+    @property
+    def closed(self) -> bool:
+        """As libraries that write to a file ask."""
+        return self._file.closed
+
+    def flush(self) -> None:
+        """Hand what is buffered to the operating system."""
+        self._file.flush()
+
     def put(self, text: str, rows: int = 0) -> None:
         """Add text that holds so many rows."""
         self.write(text.encode())

@@ -11,7 +11,7 @@ from corpus.errors import BadInput
 
 Row = Sequence[Any]
 
-NOT_YET = ("beir", "erank-sft", "sentence-transformers", "flagembedding", "trl", "ms-swift", "parquet")
+NOT_YET = ("erank-sft", "flagembedding", "ms-swift")
 """Named in the contract, built later."""
 
 ALWAYS_FORMULA = ("=", "@", "\t", "\r")
@@ -146,6 +146,30 @@ SETS = {
             file="train.jsonl, dev.jsonl",
             title="Prism",
             about="Pairs with teacher score, label, contribution and evidence: what the trainer of this site reads.",
+        ),
+        SetFormat(
+            name="beir",
+            file="corpus.jsonl, queries.jsonl, qrels/",
+            title="BEIR",
+            about="The whole corpus, the queries, and the grades of each split, for retrieval experiments.",
+        ),
+        SetFormat(
+            name="sentence-transformers",
+            file="train.jsonl, dev.jsonl",
+            title="sentence-transformers",
+            about="Pairs, triplets, n-tuples or lists with the columns that its losses expect.",
+        ),
+        SetFormat(
+            name="parquet",
+            file="README.md, data/",
+            title="Parquet with a card",
+            about="A folder for datasets.load_dataset and the Hugging Face Hub: every column, and what they mean.",
+        ),
+        SetFormat(
+            name="trl",
+            file="train.jsonl, dev.jsonl",
+            title="TRL",
+            about="Prompt and completion for supervised fine-tuning: no, or yes with contribution and evidence.",
         ),
     )
 }

@@ -17,7 +17,7 @@ from annotation.exports import files
 from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.rows import rows_of
 from annotation.exports.sets.making import Made, make_set
-from annotation.exports.sets.options import Options
+from annotation.exports.sets.options import Options, default_teacher
 from annotation.models import Snapshot, User
 from corpus.errors import BadInput
 from corpus.models import Collection, Label, Pair
@@ -46,7 +46,11 @@ def begin(
         format=form.name,
         options={
             "origins": sorted(set(origins)) if origins is not None else None,
-            **({"set": (asked or Options()).in_manifest()} if isinstance(form, SetFormat) else {}),
+            **(
+                {"set": (asked or Options(teacher=default_teacher(form.name))).in_manifest()}
+                if isinstance(form, SetFormat)
+                else {}
+            ),
         },
         folder=str(folder or home(collection) / uuid4().hex),
         state=Snapshot.State.MAKING,

@@ -140,4 +140,5 @@ def export_file(request: HttpRequest, scope: Scope, snapshot: int, file: str) ->
     path = listing.file_of(row, file)
     if path is None:
         raise Http404("No such file.")
-    return FileResponse(path.open("rb"), as_attachment=True, filename=f"{scope.collection.name}-{row.pk}-{file}")
+    name = f"{scope.collection.name}-{row.pk}-{file.replace('/', '-')}"
+    return FileResponse(path.open("rb"), as_attachment=True, filename=name)

@@ -32,7 +32,7 @@ Batch = list[Filled]
 class Writer(Protocol):
     """A format: told of each split, then of its batches."""
 
-    def begin(self, split: str) -> None:
+    def begin(self, split: str, queries: list[Query]) -> None:
         """The next batches are of this split."""
 
     def add(self, batch: Batch) -> None:

@@ -2,24 +2,30 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.exports.files import Counts, Files
 from annotation.exports.sets import near, source
 from annotation.exports.sets.batches import Writer, batches
+from annotation.exports.sets.beir import Beir
 from annotation.exports.sets.choosing import Left, choose
+from annotation.exports.sets.completion import Completions
 from annotation.exports.sets.options import Options
+from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import Prism
 from annotation.exports.sets.rows import Query, by_query
+from annotation.exports.sets.shapes import Shaped
 from annotation.exports.sets.source import Source
 from annotation.exports.sets.splitting import split
 from corpus.errors import BadInput
 from corpus.models import Collection
 
 Progress = Callable[[int], None]
-EVIDENCE = ("prism", "parquet")
+EVIDENCE = ("prism", "parquet", "trl")
 """Formats whose rows carry each judge's vote, contribution and evidence."""
+WITHOUT_TEACHER = ("beir", "trl")
+"""Formats that have no place for a score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,8 @@ class Made:
 
 def make_set(collection: Collection, name: str, asked: Options, files: Files, progress: Progress) -> Made:
     """Write the files of the format `name`. Raises BadInput when the options leave nothing, or a score is missing."""
+    if name in WITHOUT_TEACHER:
+        asked = replace(asked, teacher="labels")
     sources = [Source(collection)]
     left: Left = Counter()
     queries = _chosen(sources, asked, left)
@@ -41,12 +49,14 @@ def make_set(collection: Collection, name: str, asked: Options, files: Files, pr
     instructions = {one.collection.name: one.collection.instruction for one in sources}
     rows = 0
     for side, kept in sides.items():
-        writer.begin(side)
+        writer.begin(side, kept)
         for batch in batches(kept, instructions, evidence=name in EVIDENCE):
             writer.add(batch)
             rows += sum(len(filled.query.rows) for filled in batch)
             progress(rows)
-    return Made(_counts(sides, left), writer.end())
+    details = writer.end()
+    files.close()
+    return Made(_counts(sides, left), details)
 
 
 def _chosen(sources: list[Source], asked: Options, left: Left) -> list[Query]:
@@ -77,8 +87,13 @@ def _near(queries: list[Query], asked: Options) -> tuple[dict[int, int], dict[in
 
 
 def _writer(name: str, files: Files, asked: Options, sources: list[Source]) -> Writer:
-    judges = {judge: voter for one in sources for judge, voter in one.judges.items()}
-    return Prism(files, asked, judges)
+    if name == "prism":
+        return Prism(files, asked, {judge: voter for one in sources for judge, voter in one.judges.items()})
+    if name == "beir":
+        return Beir(files, sources)
+    if name == "parquet":
+        return Parquet(files, asked, sources[0].collection)
+    return Completions(files) if name == "trl" else Shaped(files, asked)
 
 
 def _counts(sides: dict[str, list[Query]], left: Left) -> Counts:

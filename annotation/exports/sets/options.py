@@ -35,7 +35,8 @@ class Options:
     split: float = 0.9
     """Share of the queries that are trained on; 1: no dev file."""
     seed: int = 0
-    teacher: str = "scores"
+    teacher: str = "labels"
+    """Formats whose rows are scores ask for one: `default_teacher`."""
     preset: str = "paper"
     labels: str = "resolved"
     origins: tuple[str, ...] | None = None
@@ -108,6 +109,11 @@ def _one_of(name: str, value: str, known: Mapping[str, str]) -> None:
 def _share(name: str, value: float | None, *, low_open: bool = False) -> None:
     if value is not None and not (0 < value <= 1 if low_open else 0 <= value <= 1):
         raise BadInput(f"--{name} must be a share {'above' if low_open else 'from'} 0 and up to 1, not {value:g}")
+
+
+def default_teacher(format_name: str) -> str:
+    """Prism must be told when it shall not learn from scores (SPEC S9); the others carry labels."""
+    return "scores" if format_name == "prism" else "labels"
 
 
 def ranks_of(text: str) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 from annotation.exports.files import Files
 from annotation.exports.sets.batches import Batch, Filled
 from annotation.exports.sets.options import Options
-from annotation.exports.sets.rows import Row
+from annotation.exports.sets.rows import Query, Row
 
 POINT, SFT = "point-wise", "sft"
 
@@ -37,7 +37,7 @@ class Prism:
         self.losses: Counter[str] = Counter()
         self.without_target = 0
 
-    def begin(self, split: str) -> None:
+    def begin(self, split: str, queries: list[Query]) -> None:
         """The next batches are of this split."""
         self.output = self.files.open(f"{split}.jsonl")
 
@@ -79,7 +79,6 @@ class Prism:
 
     def end(self) -> dict[str, Any]:
         """What the manifest says beside the counts of all sets."""
-        self.files.close()
         return {"losses": dict(sorted(self.losses.items())), "relevant_without_target": self.without_target}
 
 

@@ -1,8 +1,9 @@
 """Pairs, votes and texts of a training set, straight from PostgreSQL. Needs the snapshot's open transaction."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +41,7 @@ ROWS = f"""
     WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[]))
     ORDER BY {ORDER}
 """
+DOCUMENT = "external_id, title, text, metadata"
 VOTES = """
     SELECT pair_id, campaign_id, judge_id, verdict FROM judges_attempt
     WHERE pair_id = ANY(%s) AND role = 'vote' AND counts AND outcome = 'labelled' ORDER BY pair_id, campaign_id
@@ -48,11 +50,13 @@ VOTES = """
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A document, or a query with its instruction (in `title`: empty)."""
+    """A document, or a query whose `title` is its own instruction."""
 
     id: str
     title: str
     text: str
+    metadata: dict[str, Any]
+    answers: list[str] = field(default_factory=list)
 
     @property
     def whole(self) -> str:
@@ -126,18 +130,34 @@ def check_teacher(rows: Iterable[Row], asked: Options) -> None:
 
 def documents(keys: Sequence[int]) -> dict[int, Text]:
     """Documents by their rows' ids."""
-    return _texts("SELECT id, external_id, title, text FROM corpus_document WHERE id = ANY(%s)", keys)
+    return _texts(f"SELECT id, {DOCUMENT} FROM corpus_document WHERE id = ANY(%s)", keys)
 
 
 def queries(keys: Sequence[int]) -> dict[int, Text]:
     """Queries by their rows' ids; `title` is the query's own instruction."""
-    return _texts("SELECT id, external_id, instruction, text FROM corpus_query WHERE id = ANY(%s)", keys)
+    return _texts(
+        "SELECT id, external_id, instruction, text, metadata, answers FROM corpus_query WHERE id = ANY(%s)", keys
+    )
+
+
+def corpus(source: "Source") -> Iterator[Text]:
+    """Every current document of a collection, in the order of its id."""
+    sql = f"""SELECT {DOCUMENT} FROM corpus_document d WHERE collection_id = %(collection)s AND is_current
+              ORDER BY external_id COLLATE "C" """
+    for batch in batches(sql, {"collection": source.collection.pk}):
+        for values in batch:
+            yield _text(values)
+
+
+def _text(values: Sequence[Any]) -> Text:
+    name, title, text, metadata, *answers = values
+    return Text(name, title, text, json.loads(metadata) if isinstance(metadata, str) else metadata, *answers)
 
 
 def _texts(sql: str, keys: Sequence[int]) -> dict[int, Text]:
     with connection.cursor() as cursor:
         cursor.execute(sql, [list(set(keys))])
-        return {key: Text(*values) for key, *values in cursor}
+        return {key: _text(values) for key, *values in cursor}
 
 
 def votes(pairs: Sequence[int]) -> dict[int, dict[int, int]]:

@@ -7,7 +7,16 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.exports.formats import EVERY, SetFormat, format_named
-from annotation.exports.sets.options import LABELS, PRESETS, SHAPES, TEACHERS, Options, names_of, ranks_of
+from annotation.exports.sets.options import (
+    LABELS,
+    PRESETS,
+    SHAPES,
+    TEACHERS,
+    Options,
+    default_teacher,
+    names_of,
+    ranks_of,
+)
 from annotation.exports.snapshots import begin, fill
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, QuorumError
@@ -16,7 +25,7 @@ from corpus.models import Collection
 CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "split": (float, "S", "share of the queries for training (default 0.9; 1: no dev file)"),
     "seed": (int, "N", "decides which queries, and every other draw (default 0)"),
-    "teacher": (str, "T", f"{', '.join(TEACHERS)} (default scores)"),
+    "teacher": (str, "T", f"{', '.join(TEACHERS)} (default scores for prism, labels elsewhere)"),
     "preset": (str, "P", f"{', '.join(PRESETS)} (default paper)"),
     "labels": (str, "L", f"whose label counts: {', '.join(LABELS)} (default resolved)"),
     "relevant_from": (int, "G", "grades from here on are relevant (default: as the collection says)"),
@@ -62,7 +71,7 @@ class Command(QuorumCommand):
             form=form,
             folder=Path(options["out"]).resolve(),
             origins=names_of(options["origins"]) if options["origins"] is not None else None,
-            asked=options_of(given) if isinstance(form, SetFormat) else None,
+            asked=options_of({"teacher": default_teacher(form.name)} | given) if isinstance(form, SetFormat) else None,
         )
         try:
             fill(snapshot)

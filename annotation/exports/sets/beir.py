@@ -1,0 +1,54 @@
+"""A BEIR folder: the whole corpus, the set's queries, and the labels of each split (FORMATS)."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from annotation.exports.files import Files, Output
+from annotation.exports.sets.batches import Batch
+from annotation.exports.sets.rows import Query
+from annotation.exports.sets.source import Source, corpus
+
+HEADER = "query-id\tcorpus-id\tscore\n"
+
+
+class Beir:
+    """Writes corpus.jsonl, queries.jsonl and qrels/<split>.tsv with the grades of the collection."""
+
+    def __init__(self, files: Files, sources: Sequence[Source]) -> None:
+        self.files = files
+        self.sources = sources
+        self.corpus = files.open("corpus.jsonl")
+        self.queries = files.open("queries.jsonl")
+        self.qrels: Output | None = None
+
+    def begin(self, split: str, queries: list[Query]) -> None:
+        """The next batches are of this split."""
+        self.qrels = self.files.open(f"qrels/{split}.tsv")
+        self.qrels.put(HEADER)
+
+    def add(self, batch: Batch) -> None:
+        """Queries with their answers, and a line for each label."""
+        assert self.qrels is not None
+        for filled in batch:
+            text = filled.text
+            query = {"_id": filled.query.id, "text": text.text, "answers": text.answers, "metadata": text.metadata}
+            self.queries.put(_line(query), rows=1)
+            rows = filled.query.rows
+            lines = [f"{filled.query.id}\t{row.doc_id}\t{row.grade}\n" for row in rows]
+            self.qrels.put("".join(lines), rows=len(lines))
+
+    def end(self) -> dict[str, Any]:
+        """The documents last: they do not depend on the choices."""
+        for source in self.sources:
+            for text in corpus(source):
+                self.corpus.put(
+                    _line({"_id": text.id, "title": text.title, "text": text.text, "metadata": text.metadata}), rows=1
+                )
+        return {"documents": self.corpus.rows}
+
+
+def _line(values: dict[str, Any]) -> str:
+    if not values["metadata"]:
+        del values["metadata"]
+    return json.dumps(values, ensure_ascii=False) + "\n"

@@ -1,0 +1,167 @@
+"""A folder as datasets.load_dataset and the Hub read it: Parquet in shards, and a card (FORMATS)."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from annotation.exports.files import Files
+from annotation.exports.sets.batches import Batch, Filled
+from annotation.exports.sets.options import Options
+from annotation.exports.sets.rows import Query, Row
+from corpus.models import Collection
+from corpus.text import language
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SHARD = 500_000
+GROUP = 20_000
+"""Rows of a file, and of a row group in it."""
+SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+SAMPLED = 200
+"""Texts from which the card's languages come."""
+
+
+def schema() -> "pyarrow.Schema":
+    """Columns, in order, the same for every collection."""
+    import pyarrow as pa
+
+    text = ("query_id", "doc_id", "query", "title", "text", "instruction")
+    columns = [(name, pa.string()) for name in text]
+    columns += [("grade", pa.int16()), ("relevant", pa.bool_()), ("score", pa.float64())]
+    columns += [("yes_votes", pa.int16()), ("votes", pa.int16()), ("contribution_evidence", pa.string())]
+    columns += [("source", pa.string()), ("origin", pa.string()), ("assumed", pa.bool_())]
+    return pa.schema(columns)
+
+
+class Parquet:
+    """Writes data/<split>-00000-of-0000N.parquet and README.md."""
+
+    def __init__(self, files: Files, asked: Options, collection: Collection) -> None:
+        self.files = files
+        self.asked = asked
+        self.collection = collection
+        self.schema = schema()
+        self.card = files.open("README.md")
+        self.splits: dict[str, int] = {}
+        self.languages: Counter[str] = Counter()
+        self.rows: list[dict[str, Any]] = []
+        self.writer: Any = None
+
+    def begin(self, split: str, queries: list[Query]) -> None:
+        """The next batches are of this split."""
+        self._finish()
+        self.split, self.shard, self.room = split, 0, 0
+        self.splits[split] = sum(len(query.rows) for query in queries)
+        self._next()
+
+    def add(self, batch: Batch) -> None:
+        """Gather rows to groups of one size, so that the same rows always give the same bytes."""
+        for filled in batch:
+            if self.languages.total() < SAMPLED:
+                self.languages[language(filled.text.text) or "en"] += 1
+            for row in filled.query.rows:
+                self.rows.append(values(filled, row))
+                if len(self.rows) == min(GROUP, self.room):
+                    self._flush()
+
+    def end(self) -> dict[str, Any]:
+        """The card comes last: it says how many rows there are."""
+        self._finish()
+        rows = sum(self.splits.values())
+        self.card.put(card(self.collection, self.asked, self.splits, sorted(self.languages) or ["en"], rows))
+        return {}
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self.rows:
+            self.writer.write_table(pa.Table.from_pylist(self.rows, self.schema))
+            self.output.rows += len(self.rows)
+            self.room -= len(self.rows)
+            self.rows = []
+            if not self.room and self.output.rows == SHARD:
+                self._next()
+
+    def _next(self) -> None:
+        """Begin the next shard of the split, unless it has all its rows."""
+        import pyarrow.parquet as pq
+
+        shards = max(1, -(-self.splits[self.split] // SHARD))
+        if self.shard == shards:
+            return
+        if self.writer is not None:
+            self.writer.close()
+        self.output = self.files.open(f"data/{self.split}-{self.shard:05}-of-{shards:05}.parquet")
+        self.writer = pq.ParquetWriter(
+            self.output, self.schema, version="2.6", compression="zstd", compression_level=3, store_schema=False
+        )
+        self.shard, self.room = self.shard + 1, SHARD
+
+    def _finish(self) -> None:
+        if self.writer is not None:
+            self._flush()
+            self.writer.close()
+            self.writer = None
+
+
+def values(filled: Filled, row: Row) -> dict[str, Any]:
+    """The columns of one pair."""
+    document = filled.documents[row.document]
+    return {
+        "query_id": row.query_id,
+        "doc_id": row.doc_id,
+        "query": filled.text.text,
+        "title": document.title,
+        "text": document.text,
+        "instruction": filled.instruction,
+        "grade": row.grade,
+        "relevant": row.relevant,
+        "score": row.teacher,
+        "yes_votes": row.yes,
+        "votes": row.votes,
+        "contribution_evidence": filled.targets.get(row.pair, "") if row.relevant else "",
+        "source": row.source,
+        "origin": row.origin,
+        "assumed": row.assumed,
+    }
+
+
+def card(collection: Collection, asked: Options, splits: dict[str, int], languages: list[str], rows: int) -> str:
+    """README.md: the header that the Hub reads, and what a reader must know."""
+    low = max((size for size in SIZES if size <= rows), default=0)
+    high = next((size for size in SIZES if size > rows), 0)
+    size = f"{_short(low)}<n<{_short(high)}" if low and high else f"n<{_short(high)}" if high else f"n>{_short(low)}"
+    lines = ["---", "configs:", "- config_name: default", "  data_files:"]
+    for split in splits:
+        lines += [f"  - split: {split}", f"    path: data/{split}-*"]
+    lines += ["license: unknown", "language:", *(f"- {code}" for code in languages)]
+    lines += ["size_categories:", f"- {size}", "task_categories:", "- text-ranking"]
+    lines += [
+        "tags:",
+        "- reranking",
+        "- relevance-judgments",
+        "---",
+        "",
+        f"# {collection.title or collection.name}",
+        "",
+    ]
+    lines += [
+        "Pairs of a query and a document with a label: "
+        + ", ".join(f"{n} in {name}" for name, n in splits.items())
+        + ".",
+        "No query stands in two splits.",
+        "",
+        f"- `grade`: 0 to {collection.grades}; `relevant`: the grade is "
+        f"{asked.relevant_from or collection.relevant_from} or more",
+        f"- `score`: the teacher ({asked.teacher})",
+        "- `votes`, `yes_votes`: judges that voted on the pair, and how many said relevant",
+        "- `origin`: who the label comes from: a policy of LLM judges, people, or an adjudicator",
+        "- `assumed`: nobody judged the pair; a ranking named it and it was taken as a negative",
+        "",
+        "The licence of the texts is that of their source; whoever shares this set must know it.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _short(number: int) -> str:
+    return f"{number // 1_000_000}M" if number >= 1_000_000 else f"{number // 1_000}K"

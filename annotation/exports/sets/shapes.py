@@ -1,0 +1,109 @@
+"""The four shapes that sentence-transformers trains on: the order of the columns is their meaning (FORMATS)."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from annotation.exports.files import Files
+from annotation.exports.sets.batches import Batch, Filled
+from annotation.exports.sets.options import Options
+from annotation.exports.sets.rows import Query, Row
+
+Line = dict[str, Any]
+NEGATIVES = 5
+"""Of an n-tuple, where nobody says how many."""
+
+
+def _pair(filled: Filled, asked: Options) -> Iterator[Line]:
+    for row in filled.query.rows:
+        yield {"query": filled.text.text, "document": _text(filled, row), "label": value_of(row, asked)}
+
+
+def _triplet(filled: Filled, asked: Options) -> Iterator[Line]:
+    positives, negatives = _sides(filled)
+    for place, positive in enumerate(positives):
+        for negative in _in_turn(negatives, place, asked.negatives or len(negatives)):
+            yield {
+                "anchor": filled.text.text,
+                "positive": _text(filled, positive),
+                "negative": _text(filled, negative),
+            }
+
+
+def _n_tuple(filled: Filled, asked: Options) -> Iterator[Line]:
+    """A positive without enough negatives makes no row: every row must have the same columns."""
+    positives, negatives = _sides(filled)
+    wanted = asked.negatives or NEGATIVES
+    for place, positive in enumerate(positives if len(negatives) >= wanted else ()):
+        chosen = _in_turn(negatives, place, wanted)
+        yield {
+            "anchor": filled.text.text,
+            "positive": _text(filled, positive),
+            **{f"negative_{n}": _text(filled, row) for n, row in enumerate(chosen, 1)},
+        }
+
+
+def _list(filled: Filled, asked: Options) -> Iterator[Line]:
+    """A query without a relevant document ranks nothing and makes no row."""
+    rows = filled.query.rows
+    if any(row.relevant for row in rows):
+        yield {
+            "query": filled.text.text,
+            "docs": [_text(filled, row) for row in rows],
+            "labels": [value_of(row, asked) for row in rows],
+        }
+
+
+SHAPES: dict[str, Callable[[Filled, Options], Iterator[Line]]] = {
+    "pair": _pair,
+    "triplet": _triplet,
+    "n-tuple": _n_tuple,
+    "list": _list,
+}
+
+
+def value_of(row: Row, asked: Options) -> float | int:
+    """0 or 1, or the teacher's score where one was asked for."""
+    return int(row.relevant) if asked.teacher == "labels" or row.teacher is None else row.teacher
+
+
+def _text(filled: Filled, row: Row) -> str:
+    return filled.documents[row.document].whole
+
+
+def _sides(filled: Filled) -> tuple[list[Row], list[Row]]:
+    rows = filled.query.rows
+    negatives = [row for row in rows if not row.relevant]
+    return [row for row in rows if row.relevant], sorted(negatives, key=lambda row: (row.rank == 0, row.rank))
+
+
+def _in_turn(rows: list[Row], place: int, wanted: int) -> list[Row]:
+    """`wanted` different rows, beginning where the last positive ended."""
+    wanted = min(wanted, len(rows))
+    start = place * wanted
+    return [rows[(start + step) % len(rows)] for step in range(wanted)]
+
+
+class Shaped:
+    """Writes <split>.jsonl in the shape that was asked for."""
+
+    def __init__(self, files: Files, asked: Options) -> None:
+        self.files = files
+        self.asked = asked
+        self.lines = SHAPES[asked.shape]
+        self.without = 0
+
+    def begin(self, split: str, queries: list[Query]) -> None:
+        """The next batches are of this split."""
+        self.output = self.files.open(f"{split}.jsonl")
+
+    def add(self, batch: Batch) -> None:
+        """The rows that each query makes."""
+        for filled in batch:
+            lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines(filled, self.asked)]
+            self.output.put("".join(lines), rows=len(lines))
+            self.without += not lines
+
+    def end(self) -> dict[str, Any]:
+        """Queries that made no row of this shape."""
+        return {"shape": self.asked.shape, "queries_without_row": self.without}
