@@ -46,9 +46,11 @@ PURE = {
 """What computes: no Django, and of the project only each other."""
 HEAVY = {"torch": "training", "sentence_transformers": "training", "peft": "training", "trl": "training"}
 """Belong to one app, and only inside functions, so that no other command pays for them."""
+ENGINE = "training.engine"
+"""What the trainer's subprocess imports: it may have torch at the top, and is itself imported inside functions."""
 SLOW = {"openai", "anthropic", "google", "transformers", "sklearn"}
 """Seconds to import: only inside functions, or in a module that is itself imported on first use."""
-ON_FIRST_USE = ("judges.providers.", "judges.offline")
+ON_FIRST_USE = ("judges.providers.", "judges.offline", f"{ENGINE}.")
 DOORS = {"urls", "views", "tasks", "management"}
 
 
@@ -138,7 +140,10 @@ def purity(found: Import) -> str | None:
 def weight(found: Import) -> str | None:
     """Libraries that take seconds to import are not imported by those who do not use them."""
     package, app = found.target.split(".")[0], found.source.split(".")[0]
-    if package in HEAVY and (app != HEAVY[package] or found.top):
+    inside = found.source.startswith(ENGINE)
+    if found.target.startswith(ENGINE) and found.top and not inside:
+        return f"{ENGINE} is imported inside functions"
+    if package in HEAVY and not inside and (app != HEAVY[package] or found.top):
         return f"{package} is imported in {HEAVY[package]} only, inside functions"
     if package in SLOW and found.top and not found.source.startswith(ON_FIRST_USE):
         return f"{package} is imported inside functions"

@@ -1,0 +1,92 @@
+"""A tuned encoder is published so that CrossEncoder gives the same score; bases that are none are refused."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from corpus.errors import BadInput  # noqa: E402
+from tests.published import PAIRS, by_cross_encoder, scores_by_cross_encoder  # noqa: E402
+from tests.tiny_models import dev_rows  # noqa: E402
+from training.calibration import Calibration  # noqa: E402
+from training.engine.encoder import EncoderTrained, load_encoder, longest_input  # noqa: E402
+from training.engine.finishing import FixedPair, finish  # noqa: E402
+from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
+from training.publication import Record  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """A tiny encoder with other weights than its base, published."""
+    folder = tmp_path_factory.mktemp("encoder")
+    base, tuned = tiny_encoder(folder / "base"), tiny_encoder(folder / "tuned", seed=9)
+    one = EncoderTrained(base, tuned, max_length=64)
+    record = Record("encoder", "cross-encoder", "base", {}, {}, Calibration(), max_length=64, tiny=True)
+    outcome = finish(folder / "out", one, dev_rows(), record, report=lambda phase: None)
+    return folder / "out", tuned, outcome
+
+
+def test_cross_encoder_gives_the_score_that_we_give(published):
+    out, tuned, _ = published
+    one = EncoderTrained(tuned, tuned, max_length=64)
+    ours = one.trained_margins([FixedPair(query, document) for query, document in PAIRS])
+    assert by_cross_encoder(out) == pytest.approx(ours, abs=1e-5)
+    assert scores_by_cross_encoder(out) == pytest.approx([1 / (1 + 2.718281828459045**-m) for m in ours], abs=1e-5)
+
+
+def test_plain_transformers_gives_it_too(published):
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    out, _, _ = published
+    tokenizer = AutoTokenizer.from_pretrained(out)
+    model = AutoModelForSequenceClassification.from_pretrained(out).eval()
+    encoded = tokenizer(*zip(*PAIRS, strict=True), truncation=True, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        plain = model(**encoded).logits[:, 0].tolist()
+    assert by_cross_encoder(out) == pytest.approx(plain, abs=1e-5)
+
+
+def test_there_is_no_adapter_and_base_differs_from_the_published_model(published):
+    _, _, outcome = published
+    assert outcome.evaluation["adapter"] is None
+    assert outcome.evaluation["base"]["label_pearson"] != outcome.evaluation["merged"]["label_pearson"]
+    assert outcome.merge_difference <= 1e-5
+
+
+def test_a_base_without_a_head_gets_a_seeded_one(tmp_path):
+    from transformers import AutoModel
+
+    base = tiny_encoder(tmp_path / "base")
+    AutoModel.from_pretrained(base).save_pretrained(tmp_path / "bare")
+    one, other, third = (load_encoder(tmp_path / "bare", seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(one.classifier.weight, other.classifier.weight)
+    assert not torch.equal(one.classifier.weight, third.classifier.weight)
+
+
+def test_causal_models_and_classifiers_of_three_labels_are_refused(tmp_path):
+    from transformers import BertConfig, BertForSequenceClassification, Qwen3Config, Qwen3ForCausalLM
+
+    small = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    Qwen3ForCausalLM(Qwen3Config(**small, num_attention_heads=2, num_key_value_heads=1, head_dim=8)).save_pretrained(
+        tmp_path / "causal"
+    )
+    with pytest.raises(BadInput, match="causal is a causal model"):
+        load_encoder(tmp_path / "causal")
+    config = BertConfig(**small, num_attention_heads=2)
+    config.num_labels = 3
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "three")
+    with pytest.raises(BadInput, match="three classifies into 3 labels"):
+        load_encoder(tmp_path / "three")
+
+
+def test_the_longest_input_is_what_everybody_allows(tmp_path):
+    from transformers import AutoTokenizer
+
+    base = tiny_encoder(tmp_path / "base", max_length=128)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    assert longest_input(base, tokenizer) == 128 and longest_input(base, tokenizer, 32) == 32
+
+
+def test_the_tiny_encoder_is_the_same_at_every_run(tmp_path):
+    one, other = tiny_encoder(tmp_path / "one"), tiny_encoder(tmp_path / "other")
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        assert (one / name).read_bytes() == (other / name).read_bytes()

@@ -1,0 +1,176 @@
+"""Publishing: merged scores as the adapter, others' libraries score as we do, and a tampered merge is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder  # noqa: E402
+from tests.tiny_models import adapter_of, dev_rows, render, tiny  # noqa: E402
+from training.engine import publishing  # noqa: E402
+from training.engine.causal import LoraTrained, Prompt  # noqa: E402
+from training.engine.finishing import finish  # noqa: E402
+from training.publication import Record  # noqa: E402
+
+LENGTH = 256
+
+
+def trained(folder: Path, shape: str) -> LoraTrained:
+    """A tiny base and an adapter with weights of its own, as training leaves them."""
+    base, yes_id, no_id = tiny(folder / "base", shape)
+    return LoraTrained(base, adapter_of(base, folder / "adapter"), Prompt(render, yes_id, no_id, LENGTH))
+
+
+def record(one: LoraTrained) -> Record:
+    """What the loop knows before publishing."""
+    from training.calibration import Calibration
+
+    return Record(
+        "causal",
+        "prism",
+        "/somewhere/base",
+        {"sft_reduction": "sum"},
+        {},
+        Calibration(),
+        yes_id=one.prompt.yes_id,
+        no_id=one.prompt.no_id,
+        max_length=LENGTH,
+        tiny=True,
+    )
+
+
+@pytest.fixture(scope="module", params=["qwen3", "qwen3.5"])
+def published(request, tmp_path_factory):
+    """A published folder of each shape, with what finishing said of it."""
+    folder = tmp_path_factory.mktemp("publishing")
+    one = trained(folder, request.param)
+    out = folder / "out"
+    return out, finish(out, one, dev_rows(), record(one), report=lambda phase: None)
+
+
+def test_base_adapter_and_merged_stand_side_by_side(published):
+    out, outcome = published
+    found = json.loads((out / "reranker.json").read_text())
+    assert found["evaluation"] == outcome.evaluation
+    assert outcome.evaluation["base"]["auc"] != outcome.evaluation["adapter"]["auc"]
+    for name, value in outcome.evaluation["adapter"].items():
+        if isinstance(value, float):
+            assert outcome.evaluation["merged"][name] == pytest.approx(
+                value, abs=0.02
+            )  # margins of a random model lie 1e-3 apart
+    assert 0 <= outcome.merge_difference <= 1e-4 and found["merge_difference"] == outcome.merge_difference
+
+
+def test_plain_transformers_and_cross_encoder_give_the_same_score(published):
+    out, _ = published
+    plain = by_transformers(out, [pair for pair in PAIRS if pair[0] != "too long"])
+    theirs = by_cross_encoder(out, [pair for pair in PAIRS if pair[0] != "too long"])
+    assert theirs == pytest.approx(plain, abs=1e-5)
+    assert len({round(value, 6) for value in plain}) == len(plain)
+    scores = scores_by_cross_encoder(out, [pair for pair in PAIRS if pair[0] != "too long"])
+    assert scores == pytest.approx([1 / (1 + 2.718281828459045**-value) for value in plain], abs=1e-5)
+
+
+def test_the_instruction_is_cross_encoders_prompt(published):
+    out, _ = published
+    ours = by_transformers(out, PAIRS[:3], "Only code counts.")
+    assert by_cross_encoder(out, PAIRS[:3], "Only code counts.") == pytest.approx(ours, abs=1e-5)
+    assert ours != pytest.approx(by_transformers(out, PAIRS[:3]), abs=1e-6)
+
+
+def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(published):
+    from transformers import AutoTokenizer
+
+    from training.engine.causal import load_causal
+    from training.engine.finishing import FixedPair
+
+    out, _ = published
+    found = json.loads((out / "reranker.json").read_text())
+    prompt = Prompt(render, found["yes_id"], found["no_id"], LENGTH)
+    rows = [FixedPair(query, document) for query, document in PAIRS]
+    ours = prompt.margins(load_causal(out), AutoTokenizer.from_pretrained(out), rows)
+    assert by_cross_encoder(out, PAIRS) == pytest.approx(ours, abs=1e-5)
+
+
+def test_the_folder_has_the_files_of_formats_and_no_path_of_this_machine(published):
+    out, _ = published
+    names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert names >= {
+        "config.json",
+        "model.safetensors",
+        "generation_config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "chat_template.jinja",
+        "README.md",
+        "reranker.json",
+        "modules.json",
+        "config_sentence_transformers.json",
+        "sentence_bert_config.json",
+    }
+    config = json.loads((out / "config.json").read_text())
+    if config["model_type"].startswith("qwen3_5"):
+        assert config["mtp_num_hidden_layers"] == 0
+    for name in names:
+        if not name.startswith("adapter/") and name != "model.safetensors":
+            assert str(out.parent) not in (out / name).read_text(), name
+    assert not list(out.parent.glob("*.part")) and not list(out.parent.glob(".*"))
+
+
+def test_the_fixture_in_reranker_json_can_be_scored_again(published):
+    out, _ = published
+    rows = json.loads((out / "reranker.json").read_text())["fixture"]
+    short = [row for row in rows if row["query"] != "tides" and not row["instruction"]]
+    found = by_transformers(out, [(row["query"], row["document"]) for row in short])
+    assert found == pytest.approx([row["margin"] for row in short], abs=1e-4)
+
+
+def test_a_tampered_merge_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
+    from safetensors.torch import load_file, save_file
+
+    one = trained(tmp_path, "qwen3")
+    honest = one.write
+
+    def tampered(folder):
+        honest(folder)
+        weights = load_file(folder / "model.safetensors")
+        name = next(name for name in weights if name.endswith("q_proj.weight"))
+        weights[name][0] += 0.05
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+    monkeypatch.setattr(one, "write", tampered)
+    with pytest.raises(publishing.MergeDiffers, match="differ from the trained one"):
+        finish(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
+    assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))
+
+
+def test_a_tampered_chat_template_is_refused(tmp_path, monkeypatch):
+    one = trained(tmp_path, "qwen3")
+    honest = one.write
+
+    def tampered(folder):
+        honest(folder)
+        template = folder / "chat_template.jinja"
+        template.write_text(template.read_text().replace("Document", "document"))
+
+    monkeypatch.setattr(one, "write", tampered)
+    with pytest.raises(publishing.MergeDiffers):
+        finish(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
+
+
+def test_scores_that_are_no_numbers_are_infinitely_far():
+    assert publishing.greatest_difference([1.0, 2.0], [1.0, float("nan")]) == float("inf")
+    assert publishing.greatest_difference([1.0], []) == float("inf")
+    assert publishing.greatest_difference([1.0, -1.0], [1.5, -1.0]) == 0.5
+
+
+def test_a_failure_while_writing_leaves_nothing(tmp_path):
+    def broken(folder):
+        (folder / "config.json").write_text("{}")
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        publishing.publish(tmp_path / "out", write=broken, rescore=lambda _: [], expected=[], describe=lambda _: None)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,66 @@
+"""Tiny causal models and adapters for tests that need weights and no training."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class DevRow:
+    """A row of a dev split."""
+
+    query: str
+    document: str
+    instruction: str
+    label: int | None
+    teacher: float | None
+    query_id: str
+    doc_id: str
+
+
+def dev_rows(queries: int = 6) -> list[DevRow]:
+    """Four documents for each query, every second one relevant."""
+    return [
+        DevRow(f"question {q}", f"passage {d} about {q * d}", "", d % 2, 0.2 + 0.1 * d, f"q{q}", f"d{d}")
+        for q in range(queries)
+        for d in range(4)
+    ]
+
+
+def render(query: str, document: str, instruction: str) -> str:
+    """A prompt of the trainer's shape."""
+    order = instruction or "Is the document relevant to the query?"
+    return (
+        f"<|im_start|>system\n{order}<|im_end|>\n<|im_start|>user\n<Query>: {query}\n"
+        f"<Document>: {document}<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def tiny(folder: Path, shape: str) -> tuple[Path, int, int]:
+    """The tiny base of the trainer, and its ids of "yes" and "no"."""
+    import pytest
+    from transformers import AutoTokenizer
+
+    tiny_base = pytest.importorskip("training.engine.base").tiny_base
+    tiny_base(folder, shape=shape)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    yes, no = (tokenizer(word, add_special_tokens=False)["input_ids"] for word in ("yes", "no"))
+    assert len(yes) == len(no) == 1
+    return folder, yes[0], no[0]
+
+
+def adapter_of(base: Path, folder: Path, seed: int = 3) -> Path:
+    """A LoRA adapter whose weights change scores visibly."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(seed)
+    model = get_peft_model(
+        AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32),
+        LoraConfig(r=8, lora_alpha=16, target_modules="all-linear", task_type="CAUSAL_LM"),
+    )
+    for name, value in model.named_parameters():
+        if "lora_" in name:
+            torch.nn.init.normal_(value, std=0.3)
+    model.save_pretrained(str(folder))
+    return folder
