@@ -1,0 +1,126 @@
+"""A training set from disk: rows of a prism export, with what the manifest says of them (pure; FORMATS)."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from corpus.errors import BadInput
+
+POINT, SFT = "point-wise", "sft"
+WORDS = {"yes": 1, "no": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One row. `label` 1 or 0; `teacher` 0..1; `target`: contribution and evidence; `losses`: what it trains."""
+
+    query: str
+    document: str
+    instruction: str
+    label: int | None
+    teacher: float | None
+    target: str
+    query_id: str
+    doc_id: str
+    losses: frozenset[str] = frozenset({POINT, SFT})
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Rows of both splits. `teacher`: what the scores are: scores, votes or labels; "none" where the set has none."""
+
+    train: list[Example]
+    dev: list[Example]
+    teacher: str
+    collection: str
+    sha256: str
+    """Of the manifest, which holds the hash of every file."""
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read(folder: Path) -> TrainingSet:
+    """Read and check an export of format prism. Raises BadInput with file and line."""
+    path = folder / "manifest.json"
+    try:
+        raw = path.read_bytes()
+        manifest: dict[str, Any] = json.loads(raw)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}: name the folder of an export (export NAME --format prism)") from None
+    except ValueError:
+        raise BadInput(f"{path} is not JSON: make the export again") from None
+    if manifest.get("format") != "prism":
+        raise BadInput(f"{folder} is an export of format {manifest.get('format')!r}: export with --format prism")
+    _whole(folder, manifest)
+    train = list(_rows(folder / "train.jsonl"))
+    dev = list(_rows(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
+    if not train:
+        raise BadInput(f"{folder / 'train.jsonl'} holds no row: nothing can be learned from it")
+    teacher = str((manifest.get("options") or {}).get("teacher") or "none")
+    return TrainingSet(train, dev, teacher, str(manifest.get("collection", "")), sha256(raw).hexdigest(), manifest)
+
+
+def _whole(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Every file is as the manifest says."""
+    for one in manifest.get("files", []):
+        path = folder / one["name"]
+        try:
+            with path.open("rb") as file:
+                found = sha256(file.read()).hexdigest()
+        except OSError as error:
+            raise BadInput(f"{path}: {error.strerror}: make the export again") from None
+        if found != one["sha256"]:
+            raise BadInput(f"{path} is not what its manifest says (sha256): make the export again")
+
+
+def _rows(path: Path) -> Iterator[Example]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from None
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                yield _example(json.loads(line), number)
+            except (ValueError, TypeError, KeyError) as error:
+                raise BadInput(
+                    f"{path}, line {number}: {type(error).__name__} {error}: not a row of a prism set"
+                ) from None
+
+
+def _example(row: Mapping[str, Any], number: int) -> Example:
+    word, score = row.get("annotated_label"), row.get("revised_score")
+    if word is not None and word not in WORDS:
+        raise ValueError(f"annotated_label is {word!r}, not yes or no")
+    if score is not None and not 0.0 <= float(score) <= 1.0:
+        raise ValueError(f"revised_score {score} is not between 0 and 1")
+    losses = frozenset(part for part in str(row.get("loss_type", "")).split(";") if part)
+    if losses - {POINT, SFT}:
+        raise ValueError(f"loss_type {row.get('loss_type')!r}")
+    return Example(
+        query=str(row["query"]),
+        document=str(row["document"]),
+        instruction=str(row.get("instruction") or ""),
+        label=WORDS[word] if word is not None else None,
+        teacher=float(score) if score is not None else None,
+        target=str(row.get("contribution_evidence") or ""),
+        query_id=str(row.get("query_id") or f"line-{number}"),
+        doc_id=str(row.get("doc_id") or f"line-{number}"),
+        losses=losses,
+    )
+
+
+def check_for_prism(found: TrainingSet) -> None:
+    """Raises BadInput when a row that trains point-wise has no teacher score, or one that trains text no label (S9)."""
+    missing = sum(POINT in row.losses and row.teacher is None for row in found.train)
+    if missing:
+        raise BadInput(
+            f"{missing:,} of {len(found.train):,} rows have no teacher score: export with --teacher votes or labels, "
+            "or fetch scores first (teacher_scores)"
+        )
+    if any(SFT in row.losses and row.label is None for row in found.train):
+        raise BadInput("rows that train text have no label: make the export again")
+    if not any(row.losses for row in found.train):
+        raise BadInput("no row carries a loss: export with the preset paper")

@@ -1,0 +1,87 @@
+"""A job's folder: what was asked, how far it is, what it measured (pure; docs/adr/0012). One writer, many readers."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from corpus.errors import BadInput
+
+FINISHED, FAILED, REFUSED, CANCELLED = 0, 1, 2, 3
+"""Exit codes of the process that works on a job."""
+
+
+class JobFolder:
+    """job.json in; state.json, metrics.jsonl, log.txt and checkpoints/ out."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.metrics = path / "metrics.jsonl"
+        self.log = path / "log.txt"
+        self.checkpoints = path / "checkpoints"
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """What was asked. Raises BadInput when it cannot be read."""
+        try:
+            return dict(json.loads((self.path / "job.json").read_text()))
+        except (OSError, ValueError) as error:
+            raise BadInput(f"{self.path / 'job.json'} cannot be read: {error}") from error
+
+    def ask(self, job: Mapping[str, Any]) -> None:
+        """Write job.json, before anybody works on it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write(self.path / "job.json", json.dumps(dict(job), indent=1))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The last word of whoever works on it; {} before the first."""
+        try:
+            return dict(json.loads((self.path / "state.json").read_text()))
+        except (OSError, ValueError):
+            return {}
+
+    def say(self, **changes: Any) -> None:
+        """Change some of the state."""
+        write(self.path / "state.json", json.dumps({**self.state, **changes}))
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """One more line of metrics."""
+        with self.metrics.open("a") as file:
+            file.write(json.dumps(dict(line)) + "\n")
+
+    def lines(self) -> list[dict[str, Any]]:
+        """All whole lines of metrics, in their order."""
+        try:
+            text = self.metrics.read_text()
+        except OSError:
+            return []
+        return [json.loads(line) for line in text.split("\n")[:-1]]
+
+    def keep_until(self, step: int) -> None:
+        """Forget what was measured after this step: it is done again."""
+        kept = [line for line in self.lines() if line["step"] <= step]
+        write(self.metrics, "".join(json.dumps(line) + "\n" for line in kept))
+
+    def checkpoint(self, step: int) -> Path:
+        """Where the checkpoint of a step lies."""
+        return self.checkpoints / f"step-{step}"
+
+    def steps(self) -> list[int]:
+        """Steps of whole checkpoints, oldest first."""
+        found = self.checkpoints.glob("step-*") if self.checkpoints.is_dir() else []
+        return sorted(int(one.name.removeprefix("step-")) for one in found if (one / "trainer.json").exists())
+
+    def prune(self, keep: set[int]) -> None:
+        """Remove checkpoints that nobody will ask for."""
+        for step in set(self.steps()) - keep:
+            shutil.rmtree(self.checkpoint(step), ignore_errors=True)
+
+
+def write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(text)
+    part.replace(path)

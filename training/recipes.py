@@ -1,0 +1,131 @@
+"""The recipes and their defaults, in one table (pure; SPEC S9, P 5.1 and the released code's configuration)."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from corpus.errors import BadInput
+
+TARGETS = (
+    "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+    "in_proj_qkv", "in_proj_a", "in_proj_b", "in_proj_z", "out_proj",
+)  # fmt: skip
+"""Linear layers that get an adapter: attention, the feed-forward part, and Qwen3.5's linear attention."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that decides what a training does to the same data and base."""
+
+    preset: str = "paper"
+    seed: int = 0
+    epochs: float = 2.0
+    max_steps: int | None = None
+    batch: int = 8
+    """Rows for each step of the optimiser (the paper: 1 x 8 accumulated)."""
+    learning_rate: float = 1e-5
+    weight_decay: float = 0.01
+    warmup_steps: int = 100
+    schedule: str = "cosine"
+    """cosine or constant, after the warm-up."""
+    clip: float = 1.0
+    """Largest norm of the gradient; 0: not clipped."""
+    max_length: int = 10_240
+    """Tokens of a row; the document is cut, never what follows it."""
+    token_budget: int = 10_240
+    """Tokens of one forward pass, padding counted. Less memory, never another gradient."""
+    packing: bool = False
+    """Several rows in one sequence, where that is exact."""
+    lora_rank: int = 64
+    """0: all weights are trained, and the base is not kept apart."""
+    lora_alpha: int = 128
+    lora_dropout: float = 0.0
+    point_weight: float = 20.0
+    sft_weight: float = 1.0
+    sft_reduction: str = "sum"
+    """Over the target's tokens of a row: sum (P eq. 4) or mean (the released code)."""
+    loss: str = "hybrid"
+    """prism: hybrid; cross-encoder: bce, mse or lambda."""
+    precision: str = "auto"
+    """fp32, bf16, or auto: bf16 on a GPU, fp32 on the CPU."""
+    gradient_checkpointing: bool | None = None
+    """None: on a GPU, except for tiny models."""
+    evaluate_every: int | None = None
+    """Steps between two measurements on the dev split, each a checkpoint to choose from; None: four times."""
+    checkpoint_every: int | None = None
+    """Steps between two checkpoints to resume from; None: as often as is measured, at least every 100."""
+    processes: int = 1
+    """Processes that share each step's rows."""
+
+    def as_json(self) -> dict[str, Any]:
+        """All of them."""
+        return asdict(self)
+
+
+PRISM = Options()
+TABLE: Mapping[str, Mapping[str, Options]] = {
+    "prism": {
+        "paper": PRISM,
+        "paper-0.8b": replace(PRISM, preset="paper-0.8b", epochs=3.0),
+        "paper-9b": replace(PRISM, preset="paper-9b", lora_rank=32, lora_alpha=64),
+        "released": replace(
+            PRISM, preset="released", point_weight=10.0, warmup_steps=1000, batch=16, max_length=8192,
+            token_budget=8192, sft_reduction="mean",
+        ),
+        "tiny": replace(
+            PRISM, preset="tiny", epochs=4.0, learning_rate=1e-3, warmup_steps=10, max_length=384, token_budget=1536,
+            lora_rank=16, lora_alpha=32,
+        ),
+    },
+    "cross-encoder": {
+        "paper": Options(
+            preset="paper", epochs=1.0, batch=16, learning_rate=2e-5, warmup_steps=100, max_length=512,
+            token_budget=8192, lora_rank=0, loss="bce", sft_weight=0.0, point_weight=1.0,
+        ),
+        "tiny": Options(
+            preset="tiny", epochs=4.0, batch=16, learning_rate=1e-3, warmup_steps=10, max_length=256,
+            token_budget=4096, lora_rank=0, loss="bce", sft_weight=0.0, point_weight=1.0,
+        ),
+    },
+}  # fmt: skip
+"""Recipe -> preset -> defaults. `tiny` is ours: for models of a demonstration, which learn nothing at the paper's rate."""
+
+CHOICES = {
+    "schedule": ("cosine", "constant"),
+    "sft_reduction": ("sum", "mean"),
+    "precision": ("auto", "fp32", "bf16"),
+}
+LOSSES = {"prism": ("hybrid",), "cross-encoder": ("bce", "mse", "lambda")}
+
+
+def options(recipe: str, given: Mapping[str, Any]) -> Options:
+    """The preset's defaults with what was given instead. Raises BadInput for a name or value that does not exist."""
+    if recipe not in TABLE:
+        raise BadInput(f"no recipe named {recipe!r}; there are {', '.join(TABLE)}")
+    preset = given.get("preset") or "paper"
+    if preset not in TABLE[recipe]:
+        raise BadInput(f"recipe {recipe} has no preset {preset!r}; there are {', '.join(TABLE[recipe])}")
+    known = {field.name for field in fields(Options)}
+    if unknown := sorted(set(given) - known):
+        raise BadInput(f"no option named {unknown[0]!r}; there are {', '.join(sorted(known))}")
+    chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
+    _check(recipe, chosen)
+    return chosen
+
+
+def _check(recipe: str, chosen: Options) -> None:
+    """Raises BadInput for what no training can be done with."""
+    for name, allowed in (CHOICES | {"loss": LOSSES[recipe]}).items():
+        if getattr(chosen, name) not in allowed:
+            raise BadInput(f"{name} must be one of {', '.join(allowed)}, not {getattr(chosen, name)!r}")
+    for name in ("batch", "max_length", "token_budget", "processes"):
+        if getattr(chosen, name) < 1:
+            raise BadInput(f"{name} must be 1 or more")
+    if not chosen.learning_rate > 0 or not chosen.epochs > 0:
+        raise BadInput("learning_rate and epochs must be above 0")
+    if chosen.max_steps is not None and chosen.max_steps < 1:
+        raise BadInput("max_steps must be 1 or more")
+    if chosen.token_budget < chosen.max_length:
+        raise BadInput(
+            f"token_budget {chosen.token_budget} is smaller than max_length {chosen.max_length}: one row must fit"
+        )

@@ -1,0 +1,48 @@
+"""How a pair is asked of a causal reranker: one string, whose part after the document never changes (pure).
+
+The score is read from the token before the answer, so the string ends where the answer begins. CrossEncoder renders the
+same string from the published chat template, tokenises it whole, and keeps the tail when it cuts a document (ADR 0013).
+"""
+
+from hashlib import sha256
+
+SYSTEM = (
+    "You decide whether a document helps with a query. Follow the rule of relevance that comes first. Answer with one "
+    "word, yes or no. After yes you may be asked to go on: one sentence with every point that the document adds, between "
+    "<contribution> and </contribution>, then the passages that show it, short and exact, between <evidence> and "
+    "</evidence>."
+)
+DEFAULT_INSTRUCTION = "A document is relevant when it gives what the query asks for, or a part of it."
+HEAD = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\nRule: "
+TO_QUERY = "\nQuery: "
+TO_DOCUMENT = "\nDocument: "
+TAIL = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+END = "<|im_end|>"
+"""Ends the answer."""
+YES, NO = "yes", "no"
+
+
+def render(query: str, document: str, instruction: str = "") -> str:
+    """The prompt of a pair, up to the answer. Texts are taken unchanged."""
+    return f"{prefix(query, instruction)}{document}{TAIL}"
+
+
+def prefix(query: str, instruction: str = "") -> str:
+    """What all documents of a query share."""
+    return f"{HEAD}{instruction or DEFAULT_INSTRUCTION}{TO_QUERY}{query}{TO_DOCUMENT}"
+
+
+def target(label: int, contribution_evidence: str) -> str:
+    """What the model learns to write: the label, then contribution and evidence where there are any (P 4.4)."""
+    word = YES if label else NO
+    return f"{word}\n{contribution_evidence}".strip() + END
+
+
+def prompt_text() -> str:
+    """The prompt with a mark at the place of each text, as it is kept beside a model."""
+    return render("{query}", "{document}", "{instruction}")
+
+
+def prompt_sha256() -> str:
+    """Identifies the prompt: a model that was trained with another one is refused at load."""
+    return sha256(f"{prompt_text()}\0{DEFAULT_INSTRUCTION}".encode()).hexdigest()
