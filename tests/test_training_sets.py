@@ -7,6 +7,10 @@ import pytest
 from django.core.management import call_command
 
 from corpus.errors import BadInput
+from corpus.models import Label, Pair
+from judges.models import JudgeVersion
+from tests.evidence import make_assessor, make_campaign, make_judgment, make_label, make_votes
+from tests.factories import make_document, make_item, make_pair, make_query
 from tests.training_sets import export, lines, make_books
 
 pytestmark = pytest.mark.django_db
@@ -63,3 +67,151 @@ def test_the_command_exports_a_training_set(books, tmp_path):
     assert [file["name"] for file in manifest["files"]] == ["train.jsonl"]
     assert {row["revised_score"] for row in lines(tmp_path / "out" / "train.jsonl")} == {0.0, 1.0}
     assert (manifest["options"]["seed"], manifest["options"]["split"]) == (7, 1.0)
+
+
+def run_file(path, ranked):
+    """A TREC run: documents of each query from the first rank on."""
+    rows = [
+        f"{q} Q0 {d} {rank} {100 - rank} system\n" for q, found in ranked.items() for rank, d in enumerate(found, 1)
+    ]
+    path.write_text("".join(rows))
+    return str(path)
+
+
+def test_hard_negatives_come_from_the_ranks_asked_for_and_are_marked_as_assumed(books, tmp_path):
+    run = run_file(
+        tmp_path / "bm25.run", {"q0": ["d0-0", "d1-0", "d2-1", "d0-2", "d3-0"], "q1": ["d4-1"], "q99": ["x"]}
+    )
+    manifest = export(books, "prism", tmp_path / "out", teacher="labels", run=run, ranks=(2, 4), split=1)
+    rows = [row for row in lines(tmp_path / "out" / "train.jsonl") if row["query_id"] == "q0"]
+    assert [(row["doc_id"], row["assumed"], row["annotated_label"]) for row in rows] == [
+        ("d0-0", False, "yes"),
+        ("d0-1", False, "no"),
+        ("d0-2", False, "no"),
+        ("d1-0", True, "no"),
+        ("d2-1", True, "no"),
+    ]
+    assert rows[3]["origin"] == "assumed"
+    assert manifest["counts"]["assumed"] == 2
+    assert manifest["options"]["run"]["name"] == "bm25.run"
+    assert len(manifest["options"]["run"]["sha256"]) == 64
+
+
+def test_what_a_panel_or_a_reranker_scores_high_is_a_hole_and_no_negative(books, tmp_path):
+    query = books.query_set.get(external_id="q0")
+    judges = list(JudgeVersion.objects.filter(name__startswith="judge-").order_by("id"))
+    voted, scored, waiting, quiet = (
+        make_pair(books, query, books.document_set.get(external_id=name)) for name in ("d1-0", "d1-1", "d1-2", "d2-0")
+    )
+    make_votes(make_campaign(books, judges), voted, judges, [1, 1, 1, 0, 0])
+    Pair.objects.filter(pk=scored.pk).update(teacher_score=0.7)
+    Pair.objects.filter(pk=quiet.pk).update(teacher_score=0.1)
+    make_item(waiting)
+    run = run_file(tmp_path / "a.run", {"q0": ["d1-0", "d1-1", "d1-2", "d2-0"]})
+    options = {"teacher": "labels", "run": run, "ranks": (1, 10), "split": 1}
+    manifest = export(books, "prism", tmp_path / "out", **options)
+    assert manifest["counts"]["assumed"] == 1
+    assert manifest["counts"]["left_out"] == {"in the run, but scored high or waiting for people (a hole)": 3}
+    assert export(books, "prism", tmp_path / "all", keep_holes=True, **options)["counts"]["assumed"] == 4
+
+
+def test_a_run_with_documents_from_elsewhere_is_refused(books, tmp_path):
+    run = run_file(tmp_path / "a.run", {"q0": ["nowhere"]})
+    with pytest.raises(BadInput, match="1 documents that books does not have; the first: nowhere"):
+        export(books, "beir", tmp_path / "out", run=run, ranks=(1, 10))
+
+
+def test_the_label_that_wins_is_chosen(books, tmp_path):
+    pair = Pair.objects.get(query__external_id="q0", document__external_id="d0-0")
+    policy = make_assessor(books, "ensemble", "policy")
+    make_judgment(pair, policy, 2, step="final")
+    Label.objects.filter(pair=pair).update(grade=0, origin="people")
+    for labels, found in (("resolved", {"no"}), ("people", {"no"}), ("machine", {"yes"})):
+        export(books, "prism", tmp_path / labels, teacher="labels", labels=labels, split=1)
+        rows = lines(tmp_path / labels / "train.jsonl")
+        assert {row["annotated_label"] for row in rows if row["doc_id"] == "d0-0"} == found
+        assert len(rows) == (30 if labels == "resolved" else 1)
+    export(books, "prism", tmp_path / "strict", teacher="labels", relevant_from=3, split=1)
+    assert {row["annotated_label"] for row in lines(tmp_path / "strict" / "train.jsonl")} == {"no"}
+
+
+def test_pairs_with_fewer_than_five_votes_have_no_score_of_votes(books, tmp_path):
+    judges = list(JudgeVersion.objects.filter(name__startswith="judge-").order_by("id"))
+    query = books.query_set.get(external_id="q0")
+    pair = make_pair(books, query, make_document(books, "Quite another text.", external_id="extra"))
+    make_label(pair, 1)
+    make_votes(make_campaign(books, judges), pair, judges[:4], [1, 1, 1, 1])
+    assert export(books, "prism", tmp_path / "votes", teacher="votes")["counts"]["left_out"] == {
+        "fewer than five votes": 1
+    }
+    export(books, "prism", tmp_path / "labels", teacher="labels", split=1)
+    row = next(row for row in lines(tmp_path / "labels" / "train.jsonl") if row["doc_id"] == "extra")
+    assert (row["annotated_score"], row["judge-4_annotated_label"], row["judge-5_annotated_label"]) == (
+        None,
+        "yes",
+        None,
+    )
+
+
+def test_the_released_preset_trains_point_wise_where_score_and_label_agree(books, tmp_path):
+    Pair.objects.filter(collection=books).update(teacher_score=0.6)
+    manifest = export(books, "prism", tmp_path / "out", teacher="scores", preset="released", split=1)
+    rows = lines(tmp_path / "out" / "train.jsonl")
+    assert {row["revised_score"] for row in rows} == {0.6**1.609}
+    assert manifest["losses"] == {"point-wise;sft": 20}  # 0.44: agrees with "no"; "yes" has neither loss
+
+
+def test_scores_off_the_scale_are_refused(books, tmp_path):
+    Pair.objects.filter(collection=books).update(teacher_score=7.5)
+    with pytest.raises(BadInput, match=r"teacher score 7.5 is not between 0 and 1"):
+        export(books, "prism", tmp_path / "out", teacher="scores")
+
+
+def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
+    make_books("films", queries=4)
+    manifest = export(
+        books, "prism", tmp_path / "out", teacher="votes", collections=("films",), uniform=True, near=None
+    )
+    assert manifest["counts"]["queries"] == 8
+    rows = [row for split in ("train", "dev") for row in lines(tmp_path / "out" / f"{split}.jsonl")]
+    assert {row["source"] for row in rows} == {"books", "films"}
+    assert all(row["query_id"].startswith(f"{row['source']}:q") for row in rows)
+    with pytest.raises(BadInput, match="no collection named songs"):
+        export(books, "prism", tmp_path / "no", teacher="votes", collections=("songs",))
+
+
+def test_the_same_texts_in_two_collections_stay_on_one_side(books, tmp_path):
+    make_books("copies")
+    export(books, "prism", tmp_path / "out", teacher="votes", collections=("copies",), split=0.7)
+    train, dev = ({row["query"] for row in lines(tmp_path / "out" / f"{split}.jsonl")} for split in ("train", "dev"))
+    assert train and dev and not train & dev
+
+
+def test_balancing_is_in_the_manifest_and_dev_stays_whole(books, tmp_path):
+    manifest = export(books, "prism", tmp_path / "out", teacher="votes", balance=True)
+    found = manifest["balance"]
+    assert found["after"]["entropy"] >= 0.99
+    assert found["before"]["cells"] == [[0] * 8, [18, *[0] * 7], [0] * 8, [0] * 8, [9, *[0] * 7], [0] * 8]
+    assert found["share_kept"] == round(manifest["counts"]["splits"]["train"]["rows"] / 27, 6)
+    assert manifest["counts"]["splits"]["dev"]["rows"] == 3
+
+
+def test_near_copies_of_a_query_go_to_one_side(books, tmp_path):
+    for n in range(10):
+        twin = make_query(books, f"what IS thing {n} number{n}", external_id=f"z{n}")
+        pair = make_pair(books, twin, make_document(books, " ".join(f"twin{n}x{w}" for w in range(20))))
+        make_label(pair, 1)
+    export(books, "prism", tmp_path / "out", teacher="labels", split=0.6)
+    train, dev = ({row["query_id"][1:] for row in lines(tmp_path / "out" / f"{s}.jsonl")} for s in ("train", "dev"))
+    assert train and dev and not train & dev
+
+
+def test_a_failed_training_set_leaves_nothing(books, tmp_path, monkeypatch):
+    def broken(*args, **options):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("annotation.exports.sets.beir.corpus", broken)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(OSError, match="No space"):
+        export(books, "beir", tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []

@@ -8,6 +8,7 @@ from annotation.exports.formats import EVERY
 from annotation.exports.sets.options import Options, default_teacher
 from annotation.exports.snapshots import begin, fill
 from corpus.models import Collection
+from judges.models import JudgeVersion
 from tests.evidence import make_campaign, make_judge, make_label, make_votes
 from tests.factories import make_collection, make_document, make_pair, make_query
 
@@ -15,7 +16,10 @@ from tests.factories import make_collection, make_document, make_pair, make_quer
 def make_books(name: str = "books", queries: int = 10) -> Collection:
     """Queries, each with a relevant and two other documents of their own, and five votes on each pair."""
     books = make_collection(name, grades=3, instruction="Holds the answer.")
-    judges = [make_judge(f"judge-{n}") for n in range(1, 6)]
+    judges = [
+        JudgeVersion.objects.filter(name=name).first() or make_judge(name)
+        for name in (f"judge-{n}" for n in range(1, 6))
+    ]
     campaign = make_campaign(books, judges)
     for q in range(queries):
         answers = [f"Thing {q}."]

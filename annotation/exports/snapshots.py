@@ -16,6 +16,7 @@ from annotation import guidelines
 from annotation.exports import files
 from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.rows import rows_of
+from annotation.exports.sets.assumed import named
 from annotation.exports.sets.making import Made, make_set
 from annotation.exports.sets.options import Options, default_teacher
 from annotation.models import Snapshot, User
@@ -96,7 +97,9 @@ def _write(
         manifest["files"] = written.written
         if asked:
             relevant_from = asked.relevant_from or collection.relevant_from
-            manifest["options"] |= {**asked.in_manifest(), "origins": origins, "relevant_from": relevant_from}
+            run = named(asked.run) if asked.run is not None else None
+            own = {"origins": origins, "relevant_from": relevant_from, "run": run}
+            manifest["options"] |= {**asked.in_manifest(), **own}
     files.write_manifest(written.folder, manifest)
     return moment, manifest
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from annotation.exports.files import Counts, Files
 from annotation.exports.sets import near, source
+from annotation.exports.sets.assumed import add_assumed
+from annotation.exports.sets.balancing import balance
 from annotation.exports.sets.batches import Writer, batches
 from annotation.exports.sets.beir import Beir
 from annotation.exports.sets.choosing import Left, choose
@@ -14,12 +16,13 @@ from annotation.exports.sets.completion import Completions
 from annotation.exports.sets.options import Options
 from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import Prism
-from annotation.exports.sets.rows import Query, by_query
+from annotation.exports.sets.rows import Query, Row, by_query, place
 from annotation.exports.sets.shapes import Shaped
 from annotation.exports.sets.source import Source
-from annotation.exports.sets.splitting import split
+from annotation.exports.sets.splitting import TRAIN, split
 from corpus.errors import BadInput
 from corpus.models import Collection
+from corpus.text import words
 
 Progress = Callable[[int], None]
 EVIDENCE = ("prism", "parquet", "trl")
@@ -40,11 +43,16 @@ def make_set(collection: Collection, name: str, asked: Options, files: Files, pr
     """Write the files of the format `name`. Raises BadInput when the options leave nothing, or a score is missing."""
     if name in WITHOUT_TEACHER:
         asked = replace(asked, teacher="labels")
-    sources = [Source(collection)]
+    if name != "prism":
+        asked = replace(asked, preset="paper")
+    sources = _sources(collection, asked)
     left: Left = Counter()
     queries = _chosen(sources, asked, left)
     groups, documents = _near(queries, asked)
     sides = split(queries, asked.split, asked.seed, groups=groups, documents=documents, left=left)
+    details: dict[str, Any] = {}
+    if asked.balance:
+        sides[TRAIN], details["balance"] = _balanced(sides[TRAIN], asked, left)
     writer = _writer(name, files, asked, sources)
     instructions = {one.collection.name: one.collection.instruction for one in sources}
     rows = 0
@@ -54,23 +62,58 @@ def make_set(collection: Collection, name: str, asked: Options, files: Files, pr
             writer.add(batch)
             rows += sum(len(filled.query.rows) for filled in batch)
             progress(rows)
-    details = writer.end()
+    details |= writer.end()
     files.close()
     return Made(_counts(sides, left), details)
 
 
+def _sources(collection: Collection, asked: Options) -> list[Source]:
+    """The collections that the set is drawn from. Ids carry the collection's name where there are several."""
+    names = dict.fromkeys((collection.name, *asked.collections))
+    found = {one.name: one for one in Collection.objects.filter(name__in=names)}
+    if unknown := [name for name in names if name not in found]:
+        raise BadInput(f"no collection named {', '.join(unknown)}")
+    return [Source(found[name], prefix=f"{name}:" if len(names) > 1 else "") for name in names]
+
+
 def _chosen(sources: list[Source], asked: Options, left: Left) -> list[Query]:
     """The queries of all collections with the rows that stay."""
-    queries = []
-    for one in sources:
-        rows = one.rows(asked)
-        source.check_teacher(rows, asked)
-        queries += by_query(rows)
-    kept = choose(queries, asked, left)
+    chosen = [_of_one(one, asked if one is sources[0] else replace(asked, run=None), left) for one in sources]
+    quota = asked.quota or (min(map(len, chosen)) if asked.uniform else None)
+    kept = [query for queries in chosen for query in _drawn(queries, quota, asked.seed, left)]
     if not kept:
         why = "; ".join(f"{n} pairs: {reason}" for reason, n in left.items() if n) or "no pair has such a label yet"
         raise BadInput(f"nothing is left to train on ({why})")
     return kept
+
+
+def _of_one(one: Source, asked: Options, left: Left) -> list[Query]:
+    rows = one.rows(asked)
+    source.check_teacher(rows, asked)
+    if asked.preset == "released":
+        rows = _with_a_loss(rows, left)
+    queries = by_query(rows)
+    if asked.run is not None:
+        add_assumed(queries, one, asked, left)
+    return choose(queries, asked, left)
+
+
+def _with_a_loss(rows: list[Row], left: Left) -> list[Row]:
+    """The released code takes no score that contradicts the label; without a text to learn nothing is left then."""
+    bare = [row.pair for row in rows if row.relevant and (row.teacher is None or row.teacher <= 0.5)]
+    texts = {pair for pairs in source.in_pieces(bare) for pair in source.targets(pairs)}
+    without = set(bare) - texts
+    left["relevant with a low score and without contribution and evidence"] += len(without)
+    return [row for row in rows if row.pair not in without]
+
+
+def _drawn(queries: list[Query], quota: int | None, seed: int, left: Left) -> list[Query]:
+    """The first queries of the seeded order, in the order in which they came."""
+    if quota is None or len(queries) <= quota:
+        return queries
+    taken = {query.key for query in sorted(queries, key=lambda query: place(seed, query.id))[:quota]}
+    left["beyond the queries drawn from its collection"] += sum(len(q.rows) for q in queries if q.key not in taken)
+    return [query for query in queries if query.key in taken]
 
 
 def _near(queries: list[Query], asked: Options) -> tuple[dict[int, int], dict[int, int]]:
@@ -84,6 +127,21 @@ def _near(queries: list[Query], asked: Options) -> tuple[dict[int, int], dict[in
     for keys in source.in_pieces(sorted({row.document for query in queries for row in query.rows})):
         documents.add((key, one.whole) for key, one in sorted(source.documents(keys).items()))
     return texts.groups(asked.near), documents.groups(asked.near)
+
+
+def _balanced(queries: list[Query], asked: Options, left: Left) -> tuple[list[Query], dict[str, Any]]:
+    """The queries of the training side after capping, and what the manifest says of it. Dev stays as it is."""
+    rows = [row for query in queries for row in query.rows]
+    lengths: dict[int, int] = {}
+    for keys in source.in_pieces(sorted({row.document for row in rows})):
+        lengths |= {key: len(words(text.whole)) for key, text in source.documents(keys).items()}
+    found = balance(
+        [row.teacher or 0.0 for row in rows],
+        [lengths[row.document] for row in rows],
+        [place(asked.seed, row.query_id, row.doc_id) for row in rows],
+    )
+    left["in a cell of length by score that was full"] += len(rows) - len(found.kept)
+    return by_query([rows[place] for place in found.kept]), found.in_manifest()
 
 
 def _writer(name: str, files: Files, asked: Options, sources: list[Source]) -> Writer:

@@ -67,8 +67,9 @@ class Text:
 class Source:
     """One collection of the set."""
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Collection, prefix: str = "") -> None:
         self.collection = collection
+        self.prefix = prefix
         self.campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
 
     @cached_property
@@ -88,9 +89,8 @@ class Source:
     def _row(self, values: Sequence[Any], asked: Options) -> Row:
         pair, query, document, query_id, doc_id, grade, origin, score, yes, votes = values
         relevant = grade >= (asked.relevant_from or self.collection.relevant_from)
-        row = Row(
-            self.collection.name, query_id, doc_id, query, document, pair, grade, origin, relevant, yes=yes, votes=votes
-        )
+        name, query_id, doc_id = self.collection.name, self.prefix + query_id, self.prefix + doc_id
+        row = Row(name, query_id, doc_id, query, document, pair, grade, origin, relevant, yes=yes, votes=votes)
         row.teacher = teacher_of(row, score, asked)
         return row
 
@@ -146,7 +146,7 @@ def corpus(source: "Source") -> Iterator[Text]:
               ORDER BY external_id COLLATE "C" """
     for batch in batches(sql, {"collection": source.collection.pk}):
         for values in batch:
-            yield _text(values)
+            yield _text([source.prefix + values[0], *values[1:]])
 
 
 def _text(values: Sequence[Any]) -> Text:

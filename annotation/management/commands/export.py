@@ -35,10 +35,13 @@ CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "run": (str, "F", "a TREC run: documents at --ranks that nobody judged become negatives, marked assumed"),
     "ranks": (ranks_of, "A-B", "ranks of the run (default 11-100)"),
     "near_duplicates": (str, "S", "similarity from which texts are kept on one side (default 0.8), or off"),
+    "collections": (names_of, "a,b,...", "further collections that the set is drawn from"),
+    "quota": (int, "N", "queries drawn from each collection"),
     "shape": (str, "S", f"of sentence-transformers: {', '.join(SHAPES)} (default pair)"),
 }
 FLAGS = {
     "keep_holes": "assumed negatives also where a panel or a reranker scores them high",
+    "uniform": "as many queries from each collection as the smallest has",
     "balance": "cap cells of length by score until none dominates",
 }
 

@@ -1,0 +1,124 @@
+"""Hard negatives from a run: documents that a system ranked and nobody judged (SPEC S8).
+
+They are marked `assumed`. One that the panel or a reranker scores high is more likely a hole than a negative, and so
+is one that people are still to settle: those are left out unless asked for.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from django.db import connection
+
+from annotation.exports.sets.choosing import Left
+from annotation.exports.sets.options import Options
+from annotation.exports.sets.rows import Query, Row
+from annotation.exports.sets.source import NEWEST_VOTES, Source, teacher_of
+from corpus.errors import BadInput
+from corpus.importing.files import Source as Lines
+from corpus.importing.grades import top_of_run
+
+HIGH = 0.5
+QUERIES = 500
+ORIGIN = "assumed"
+WANTED = f"""
+    SELECT w.query, w.document, p.id, p.teacher_score, COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int,
+           EXISTS (SELECT FROM corpus_label l WHERE l.pair_id = p.id AND l.aspect_id IS NULL),
+           EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.state IN ('open', 'conflict'))
+    FROM unnest(%(query)s::bigint[], %(document)s::bigint[]) AS w(query, document)
+    JOIN corpus_pair p ON p.query_id = w.query AND p.document_id = w.document
+    LEFT JOIN ({NEWEST_VOTES}) v ON v.pair_id = p.id
+"""
+
+
+def add_assumed(queries: list[Query], source: Source, asked: Options, left: Left) -> None:
+    """Give every query the documents at the ranks asked for, and the judged ones among them their rank.
+
+    Raises BadInput for a file that is no run, and for documents that the collection does not have.
+    """
+    ranked = _ranked({query.id.removeprefix(source.prefix) for query in queries}, asked)
+    keys = _documents(source, {document for documents in ranked.values() for document in documents})
+    for at in range(0, len(queries), QUERIES):
+        some = queries[at : at + QUERIES]
+        new = {
+            query.key: list(_new(query, ranked[query.id.removeprefix(source.prefix)], keys, source.prefix))
+            for query in some
+        }
+        known = _known(source, new)
+        for query in some:
+            kept = [row for row in new[query.key] if _may_enter(row, known, asked, left)]
+            query.rows = sorted(query.rows + kept, key=lambda row: row.doc_id.encode())
+
+
+def _ranked(wanted: set[str], asked: Options) -> dict[str, dict[str, int]]:
+    """For each query of the set its documents at the ranks asked for, with their rank."""
+    assert asked.run is not None
+    first, last = asked.ranks
+    ranked: dict[str, dict[str, int]] = defaultdict(dict)
+    seen: Counter[str] = Counter()
+    for line in top_of_run(Lines(asked.run), last):
+        seen[line.query] += 1
+        if line.query in wanted and seen[line.query] >= first:
+            ranked[line.query][line.document] = seen[line.query]
+    return ranked
+
+
+def _documents(source: Source, names: set[str]) -> dict[str, int]:
+    """Current documents by their ids."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT external_id, id FROM corpus_document
+               WHERE collection_id = %s AND is_current AND external_id = ANY(%s)""",
+            [source.collection.pk, sorted(names)],
+        )
+        found = dict(cursor.fetchall())
+    if unknown := sorted(names - set(found)):
+        known = source.collection.name
+        raise BadInput(f"the run names {len(unknown)} documents that {known} does not have; the first: {unknown[0]}")
+    return found
+
+
+def _new(query: Query, ranked: dict[str, int], keys: dict[str, int], prefix: str) -> Iterator[Row]:
+    """Rows of documents without a label in the set; those with one get their rank."""
+    labelled = {row.doc_id: row for row in query.rows}
+    for own, rank in ranked.items():
+        name, key = prefix + own, keys[own]
+        if name in labelled:
+            labelled[name].rank = rank
+        else:
+            yield Row(query.source, query.id, name, query.key, key, 0, 0, ORIGIN, False, assumed=True, rank=rank)
+
+
+Known = dict[tuple[int, int], tuple[int, float | None, int, int, bool, bool]]
+"""Of pairs that exist: pair, teacher's score, votes for relevant, votes, has a label, waits for people."""
+
+
+def _known(source: Source, new: dict[int, list[Row]]) -> Known:
+    rows = [row for rows in new.values() for row in rows]
+    values = {"query": [row.query for row in rows], "document": [row.document for row in rows]}
+    with connection.cursor() as cursor:
+        cursor.execute(WANTED, {**values, "campaigns": source.campaigns})
+        return {(query, document): tuple(rest) for query, document, *rest in cursor}
+
+
+def _may_enter(row: Row, known: Known, asked: Options, left: Left) -> bool:
+    """Complete the row from what is known about its pair; whether it is taken as a negative."""
+    pair = known.get((row.query, row.document))
+    score = None
+    if pair is not None:
+        row.pair, score, row.yes, row.votes, has_label, waits = pair
+        if has_label:  # judged, but not by those whose labels were asked for
+            left["in the run, with a label that was not asked for"] += 1
+            return False
+        high = (row.votes and row.yes / row.votes >= HIGH) or (score is not None and score >= HIGH) or waits
+        if high and not asked.keep_holes:
+            left["in the run, but scored high or waiting for people (a hole)"] += 1
+            return False
+    row.teacher = teacher_of(row, score, asked)
+    return True
+
+
+def named(path: str) -> dict[str, str]:
+    """What identifies a run in the manifest: not where it lies."""
+    return {"name": Path(path).name, "sha256": sha256(Path(path).read_bytes()).hexdigest()}

@@ -1,0 +1,114 @@
+"""Length by score: cells that dominate are capped until the set is nearly uniform (P 4.5, SPEC S8). Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SCORES = 6
+"""Equal bins of the teacher's score in [0, 1]."""
+LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
+"""Words where a length bin ends; the last bin has no end."""
+AIM = 0.99
+
+Grid = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How evenly rows lie in the cells."""
+
+    cells: list[list[int]]
+    """Rows: score bins from low to high. Columns: length bins from short to long."""
+    entropy: float
+    """Of the cells' shares, over the logarithm of the number of cells that hold anything; 1: all alike."""
+    entropy_of_all: float
+    """The same over the logarithm of all 48 cells (P eq. 5); it cannot reach 1 where a cell is empty."""
+    variation: float
+    """Standard deviation over mean of the cells that hold anything."""
+
+    def in_manifest(self) -> dict[str, Any]:
+        """Rounded, so that it reads well."""
+        return {
+            "cells": self.cells,
+            "entropy": round(self.entropy, 6),
+            "entropy_of_all_cells": round(self.entropy_of_all, 6),
+            "coefficient_of_variation": round(self.variation, 6),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Balanced:
+    """What stays, and how even it is."""
+
+    kept: list[int]
+    """Places in the sequences given, ascending."""
+    cap: int
+    before: Spread
+    after: Spread
+
+    def in_manifest(self) -> dict[str, Any]:
+        """Both spreads and the share kept; lengths are counted in words of `corpus.text`."""
+        total = sum(map(sum, self.before.cells))
+        return {
+            "before": self.before.in_manifest(),
+            "after": self.after.in_manifest(),
+            "cap": self.cap,
+            "share_kept": round(len(self.kept) / total, 6) if total else None,
+            "score_bins": SCORES,
+            "length_bins": list(LENGTHS),
+            "length_unit": "words",
+        }
+
+
+def balance(scores: Sequence[float], lengths: Sequence[int], places: Sequence[bytes]) -> Balanced:
+    """Cap every cell at the largest size with which the entropy is at least 0.99.
+
+    `scores` in [0, 1], `lengths` in words, `places`: the seeded order in which a cell keeps its rows.
+    """
+    cells = cells_of(scores, lengths)
+    counts = np.bincount(cells, minlength=SCORES * (len(LENGTHS) + 1))
+    cap = largest_cap(counts)
+    room = np.minimum(counts, cap)
+    kept = []
+    for place in sorted(range(len(cells)), key=lambda place: places[place]):
+        if room[cells[place]] > 0:
+            room[cells[place]] -= 1
+            kept.append(place)
+    return Balanced(sorted(kept), cap, spread(counts), spread(np.minimum(counts, cap)))
+
+
+def cells_of(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.int64]:
+    """The cell of each row: score bin times 8 plus length bin. A score of 1 is in the last bin."""
+    bins = np.minimum((np.asarray(scores, dtype=np.float64) * SCORES + 1e-9).astype(np.int64), SCORES - 1)
+    columns = np.searchsorted(LENGTHS, np.asarray(lengths, dtype=np.int64), side="right")
+    return bins * (len(LENGTHS) + 1) + columns
+
+
+def largest_cap(counts: Grid) -> int:
+    """Entropy falls as the cap grows, so halving finds the largest that reaches the aim."""
+    low, high = 1, int(counts.max(initial=1))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _entropies(np.minimum(counts, middle))[0] >= AIM else (low, middle - 1)
+    return low
+
+
+def spread(counts: Grid) -> Spread:
+    """The measures of one table of counts."""
+    filled = counts[counts > 0]
+    variation = float(filled.std() / filled.mean()) if len(filled) else 0.0
+    grid = counts.reshape(SCORES, len(LENGTHS) + 1)
+    return Spread([[int(n) for n in row] for row in grid], *_entropies(counts), variation)
+
+
+def _entropies(counts: Grid) -> tuple[float, float]:
+    """Over the cells that hold anything, and over all."""
+    filled = counts[counts > 0]
+    if len(filled) < 2:
+        return 1.0, 0.0
+    shares = filled / filled.sum()
+    entropy = float(-(shares * np.log(shares)).sum())
+    return entropy / float(np.log(len(filled))), entropy / float(np.log(len(counts)))

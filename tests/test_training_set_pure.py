@@ -1,0 +1,226 @@
+"""What decides on a training set, without a database: splits, near-duplicates, choices and balance."""
+
+from collections import Counter
+from hashlib import sha256
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotation.exports.sets import near
+from annotation.exports.sets.balancing import balance, cells_of, spread
+from annotation.exports.sets.choosing import choose
+from annotation.exports.sets.options import Options
+from annotation.exports.sets.rows import Query, Row, place
+from annotation.exports.sets.splitting import split
+from corpus.errors import BadInput
+
+
+def row(doc, relevant=False, query="q1", key=1, **values):
+    values = {"teacher": float(relevant), "origin": "ensemble", **values}
+    document = values.pop("document", int(sha256(doc.encode()).hexdigest()[:8], 16))
+    return Row("books", query, doc, key, document, 1, int(relevant), values.pop("origin"), relevant, **values)
+
+
+def query(name, *rows, key=1):
+    return Query("books", name, key, list(rows))
+
+
+# Splits
+
+
+def test_queries_are_split_in_the_order_of_sha256_of_seed_and_id():
+    queries = [query(f"q{n}", row("d", key=n), key=n) for n in range(20)]
+    order = sorted(queries, key=lambda q: sha256(f"7\0{q.id}".encode()).digest())
+    sides = split(queries, 0.8, 7, groups={}, documents={}, left=Counter())
+    assert [q.id for q in sides["train"]] == [q.id for q in queries if q in order[:16]]
+    assert [q.id for q in sides["dev"]] == [q.id for q in queries if q in order[16:]]
+    assert split(queries, 1, 7, groups={}, documents={}, left=Counter()) == {"train": queries}
+
+
+def test_a_small_set_has_a_query_on_each_side():
+    queries = [query(f"q{n}", row("d", key=n), key=n) for n in range(3)]
+    for share in (0.01, 0.99):
+        sides = split(queries, share, 0, groups={}, documents={}, left=Counter())
+        assert sides["train"] and sides["dev"]
+
+
+def test_a_document_of_dev_is_taken_out_of_train():
+    queries = [
+        query(f"q{n}", row("shared", document=1, key=n), row(f"own{n}", document=9 + n), key=n) for n in range(5)
+    ]
+    left = Counter()
+    sides = split(queries, 0.6, 0, groups={}, documents={1: 0, **{9 + n: n + 1 for n in range(5)}}, left=left)
+    assert all(len(q.rows) == 1 for q in sides["train"])
+    assert all(len(q.rows) == 2 for q in sides["dev"])
+    assert sum(left.values()) == 3
+
+
+WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+words_of = st.lists(st.sampled_from(WORDS), max_size=9)
+
+
+def jaccard(a, b):
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(words_of, max_size=14), st.sampled_from([0.4, 0.5, 0.8, 1.0]))
+def test_texts_of_different_groups_are_never_similar(texts, least):
+    groups = near.groups_of({key: " ".join(words) for key, words in enumerate(texts)}, least, 1)
+    for a, b in combinations(range(len(texts)), 2):
+        if jaccard(set(texts[a]), set(texts[b])) >= least:
+            assert groups[a] == groups[b]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=7), min_size=1, max_size=10), st.integers(2, 3))
+def test_shingles_are_runs_of_words_and_a_short_text_is_one(texts, size):
+    def shingles(text):
+        runs = [tuple(text[at : at + size]) for at in range(len(text) - size + 1)]
+        return set(runs or [tuple(text)])
+
+    groups = near.groups_of({key: " ".join(text) for key, text in enumerate(texts)}, 0.5, size)
+    similar = {key: {key} for key in range(len(texts))}
+    for a, b in combinations(similar, 2):
+        if jaccard(shingles(texts[a]), shingles(texts[b])) >= 0.5:
+            joined = similar[a] | similar[b]
+            for key in joined:
+                similar[key] = joined
+    assert {frozenset(k for k in groups if groups[k] == groups[key]) for key in groups} == {
+        frozenset(group) for group in similar.values()
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(words_of, st.lists(words_of, min_size=1, max_size=3)), min_size=1, max_size=10),
+    st.floats(0.05, 0.95),
+    st.integers(0, 5),
+)
+def test_no_query_and_no_near_duplicate_is_on_both_sides(material, share, seed):
+    texts = {key: " ".join(words) for key, (words, _) in enumerate(material)}
+    documents = {}
+    queries = []
+    for key, (_, found) in enumerate(material):
+        rows = []
+        for words in found:
+            number = len(documents)
+            documents[number] = " ".join(words)
+            rows.append(row(f"d{number}", document=number, query=f"q{key}", key=key))
+        queries.append(query(f"q{key}", *rows, key=key))
+    groups, alike = near.groups_of(texts, 0.6, 1), near.groups_of(documents, 0.6, 1)
+    sides = split(queries, share, seed, groups=groups, documents=alike, left=Counter())
+    for a in sides["train"]:
+        for b in sides.get("dev", []):
+            assert a.id != b.id
+            assert jaccard(set(texts[a.key].split()), set(texts[b.key].split())) < 0.6
+            for one in a.rows:
+                for other in b.rows:
+                    left, right = documents[one.document].split(), documents[other.document].split()
+                    assert jaccard(set(left), set(right)) < 0.6
+
+
+def test_a_sample_of_shingles_finds_copies_too():
+    text = " ".join(f"word{n}" for n in range(400))
+    shingles = near.Shingles(5, sample=8)
+    shingles.add([(1, text), (2, text + " more"), (3, text.replace("word", "other")), (4, "short"), (5, "short")])
+    groups = shingles.groups(0.8)
+    assert groups[1] == groups[2] != groups[3]
+    assert groups[4] == groups[5] != groups[1]
+
+
+# Choices
+
+
+def chosen(rows, **options):
+    left = Counter()
+    kept = choose([query("q1", *rows)], Options(**options), left)
+    return [one.doc_id for q in kept for one in q.rows], dict(+left)
+
+
+def test_a_machines_label_needs_the_votes_asked_for_and_peoples_labels_none():
+    rows = [
+        row("a", True, yes=5, votes=5),
+        row("b", True, yes=3, votes=5),
+        row("c", False, yes=1, votes=5),
+        row("d", True, yes=1, votes=5, origin="people"),
+        row("e", True),
+    ]
+    assert chosen(rows, agreement=0.8) == (["a", "c", "d"], {"too little agreement": 2})
+
+
+def test_negatives_are_limited_by_the_positives_of_their_query_and_hard_ones_come_first():
+    rows = [row("p", True), *(row(f"n{n}") for n in range(6)), row("hard", rank=12)]
+    kept, left = chosen(rows, negatives=2)
+    assert {"p", "hard"} < set(kept) and len(kept) == 3
+    assert left == {"more negatives than asked for": 5}
+    assert kept == sorted(kept)
+    assert chosen([row("n1"), row("n2")], negatives=3)[0] == []
+
+
+def test_a_fixed_number_of_documents_leaves_room_for_a_negative():
+    rows = [*(row(f"p{n}", True) for n in range(4)), row("n")]
+    kept, _ = chosen(rows, documents=3)
+    assert len(kept) == 3 and "n" in kept
+    assert chosen(rows, documents=6) == ([], {"queries with fewer documents": 5})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"split": 0}, "--split must be a share above 0"),
+        ({"teacher": "gut"}, "--teacher must be one of scores, votes, labels"),
+        ({"negatives": 0}, "--negatives must be 1 or more"),
+        ({"ranks": (5, 2)}, "--ranks must be FIRST-LAST"),
+        ({"agreement": 1.5}, "--agreement must be a share from 0"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_by_name(options, said):
+    with pytest.raises(BadInput, match=said):
+        Options(**options)
+
+
+# Balance
+
+
+def test_balancing_a_skewed_set_reaches_the_aim_and_says_what_it_kept():
+    """As a crawl is: most documents short, most scores at the ends (P 4.5)."""
+    draw = np.random.default_rng(3)
+    scores = np.clip(draw.beta(0.6, 0.4, 20_000), 0, 1)
+    lengths = np.exp(draw.normal(5.2, 1.6, 20_000)).astype(int)
+    found = balance(scores.tolist(), lengths.tolist(), [place(0, str(n)) for n in range(20_000)])
+    assert found.before.entropy < 0.97
+    assert found.after.entropy >= 0.99
+    assert found.after.variation < found.before.variation
+    assert sum(map(sum, found.after.cells)) == len(found.kept)
+    document = found.in_manifest()
+    assert document["share_kept"] == round(len(found.kept) / 20_000, 6)
+    larger = np.minimum(np.bincount(cells_of(scores, lengths), minlength=48), found.cap + 1)
+    assert spread(larger).entropy < 0.99  # no larger cap would do
+
+
+def test_cells_have_their_edges_where_the_paper_has_them():
+    lengths = [0, 63, 64, 127, 128, 4095, 4096, 10**6]
+    assert (cells_of([0.0] * 8, lengths) % 8).tolist() == [0, 0, 1, 1, 2, 6, 7, 7]
+    assert (cells_of([0.0, 0.16, 1 / 6, 0.5, 5 / 6, 1.0], [0] * 6) // 8).tolist() == [0, 0, 1, 3, 5, 5]
+
+
+def test_entropy_is_that_of_the_paper_where_every_cell_is_filled():
+    even = spread(np.full(48, 10))
+    assert (round(even.entropy, 9), round(even.entropy_of_all, 9), even.variation) == (1.0, 1.0, 0.0)
+    half = spread(np.array([10] * 24 + [0] * 24))
+    assert round(half.entropy, 9) == 1.0
+    assert round(half.entropy_of_all, 6) == round(float(np.log(24) / np.log(48)), 6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9_000)), min_size=1, max_size=200), st.integers(0, 3))
+def test_balancing_always_reaches_the_aim_and_keeps_every_filled_cell(rows, seed):
+    scores, lengths = [score for score, _ in rows], [length for _, length in rows]
+    found = balance(scores, lengths, [place(seed, str(n)) for n in range(len(rows))])
+    assert found.after.entropy >= 0.99 - 1e-9
+    filled = np.array(found.before.cells) > 0
+    assert ((np.array(found.after.cells) > 0) == filled).all()
