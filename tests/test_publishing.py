@@ -8,11 +8,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder  # noqa: E402
-from tests.tiny_models import adapter_of, dev_rows, render, tiny  # noqa: E402
+from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
 from training.engine import publishing  # noqa: E402
 from training.engine.causal import LoraTrained, Prompt  # noqa: E402
 from training.engine.finishing import finish  # noqa: E402
 from training.publication import Record  # noqa: E402
+from training.rendering import TAIL, render  # noqa: E402
 
 LENGTH = 256
 
@@ -153,7 +154,7 @@ def test_a_tampered_chat_template_is_refused(tmp_path, monkeypatch):
     def tampered(folder):
         honest(folder)
         template = folder / "chat_template.jinja"
-        template.write_text(template.read_text().replace("Document", "document"))
+        template.write_text(template.read_text().replace("Document", "Text"))
 
     monkeypatch.setattr(one, "write", tampered)
     with pytest.raises(publishing.MergeDiffers):
@@ -174,3 +175,18 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path):
     with pytest.raises(OSError, match="no space"):
         publishing.publish(tmp_path / "out", write=broken, rescore=lambda _: [], expected=[], describe=lambda _: None)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_tail_that_truncation_keeps_is_the_prompts():
+    assert Prompt(render, 1, 2, LENGTH).tail == TAIL
+
+
+def test_a_model_whose_every_weight_was_trained_is_published_without_an_adapter(tmp_path):
+    from training.engine.causal import FullTrained
+
+    base, yes_id, no_id = tiny(tmp_path / "base", "qwen3")
+    tuned, _, _ = tiny(tmp_path / "tuned", "qwen3", seed=5)
+    one = FullTrained(base, tuned, Prompt(render, yes_id, no_id, LENGTH))
+    outcome = finish(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
+    assert outcome.evaluation["adapter"] is None and not (tmp_path / "out" / "adapter").exists()
+    assert outcome.evaluation["base"]["label_pearson"] != outcome.evaluation["merged"]["label_pearson"]

@@ -26,22 +26,13 @@ def dev_rows(queries: int = 6) -> list[DevRow]:
     ]
 
 
-def render(query: str, document: str, instruction: str) -> str:
-    """A prompt of the trainer's shape."""
-    order = instruction or "Is the document relevant to the query?"
-    return (
-        f"<|im_start|>system\n{order}<|im_end|>\n<|im_start|>user\n<Query>: {query}\n"
-        f"<Document>: {document}<|im_end|>\n<|im_start|>assistant\n"
-    )
-
-
-def tiny(folder: Path, shape: str) -> tuple[Path, int, int]:
+def tiny(folder: Path, shape: str, seed: int = 0) -> tuple[Path, int, int]:
     """The tiny base of the trainer, and its ids of "yes" and "no"."""
     import pytest
     from transformers import AutoTokenizer
 
     tiny_base = pytest.importorskip("training.engine.base").tiny_base
-    tiny_base(folder, shape=shape)
+    tiny_base(folder, shape=shape, seed=seed)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     yes, no = (tokenizer(word, add_special_tokens=False)["input_ids"] for word in ("yes", "no"))
     assert len(yes) == len(no) == 1

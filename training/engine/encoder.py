@@ -53,6 +53,7 @@ class EncoderTrained:
     """`finishing.Trained` of a base folder and the folder of the chosen checkpoint."""
 
     kind: Kind = "encoder"
+    has_adapter = False
 
     def __init__(self, base: Path, tuned: Path, *, max_length: int, device: str = "cpu", seed: int = 0) -> None:
         self.base, self.tuned, self.max_length, self.device, self.seed = base, tuned, max_length, device, seed

@@ -52,6 +52,7 @@ class Trained(Protocol):
     """A finished training: three ways to score rows in fp32, and the folder that people load."""
 
     kind: Kind
+    has_adapter: bool
 
     def base_margins(self, rows: Sequence[Any]) -> list[float]:
         """The base's own margins with our prompt."""
@@ -90,10 +91,9 @@ def finish(
     expected = trained.trained_margins(everything)
     after = expected[: len(dev)]
     calibration = calibrate(after, [row.label for row in dev])
-    has_adapter = trained.kind == "causal"
     evaluation: dict[str, Any] = {
         "base": _measures(before, dev, 0.0),
-        "adapter": _measures(after, dev, calibration.threshold_margin) if has_adapter else None,
+        "adapter": _measures(after, dev, calibration.threshold_margin) if trained.has_adapter else None,
     }
     gain = asdict(compare(_per_query(before, dev), _per_query(after, dev)))
     merged: list[float] = []
