@@ -36,20 +36,20 @@ def messages(query: str, document: str, instruction: str = "") -> list[dict[str,
     return [*system, {"role": "query", "content": query}, {"role": "document", "content": document}]
 
 
-def by_cross_encoder(folder: Path, pairs=PAIRS, instruction: str = "") -> list[float]:
-    """Raw margins of a batch of all pairs."""
+def by_cross_encoder(folder: Path, pairs=PAIRS, instruction: str = "", batch: int = 1) -> list[float]:
+    """Raw margins. In batches, padding on the left moves the chunks of Qwen3.5's linear attention: 3e-5."""
     import torch
     from sentence_transformers import CrossEncoder
 
     model = CrossEncoder(str(folder), device="cpu")
     found = model.predict(
-        pairs, prompt=instruction or None, activation_fn=torch.nn.Identity(), show_progress_bar=False, batch_size=8
+        pairs, prompt=instruction or None, activation_fn=torch.nn.Identity(), show_progress_bar=False, batch_size=batch
     )
     return [float(value) for value in found]
 
 
 def scores_by_cross_encoder(folder: Path, pairs=PAIRS) -> list[float]:
-    """What predict() gives by itself."""
+    """What predict() gives by itself, in one batch."""
     from sentence_transformers import CrossEncoder
 
     return [float(value) for value in CrossEncoder(str(folder), device="cpu").predict(pairs, show_progress_bar=False)]
