@@ -77,7 +77,7 @@ def _whole(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 def _rows(path: Path) -> Iterator[Example]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from None
     for number, line in enumerate(lines, 1):

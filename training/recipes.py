@@ -88,7 +88,7 @@ TABLE: Mapping[str, Mapping[str, Options]] = {
         ),
     },
 }  # fmt: skip
-"""Recipe -> preset -> defaults. `tiny` is ours: for models of a demonstration, which learn nothing at the paper's rate."""
+"""Recipe -> preset -> defaults. `tiny` is ours: tiny models learn nothing at the paper's rate."""
 
 CHOICES = {
     "schedule": ("cosine", "constant"),

@@ -8,9 +8,9 @@ from hashlib import sha256
 
 SYSTEM = (
     "You decide whether a document helps with a query. Follow the rule of relevance that comes first. Answer with one "
-    "word, yes or no. After yes you may be asked to go on: one sentence with every point that the document adds, between "
-    "<contribution> and </contribution>, then the passages that show it, short and exact, between <evidence> and "
-    "</evidence>."
+    "word, yes or no. After yes you may be asked to go on: one sentence with every point that the document adds, "
+    "between <contribution> and </contribution>, then the passages that show it, short and exact, "
+    "between <evidence> and </evidence>."
 )
 DEFAULT_INSTRUCTION = "A document is relevant when it gives what the query asks for, or a part of it."
 HEAD = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\nRule: "

@@ -1,0 +1,58 @@
+"""Which rows are trained together: the same from the same seed, whoever resumes, however much memory there is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+NEIGHBOURS = 16
+"""Steps whose rows are sorted by length together: near enough to chance, near enough in length."""
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """The steps of a training: `step(n)` gives the row numbers of step n, from 0."""
+
+    lengths: Sequence[int]
+    batch: int
+    seed: int
+
+    @property
+    def per_epoch(self) -> int:
+        """Steps that one pass over the rows takes."""
+        return -(-len(self.lengths) // self.batch)
+
+    def step(self, number: int) -> list[int]:
+        """Rows of a step: shuffled, then sorted by length among neighbours, then the steps shuffled."""
+        epoch, place = divmod(number, self.per_epoch)
+        return self.order(epoch)[place]
+
+    def order(self, epoch: int) -> list[list[int]]:
+        """All steps of an epoch. Every row comes exactly once."""
+        random = np.random.default_rng([self.seed, epoch])
+        rows = random.permutation(len(self.lengths)).tolist()
+        span = self.batch * NEIGHBOURS
+        steps: list[list[int]] = []
+        for start in range(0, len(rows), span):
+            near = sorted(rows[start : start + span], key=lambda row: (self.lengths[row], row))
+            steps += [near[at : at + self.batch] for at in range(0, len(near), self.batch)]
+        return [steps[place] for place in random.permutation(len(steps))]
+
+
+def pack(lengths: Sequence[int], budget: int, *, padded: bool = True) -> list[list[int]]:
+    """Places of rows in forward passes of at most `budget` tokens, longest first; a longer row stands alone.
+
+    padded: a pass costs its longest row times its rows; else (packed in one sequence) the sum of the rows.
+    """
+    order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
+    passes: list[list[int]] = []
+    used = 0
+    for place in order:
+        cost = lengths[passes[-1][0]] * (len(passes[-1]) + 1) if passes and padded else used + lengths[place]
+        if passes and cost <= budget:
+            passes[-1].append(place)
+            used += lengths[place]
+        else:
+            passes.append([place])
+            used = lengths[place]
+    return passes

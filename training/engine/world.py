@@ -1,0 +1,69 @@
+"""The processes that share a training: one, or several over gloo (CPU) or NCCL (GPU)."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import torch
+import torch.distributed as dist
+
+from corpus.processes import spawn, stop
+
+
+@dataclass
+class World:
+    """Which of how many this process is."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def leads(self) -> bool:
+        """Writes metrics, state and checkpoints."""
+        return self.rank == 0
+
+    def total(self, values: Mapping[str, float]) -> dict[str, float]:
+        """The sum over all processes of each value."""
+        if self.size == 1:
+            return dict(values)
+        both = torch.tensor(list(values.values()), dtype=torch.float64)
+        dist.all_reduce(both)
+        return dict(zip(values, both.tolist(), strict=True))
+
+    def any(self, flag: bool) -> bool:
+        """True when it is true in one of them."""
+        return self.total({"flag": float(flag)})["flag"] > 0
+
+
+class Together:
+    """`with Together(folder, size) as world`: the first process starts the others, which run the same module."""
+
+    def __init__(self, folder: Path, size: int, device: str) -> None:
+        self.folder, self.size, self.device = folder, size, device
+        self.children: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> World:
+        rank = int(os.environ.get("QUORUM_RANK", "0"))
+        if self.size == 1:
+            return World()
+        meeting = self.folder / ".meeting"
+        if rank == 0:
+            meeting.unlink(missing_ok=True)
+            for other in range(1, self.size):
+                environment = {**os.environ, "QUORUM_RANK": str(other)}
+                self.children.append(spawn([sys.executable, "-m", "training.trainer", self.folder], environment))
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        backend = "nccl" if self.device == "cuda" else "gloo"
+        dist.init_process_group(backend, init_method=f"file://{meeting}", rank=rank, world_size=self.size)
+        return World(rank, self.size)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.size > 1:
+            dist.destroy_process_group()
+            stop(self.children)

@@ -1,0 +1,75 @@
+"""`python -m training.trainer FOLDER`: works on the job of a folder until it is finished, refused, cancelled or failed.
+
+No Django and no database: a job folder in, a model folder out (docs/adr/0012). SIGTERM saves a checkpoint and ends.
+Exit codes: 0 finished, 1 our fault, 2 refused, 3 cancelled. Started again, it goes on from the newest checkpoint.
+"""
+
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from corpus.errors import BadInput
+from corpus.processes import watch_parent
+from training.folder import CANCELLED, FAILED, FINISHED, REFUSED, JobFolder
+
+QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error"}
+
+
+class Stop:
+    """Set by SIGTERM; whoever works looks at it between two pieces of work."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        signal.signal(signal.SIGTERM, self._ask)
+
+    def _ask(self, *_: object) -> None:
+        self.asked = True
+
+    def __call__(self) -> bool:
+        """Somebody asked."""
+        return self.asked
+
+
+def main(path: Path) -> int:
+    """Work on the job; the exit code."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    watch_parent()
+    stop = Stop()
+    folder = JobFolder(path)
+    leads = os.environ.get("QUORUM_RANK", "0") == "0"
+    try:
+        found = work(folder, stop)
+    except BadInput as error:
+        return _ended(folder, leads, "refused", REFUSED, " ".join(str(error).split()))
+    except BaseException as error:
+        if type(error).__name__ == "Cancelled":
+            return _ended(folder, leads, "cancelled", CANCELLED, "")
+        traceback.print_exc()
+        return _ended(folder, leads, "failed", FAILED, " ".join(f"{type(error).__name__}: {error}".split())[:1000])
+    if leads:
+        folder.say(state="finished", phase="finished", error="", result=found)
+    return FINISHED
+
+
+def _ended(folder: JobFolder, leads: bool, state: str, code: int, error: str) -> int:
+    if error:
+        print(error, file=sys.stderr)  # noqa: T201
+    if leads:
+        folder.say(state=state, phase=state, error=error)
+    return code
+
+
+def work(folder: JobFolder, stop: Stop) -> dict[str, Any]:
+    """Train and publish; the result for the job's row."""
+    folder.say(state="running", phase="starting", error="")
+    from training.engine.training import train
+
+    return train(folder, stop)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
