@@ -109,16 +109,20 @@ def choose(
 
 
 def assessments(
-    collection: Collection, assessors: Sequence[Known] | None = None, *, population: Population = "all"
+    collection: Collection,
+    assessors: Sequence[Known] | None = None,
+    *,
+    population: Population = "all",
+    final: bool = False,
 ) -> Assessments:
     """What the assessors said about the pairs of the collection; by default every judge, person and import.
 
-    A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`. A person's first answer on a pair counts;
-    of a judge's votes that of the newest campaign.
+    A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`. A person's first answer on a pair counts,
+    with `final` the last one; of a judge's votes that of the newest campaign.
     """
     chosen = list(choose(known_assessors(collection)) if assessors is None else assessors)
     rows = {(one.kind == Kind.JUDGE, one.id): place for place, one in enumerate(chosen)}
-    spoken = _spoken(collection, [one.id for one in chosen if one.kind != Kind.JUDGE])
+    spoken = _spoken(collection, [one.id for one in chosen if one.kind != Kind.JUDGE], final=final)
     votes = _votes(collection, [one.id for one in chosen if one.kind == Kind.JUDGE])
     parts = [
         (_places(spoken["who"], rows, False), spoken["pair"], spoken["grade"]),
@@ -160,15 +164,16 @@ def _places(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judge: bo
     return np.array([rows[judge, int(one)] for one in unique], dtype=np.int64)[inverse]
 
 
-def _spoken(collection: Collection, ids: list[int]) -> NDArray[np.void]:
+def _spoken(collection: Collection, ids: list[int], *, final: bool) -> NDArray[np.void]:
     """Standing judgments of people, imports, policies: the one that shall count for a pair comes last."""
-    return _columns(
-        """
+    order = "j.step = 'final', j.id" if final else "j.step = 'first', j.id DESC"
+    return columns(
+        f"""
         SELECT j.assessor_id::bigint, j.pair_id::bigint, j.grade::bigint
         FROM corpus_judgment j JOIN corpus_pair p ON p.id = j.pair_id
         WHERE j.assessor_id = ANY(%s) AND p.collection_id = %s AND j.aspect_id IS NULL AND j.grade IS NOT NULL
           AND j.step <> 'adjudication' AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
-        ORDER BY j.step = 'first', j.id DESC
+        ORDER BY {order}
         """,
         [ids, collection.pk],
         ["who", "pair", "grade"],
@@ -178,7 +183,7 @@ def _spoken(collection: Collection, ids: list[int]) -> NDArray[np.void]:
 def _votes(collection: Collection, ids: list[int]) -> NDArray[np.void]:
     """Counted votes that may enter agreement: the one that shall count for a pair comes last."""
     campaigns = {campaign.pk: campaign for campaign in Campaign.objects.filter(collection=collection)}
-    found = _columns(
+    found = columns(
         """
         SELECT campaign_id, pair_id, judge_id, sample::bigint, verdict::bigint FROM judges_attempt
         WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role = 'vote' AND counts AND outcome = 'labelled'
@@ -203,7 +208,7 @@ def _drawn(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[
 
 def _escalated(collection: Collection) -> NDArray[np.int64]:
     """Pairs that a campaign handed to people; audits are labelled pairs and do not belong."""
-    return _columns(
+    return columns(
         "SELECT DISTINCT pair_id FROM corpus_item WHERE collection_id = %s AND reason <> 'audit'",
         [collection.pk],
         ["pair"],
@@ -213,7 +218,7 @@ def _escalated(collection: Collection) -> NDArray[np.int64]:
 ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 
 
-def _columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> NDArray[np.void]:
+def columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> NDArray[np.void]:
     """Rows of a query whose columns are all bigint and not null, as a structured array.
 
     Each column comes as one array in PostgreSQL's binary form, so a million votes need no Python object each.

@@ -3,12 +3,14 @@
 import secrets
 from typing import ClassVar
 
+import pgtrigger
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from corpus.models import Assessor, Collection, Item, Judgment
+from corpus.models import Assessor, Collection, Item, Judgment, Pair
 
 
 class User(AbstractUser):
@@ -175,3 +177,51 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.collection} {self.format} {self.pk}"
+
+
+class Computed(models.Model):
+    """Statistics that take too long for a page: computed by a worker, shown with their time."""
+
+    collection = models.OneToOneField(Collection, models.CASCADE, related_name="computed")
+    values = models.JSONField(default=dict)
+    at = models.DateTimeField(db_default=Now(), help_text="The moment whose data they describe.")
+    asked_at = models.DateTimeField(null=True, help_text="A worker was asked to compute them anew.")
+
+    def __str__(self) -> str:
+        return f"{self.collection} at {self.at}"
+
+
+class TeacherAnswer(models.Model):
+    """One call to a rerank API, whatever came of it. Append-only: nothing that was paid for is asked again."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="teacher_answers")
+    api = models.CharField(max_length=20, help_text="Whose wire format: cohere, jina or voyage.")
+    url = models.CharField(max_length=500)
+    model = models.CharField(max_length=200)
+    pairs = ArrayField(models.BigIntegerField(), help_text="Ids of the pairs, in the order of the documents sent.")
+    request_sha256 = models.CharField(max_length=64)
+    raw = models.TextField(blank=True, help_text="The body as it came.")
+    error = models.TextField(blank=True, help_text="Why it gave not every score, one line.")
+    milliseconds = models.PositiveIntegerField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"{self.api} {self.model} {self.pk}"
+
+
+class TeacherScore(models.Model):
+    """The score of one pair in one answer. Append-only; `Pair.teacher_score` is the mean over the teachers."""
+
+    answer = models.ForeignKey(TeacherAnswer, models.CASCADE, related_name="scores", db_index=False)
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="teacher_scores")
+    score = models.FloatField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["answer", "pair"], name="teacher_score_once")]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}: {self.score}"

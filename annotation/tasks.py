@@ -1,10 +1,12 @@
-"""Celery's side of annotation: long exports."""
+"""Celery's side of annotation: long exports, and statistics of large collections."""
 
 from celery import shared_task
 
 from annotation.exports.listing import MAKE, tell_progress
 from annotation.exports.snapshots import fill
 from annotation.models import Snapshot
+from annotation.trust.statistics import COMPUTE, store
+from corpus.models import Collection
 
 
 def _make_snapshot(snapshot: int) -> None:
@@ -16,3 +18,13 @@ def _make_snapshot(snapshot: int) -> None:
 
 
 make_snapshot = shared_task(_make_snapshot, name=MAKE, ignore_result=True)
+
+
+def _compute_statistics(collection: int) -> None:
+    """Compute what a large collection's pages show; quiet when it is gone."""
+    found = Collection.objects.filter(pk=collection).first()
+    if found is not None:
+        store(found)
+
+
+compute_statistics = shared_task(_compute_statistics, name=COMPUTE, ignore_result=True)

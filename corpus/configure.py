@@ -12,7 +12,6 @@ from corpus.items import change_overlap, reprioritise
 from corpus.models import Assessor, Collection, Judgment
 
 LATER = {
-    "audit": "audits come with a later version; they are not yet done",
     "checks": "attention checks come with a later version; not yet",
     "arms": "arms come with a later version: the debate is always shown; not yet",
 }
@@ -23,8 +22,8 @@ class Key:
     """What a key may hold."""
 
     type: type
-    low: int = 0
-    high: int = 0
+    low: float = 0
+    high: float = 0
 
 
 KEYS = {
@@ -35,7 +34,10 @@ KEYS = {
     "order": Key(str),
     "lease_minutes": Key(int, 1, 32_767),
     "seed": Key(int, -(2**31), 2**31 - 1),
+    "audit": Key(float, 0, 1),
+    "hourly_rate": Key(float, 0, 10_000),
 }
+TYPES = {str: "a string", int: "an integer", float: "a number"}
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -59,10 +61,10 @@ def _check(path: Path, key: str, value: object) -> None:
     if key not in KEYS:
         raise BadInput(f'{path}: unknown key "{key}"; known are {", ".join(KEYS)}')
     wanted = KEYS[key]
-    if not isinstance(value, wanted.type) or isinstance(value, bool):
-        name = "a string" if wanted.type is str else "an integer"
-        raise BadInput(f'{path}: the key "{key}" must be {name}, not {value!r}')
-    if isinstance(value, int) and not wanted.low <= value <= wanted.high:
+    fits = (int, float) if wanted.type is float else wanted.type
+    if not isinstance(value, fits) or isinstance(value, bool):
+        raise BadInput(f'{path}: the key "{key}" must be {TYPES[wanted.type]}, not {value!r}')
+    if isinstance(value, int | float) and not wanted.low <= value <= wanted.high:
         raise BadInput(f'{path}: the key "{key}" must be from {wanted.low} to {wanted.high}, not {value}')
     if key == "order" and value not in Collection.Order.values:
         raise BadInput(f'{path}: the key "order" must be one of {", ".join(Collection.Order.values)}, not {value!r}')

@@ -27,10 +27,18 @@ class Collection(models.Model):
     order = models.CharField(max_length=10, choices=Order, default=Order.UNCERTAIN)
     lease_minutes = models.PositiveSmallIntegerField(default=30)
     seed = models.IntegerField(default=0)
+    audit = models.FloatField(
+        default=0.02, db_default=0.02, help_text="Share of automatic labels that people check; 0: none."
+    )
+    hourly_rate = models.FloatField(null=True, help_text="USD for an hour of an annotator; null: unknown.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [
+            models.CheckConstraint(name="collection_audit", condition=Q(audit__gte=0, audit__lte=1)),
+            models.CheckConstraint(
+                name="collection_hourly_rate", condition=Q(hourly_rate=None) | Q(hourly_rate__gte=0)
+            ),
             models.CheckConstraint(name="collection_grades", condition=Q(grades__gte=1, grades__lte=100)),
             models.CheckConstraint(
                 name="collection_relevant_from", condition=Q(relevant_from__gte=1, relevant_from__lte=F("grades"))

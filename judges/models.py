@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from corpus.models import Collection, Pair
+from corpus.models import Collection, Item, Pair
 
 
 class JudgeVersion(models.Model):
@@ -285,3 +285,27 @@ class Tally(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key}={self.value}"
+
+
+class Audit(models.Model):
+    """A labelled pair that was drawn for people to check, with what the policy said before (MECHANICS M4).
+
+    It is written with the label. Its item may be an earlier one of the same pair: the answers on it are as blind.
+    """
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="audits", db_index=False)
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="audits")
+    item = models.ForeignKey(Item, models.CASCADE, related_name="audits")
+    stratum = models.CharField(max_length=40, help_text="The route to the label: judges.audits.")
+    probability = models.FloatField(help_text="Of being drawn, in (0, 1].")
+    label = models.SmallIntegerField(help_text="0 or 1: the policy's verdict before anybody saw the pair.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["campaign", "pair"], name="audit_once"),
+            models.CheckConstraint(name="audit_probability", condition=Q(probability__gt=0, probability__lte=1)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id}/{self.pair_id} {self.stratum}"

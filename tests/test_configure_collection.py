@@ -49,7 +49,7 @@ def test_every_key_of_the_contract_is_set(configure):
     assert configure(text)[1]["changed"] == []
 
 
-@pytest.mark.parametrize("key", ["audit = 0.02", "checks = 0.1", "arms = {shown = 1}"])
+@pytest.mark.parametrize("key", ["checks = 0.1", "arms = {shown = 1}"])
 def test_what_comes_later_is_refused_as_not_yet(configure, key):
     make_collection("books")
     code, _, said = configure(f"overlap = 2\n{key}")

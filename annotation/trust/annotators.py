@@ -1,0 +1,165 @@
+"""Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+from django.db.models import Count, Q
+from numpy.typing import NDArray
+
+from annotation.agreement.measures import Statistic, measure
+from annotation.agreement.proportions import exact
+from annotation.agreement.resampling import MISSING
+from annotation.assessments import columns
+from annotation.models import Assignment, Membership
+from annotation.trust.records import Person, missing
+from corpus.models import Assessor, Collection
+
+FEW = 20
+"""Fewer judgments than this raise no alarm."""
+GOLD_MARK = 0.8
+MAJORITY_MARK = 0.7
+HASTE = 1 / 3
+"""Of the median of everybody's medians."""
+SKIPS = 0.3
+RESAMPLES = 200
+NOBODY_ELSE = "nobody else judged the same items"
+NO_GOLD = "not measured: no reference grade on the judged pairs"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one annotator's judgments add up to."""
+
+    judged: int = 0
+    relevant: int = 0
+    milliseconds: list[int] = field(default_factory=list)
+    own: list[int] = field(default_factory=list)
+    """Relevance where the others on the item have a majority, ..."""
+    others: list[int] = field(default_factory=list)
+    """... and that majority."""
+    gold: list[bool] = field(default_factory=list)
+
+
+def annotators(collection: Collection) -> list[Person]:
+    """Everybody who judged, skipped or flagged here, by name."""
+    sums = _sums(collection)
+    State = Assignment.State
+    members = Membership.objects.filter(collection=collection).select_related("user").order_by("user__username")
+    members = members.annotate(
+        skips=Count("assignments", filter=Q(assignments__state=State.SKIPPED)),
+        flags=Count("assignments", filter=Q(assignments__flagged=True, assignments__state=State.DONE)),
+    )
+    medians = [median(one.milliseconds) for one in sums.values() if one.milliseconds]
+    usual = median(medians) if medians else None
+    people = [_person(member, sums.get(member.assessor_id, Tally()), usual) for member in members]
+    return [one for one in people if one.judged or one.skips or one.flags]
+
+
+def _person(member: Membership, sums: Tally, usual: float | None) -> Person:
+    skips, flags = member.skips, member.flags  # type: ignore[attr-defined]  # annotated above
+    equal = [mine == theirs for mine, theirs in zip(sums.own, sums.others, strict=True)]
+    majority, gold = _share(equal, NOBODY_ELSE), _share(sums.gold, NO_GOLD)
+    seconds = median(sums.milliseconds) / 1000 if sums.milliseconds else None
+    return Person(
+        membership=member.pk,
+        name=member.user.username,
+        active=member.is_active,
+        judged=sums.judged,
+        seconds=seconds,
+        majority=majority,
+        gold=gold,
+        kappa=_kappa(sums),
+        prevalence=sums.relevant / sums.judged if sums.judged else None,
+        skips=skips,
+        flags=flags,
+        alarms=tuple(alarms(sums.judged, skips, seconds, usual, majority, gold)),
+    )
+
+
+def alarms(
+    judged: int, skips: int, seconds: float | None, usual: float | None, majority: Statistic, gold: Statistic
+) -> list[str]:
+    """Why an admin should look, in words. Shares alarm only where their whole interval lies below the mark."""
+    found = []
+    if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
+        found.append(f"right on {gold.value:.0%} of {gold.n} reference pairs, surely below {GOLD_MARK:.0%}")
+    if majority.n >= FEW and majority.high is not None and majority.high < MAJORITY_MARK:
+        found.append(f"agrees with the others on {majority.value:.0%} of {majority.n} items, surely below 70%")
+    if judged >= FEW and seconds is not None and usual is not None and seconds * 1000 < usual * HASTE:
+        found.append(f"takes {seconds:.1f} s for a judgment, others {usual / 1000:.1f} s")
+    if skips >= FEW and skips > SKIPS * (judged + skips):
+        found.append(f"skips {skips / (judged + skips):.0%} of the items")
+    return found
+
+
+def _share(right: list[bool], reason: str) -> Statistic:
+    if not right:
+        return missing(reason)
+    low, high = exact(sum(right), len(right))
+    return Statistic(sum(right) / len(right), low, high, len(right), None)
+
+
+def _kappa(sums: Tally) -> Statistic:
+    if not sums.own:
+        return missing(NOBODY_ELSE)
+    grades = np.array([sums.own, sums.others], dtype=np.int16)
+    return measure(grades, bootstrap=RESAMPLES).pairwise[0].kappa
+
+
+def _sums(collection: Collection) -> dict[int, Tally]:
+    """By assessor. Adjudications are decisions with everybody's answers in view, and do not belong."""
+    rows = _judgments(collection)
+    gold = _gold(collection)
+    relevant = (rows["grade"] >= collection.relevant_from).tolist()
+    items: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    for item, yes in zip(rows["item"].tolist(), relevant, strict=True):
+        items[item][yes] += 1
+    found: dict[int, Tally] = defaultdict(Tally)
+    columns = (rows[name].tolist() for name in ("who", "item", "pair", "ms"))
+    for yes, who, item, pair, ms in zip(relevant, *columns, strict=True):
+        one = found[who]
+        one.judged += 1
+        one.relevant += yes
+        if ms != MISSING:
+            one.milliseconds.append(ms)
+        no_votes, yes_votes = (votes - (yes == side) for side, votes in enumerate(items[item]))
+        if no_votes != yes_votes:
+            one.own.append(int(yes))
+            one.others.append(int(yes_votes > no_votes))
+        if pair in gold:
+            one.gold.append(gold[pair] == yes)
+    return found
+
+
+def _judgments(collection: Collection) -> NDArray[np.void]:
+    """Standing judgments of members, the first of each on an item."""
+    return columns(
+        """
+        SELECT DISTINCT ON (j.assessor_id, j.item_id) j.assessor_id::bigint, j.item_id::bigint, j.pair_id::bigint,
+               j.grade::bigint, coalesce(j.milliseconds, -1)::bigint
+        FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+        WHERE a.collection_id = %s AND a.kind = 'person' AND j.item_id IS NOT NULL AND j.grade IS NOT NULL
+          AND j.step <> 'adjudication' AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+        ORDER BY j.assessor_id, j.item_id, j.step <> 'first', j.id
+        """,
+        [collection.pk],
+        ["who", "item", "pair", "grade", "ms"],
+    )
+
+
+def _gold(collection: Collection) -> dict[int, bool]:
+    """Reference relevance of pairs that people judged."""
+    rows = columns(
+        """
+        SELECT j.pair_id::bigint, j.grade::bigint FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+        WHERE a.collection_id = %s AND a.kind = %s AND j.grade IS NOT NULL AND j.aspect_id IS NULL
+          AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+          AND EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = j.pair_id)
+        ORDER BY j.id
+        """,
+        [collection.pk, Assessor.Kind.REFERENCE.value],
+        ["pair", "grade"],
+    )
+    return {int(row["pair"]): bool(row["grade"] >= collection.relevant_from) for row in rows}

@@ -1,0 +1,79 @@
+"""What waits for somebody's decision now, from counters and small indexes."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from annotation.skipped import skipped_by_all
+from annotation.trust.records import Audits, Decision, Person
+from corpus.models import Collection, Item
+
+MANY = 1000
+"""Counts are exact up to here."""
+
+
+def decisions(
+    collection: Collection,
+    status: dict[str, Any],
+    *,
+    audits: Audits | None,
+    people: Iterable[Person] | None,
+    skipped: int | None = None,
+) -> list[Decision]:
+    """Alarms first. `status`: the campaign's document; `skipped`: pairs that everybody skipped, where it is known.
+
+    One statement, two where `skipped` is not given.
+    """
+    found = [
+        *(_over(audits) if audits else ()),
+        *_annotators(people or ()),
+        *_conflicts(collection),
+        *_skipped(skipped_by_all(collection).order_by()[:MANY].count() if skipped is None else skipped),
+        *_failed(status),
+    ]
+    return sorted(found, key=lambda one: one.severity != "alarm")
+
+
+def _over(audits: Audits) -> list[Decision]:
+    return [
+        Decision(
+            "audit",
+            "alarm",
+            f"{route.settled - route.right} of {route.settled} audited labels are wrong where judges {route.words}: "
+            f"more than {audits.limit:.0%}. Should people judge the other pairs of this route?",
+            route.population - route.drawn,
+            "audit_to_people",
+            arguments=(audits.campaign, route.key),
+        )
+        for route in audits.over
+    ]
+
+
+def _annotators(people: Iterable[Person]) -> list[Decision]:
+    return [
+        Decision("person", "alarm", f"{person.name}: {alarm}.", 1, "people_quality")
+        for person in people
+        if person.active
+        for alarm in person.alarms
+    ]
+
+
+def _conflicts(collection: Collection) -> list[Decision]:
+    n = Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY].count()
+    words = f"{_many(n)} wait for an adjudicator: annotators differ, or somebody flagged the pair."
+    return [Decision("conflicts", "attention", words, n, "pairs", "state=conflict")] if n else []
+
+
+def _skipped(n: int) -> list[Decision]:
+    words = f"{_many(n)} were skipped by everybody who could judge them."
+    return [Decision("skipped", "attention", words, n, "pairs", "state=skipped")] if n else []
+
+
+def _failed(status: dict[str, Any]) -> list[Decision]:
+    n = int(status["failed"])
+    words = f"{n:,} pairs failed: retry them, or hand them to people."
+    query = f"campaign={status['campaign']}&state=failed"
+    return [Decision("failed", "attention", words, n, "pairs", query)] if n else []
+
+
+def _many(n: int) -> str:
+    return f"{MANY:,} pairs and more" if n >= MANY else "1 pair" if n == 1 else f"{n:,} pairs"

@@ -1,0 +1,148 @@
+"""Kappa of judges and of people over named populations, and over time (MECHANICS M4).
+
+People's agreement is that of their first answers, given without each other's in view; where a second, final answer
+exists (an arm that reveals the debate afterwards), its agreement is a group of its own. Votes that an early stop left
+to chance are not in it (annotation.assessments).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+from django.db.models import Q
+from numpy.typing import NDArray
+
+from annotation.agreement.groups import group
+from annotation.agreement.resampling import MISSING
+from annotation.assessments import JUDGES, PEOPLE, Assessments, Known, assessments, columns, known_assessors
+from annotation.trust.records import Kappa, Point
+from corpus.models import Collection, Item, Judgment
+
+RESAMPLES = 400
+MEASURE = "Krippendorff's alpha, relevant or not"
+EPOCH = date(2000, 1, 3)
+"""A Monday: days are counted from it."""
+LONG = 31
+"""Days from which agreement is shown by week."""
+OVER_TIME = "pairs with two grades and more, by the day of their last grade"
+FIRST, FINAL = "people", "people (final answers)"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What everybody said, as relevant or not, and which of them are judges."""
+
+    found: Assessments
+    judges: NDArray[np.bool_]
+
+    @property
+    def relevance(self) -> NDArray[np.integer]:
+        """assessors x pairs, 0, 1 or MISSING."""
+        return self.found.grades
+
+
+def read(collection: Collection) -> Said:
+    """Everybody's first answers and votes, as relevant or not."""
+    return _read(collection, known_assessors(collection))
+
+
+def _read(collection: Collection, known: list[Known], *, final: bool = False) -> Said:
+    chosen = [one for one in known if one.kind in (PEOPLE if final else (*JUDGES, *PEOPLE))]
+    found = assessments(collection, chosen, final=final)
+    relevant = np.where(found.grades == MISSING, MISSING, found.grades >= collection.relevant_from)
+    is_judge = np.array([one.kind in JUDGES for one in found.assessors], dtype=np.bool_)
+    return Said(Assessments(found.assessors, found.pairs, relevant.astype(np.int16)), is_judge)
+
+
+def kappas(collection: Collection, known: Said) -> Iterator[Kappa]:
+    """Judges and people, over all, escalated and audited pairs; populations without a pair of grades are kept."""
+    escalated, audited = _populations(collection)
+    masks = {
+        "all": np.ones(len(known.found.pairs), dtype=np.bool_),
+        "escalated": np.isin(known.found.pairs, escalated),
+        "audited": np.isin(known.found.pairs, audited),
+    }
+    for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
+        for population, mask in masks.items():
+            yield _kappa(name, population, known.relevance[rows][:, mask])
+    if _has_both_steps(collection):
+        finals = _read(collection, known_assessors(collection), final=True)
+        yield _kappa(FINAL, "all", finals.relevance)
+
+
+def _kappa(name: str, population: str, grades: NDArray[np.integer]) -> Kappa:
+    measured = group(grades, bootstrap=RESAMPLES)
+    return Kappa(
+        group=name,
+        population=population,
+        measure=MEASURE,
+        assessors=int((grades != MISSING).any(axis=1).sum()),
+        pairs=measured.pairs,
+        kappa=measured.kappa,
+        percent=measured.percent,
+        prevalence=measured.prevalence,
+    )
+
+
+def _populations(collection: Collection) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs that were escalated, and pairs that were drawn for an audit."""
+    found = columns(
+        "SELECT pair_id, (reason = 'audit')::int::bigint FROM corpus_item WHERE collection_id = %s",
+        [collection.pk],
+        ["pair", "audit"],
+    )
+    audit = found["audit"] == 1
+    return np.unique(found["pair"][~audit]), np.unique(found["pair"][audit])
+
+
+def _has_both_steps(collection: Collection) -> bool:
+    first = Judgment.objects.filter(Q(assessor__collection=collection), step=Judgment.Step.FIRST)
+    return Item.objects.filter(collection=collection, judgments__in=first).exists()
+
+
+def over_time(collection: Collection, known: Said) -> tuple[str, list[Point]]:
+    """The unit (day | week) and a point for each group and period that has a pair with two grades."""
+    points: list[Point] = []
+    whens = {"judges": _judged_on(collection), FIRST: _answered_on(collection)}
+    days = np.concatenate([when["day"] for when in whens.values()])
+    unit = "week" if len(days) and days.max() - days.min() > LONG else "day"
+    for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
+        when, found = whens[name], known.found.pairs
+        order = np.argsort(when["pair"])
+        pairs, day = when["pair"][order], when["day"][order]
+        place = np.searchsorted(pairs, found)
+        there = (place < len(pairs)) & (pairs[np.minimum(place, len(pairs) - 1)] == found) if len(pairs) else None
+        if there is None:
+            continue
+        period = np.where(there, day[np.minimum(place, len(pairs) - 1)], -1)
+        period = np.where((period >= 0) & (unit == "week"), period - period % 7, period)
+        for start in np.unique(period[period >= 0]):
+            measured = group(known.relevance[rows][:, period == start], bootstrap=RESAMPLES // 2)
+            if measured.pairs:
+                begins = (EPOCH + timedelta(days=int(start))).isoformat()
+                points.append(Point(name, begins, measured.pairs, measured.kappa, measured.percent))
+    return unit, points
+
+
+def _judged_on(collection: Collection) -> NDArray[np.void]:
+    """The day on which a campaign ended each pair, the newest campaign's last."""
+    return columns(
+        """SELECT w.pair_id, max(w.ended_at::date - date '2000-01-03')::bigint
+           FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
+           WHERE c.collection_id = %s AND w.ended_at IS NOT NULL GROUP BY 1""",
+        [collection.pk],
+        ["pair", "day"],
+    )
+
+
+def _answered_on(collection: Collection) -> NDArray[np.void]:
+    """The day of people's last standing answer on each pair."""
+    return columns(
+        """SELECT j.pair_id, max(j.created_at::date - date '2000-01-03')::bigint
+           FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+           WHERE a.collection_id = %s AND a.kind IN ('person', 'human-import') AND j.grade IS NOT NULL
+             AND j.step <> 'adjudication' GROUP BY 1""",
+        [collection.pk],
+        ["pair", "day"],
+    )
