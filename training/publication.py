@@ -61,8 +61,8 @@ class Record:
 
     @property
     def sft_reduction(self) -> str | None:
-        """Sum or mean over the target's tokens; None for recipes without generated text."""
-        found = self.options.get("sft_reduction")
+        """Sum or mean over the target's tokens; None for encoders, which write no text."""
+        found = self.options.get("sft_reduction") if self.kind == "causal" else None
         return str(found) if found else None
 
 
@@ -196,6 +196,7 @@ def _front(record: Record) -> str:
     if record.dataset:
         lines += ["datasets:", f"- {json.dumps(record.dataset)}"]
     tags = ["reranker", "cross-encoder", "text-ranking", "quorum", record.recipe, *(["tiny"] if record.tiny else [])]
+    tags = list(dict.fromkeys(tags))
     return "\n".join([*lines, "tags:", *(f"- {tag}" for tag in tags), "---", ""])
 
 
@@ -218,7 +219,10 @@ def _figures(record: Record) -> str:
         lines.append(f"| {words} | {' | '.join(cells)} |")
     lines += ["", *_reasons(record), *([str(record.gain["words"]) + "."] if record.gain.get("words") else [])]
     chosen = record.checkpoint.get("words")
-    lines += [f"Checkpoint: step {record.checkpoint.get('step')}, {chosen}."] if chosen else []
+    if chosen:
+        lines.append(
+            f"Checkpoint: step {record.checkpoint.get('step')}, {chosen}; measured on the split that chose it."
+        )
     return "\n".join([*lines, "", _calibration(record), ""])
 
 
@@ -273,9 +277,9 @@ def _made(record: Record) -> str:
         "prompt sha256": record.prompt_sha256 or None,
         "steps": record.steps,
         "trained on": record.words or record.device,
-        "greatest difference of merged and adapter margins": record.merge_difference,
+        "greatest difference of written and trained margins": record.merge_difference,
     }
     lines = ["## How it was made", "", "| what | value |", "|---|---|"]
     lines += [f"| {name} | {value} |" for name, value in rows.items() if value is not None]
-    lines += [f"| option `{name}` | {value} |" for name, value in sorted(record.options.items())]
+    lines += [f"| option `{name}` | {value} |" for name, value in sorted(record.options.items()) if value is not None]
     return "\n".join([*lines, "", "The base model's licence and the data's terms apply.", ""])

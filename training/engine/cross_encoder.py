@@ -6,17 +6,19 @@ together in a batch: a pair, or for `lambda` a query with its documents.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
+from transformers import AutoTokenizer
 
 from corpus.errors import BadInput
+from training.engine.encoder import EncoderTrained, load_encoder, longest_input
 from training.engine.margins import encoder_margins
 from training.engine.ranking_losses import bce, lambda_loss, mse
-
-Loss = Literal["bce", "mse", "lambda"]
-LOSSES: tuple[Loss, ...] = ("bce", "mse", "lambda")
+from training.engine.recipe import Task
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Feature:
 
 
 def features(
-    examples: Sequence[Any], tokenizer: Any, *, loss: Loss, max_length: int, documents: int = 16
+    examples: Sequence[Any], tokenizer: Any, *, loss: str, max_length: int, documents: int = 16
 ) -> list[Feature]:
     """One feature a pair, or for `lambda` one a query: at most `documents` of it, those with the highest target first.
 
@@ -65,7 +67,7 @@ def features(
     return [Feature([rows[place] for place in places], [targets[place] for place in places]) for places in kept]
 
 
-def _target(example: Any, loss: Loss) -> float:
+def _target(example: Any, loss: str) -> float:
     first, second = (example.teacher, example.label) if loss == "mse" else (example.label, example.teacher)
     found = first if first is not None else second
     if found is None:
@@ -86,21 +88,74 @@ def collate(chosen: Sequence[Feature], tokenizer: Any, device: str | torch.devic
     return {"inputs": dict(padded), "targets": targets, "groups": [len(feature.rows) for feature in chosen]}
 
 
-def batch_loss(model: Any, batch: dict[str, Any], loss: Loss) -> Tensor:
-    """Mean over the features of a batch."""
+def summed_loss(model: Any, batch: dict[str, Any], loss: str) -> Tensor:
+    """Sum over the features of a batch, in fp32."""
     logits = model(**batch["inputs"]).logits.reshape(-1)
     if loss == "bce":
-        return bce(logits, batch["targets"]).mean()
+        return bce(logits, batch["targets"]).sum()
     if loss == "mse":
-        return mse(logits, batch["targets"]).mean()
+        return mse(logits, batch["targets"]).sum()
     parts = zip(logits.split(batch["groups"]), batch["targets"].split(batch["groups"]), strict=True)
-    return torch.stack([lambda_loss(scores, wanted) for scores, wanted in parts]).mean()
+    return torch.stack([lambda_loss(scores, wanted) for scores, wanted in parts]).sum()
 
 
-def dev_margins(model: Any, tokenizer: Any, rows: Sequence[Any], *, max_length: int) -> list[float]:
-    """Raw fp32 logits of the dev split, with dropout off."""
-    was = model.training
-    model.eval()
-    found = encoder_margins(model, tokenizer, [(row.query, row.document) for row in rows], max_length=max_length)
-    model.train(was)
-    return found
+class CrossEncoder:
+    """`recipe.Recipe` of an encoder. A row of the loop is a pair, or with the loss `lambda` a query and its list."""
+
+    def __init__(self, task: Task) -> None:
+        options = task.options
+        self.task, self.loss = task, options.loss
+        self.weights = {self.loss: 1.0}
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(task.base)
+        self.max_length = longest_input(task.base, self.tokenizer, options.max_length)
+        self.features = features(task.data.train, self.tokenizer, loss=self.loss, max_length=self.max_length)
+        self.model: Any = load_encoder(task.base, task.device, seed=options.seed).train()
+        if task.checkpointing:
+            self.model.gradient_checkpointing_enable()
+
+    def lengths(self) -> list[int]:
+        """Tokens of each pair, or of a query's whole list."""
+        return [feature.tokens for feature in self.features]
+
+    def counts(self, rows: Sequence[int]) -> dict[str, int]:
+        """Every row carries the one loss."""
+        return {self.loss: len(rows)}
+
+    def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
+        """Sum of the loss over the rows; one forward pass. Weights stay fp32, bf16 is an autocast."""
+        batch = collate([self.features[row] for row in rows], self.tokenizer, self.task.device)
+        half = self.task.precision == "bf16"
+        with torch.autocast(self.task.device.split(":")[0], dtype=torch.bfloat16, enabled=half):
+            return {self.loss: summed_loss(model, batch, self.loss)}
+
+    def groups(self, rows: Sequence[int]) -> list[list[int]] | None:
+        """A list is one row already."""
+        return None
+
+    def dev_margins(self, rows: Sequence[Any]) -> list[float]:
+        """Raw fp32 logits, with dropout off."""
+        was = self.model.training
+        self.model.eval()
+        pairs = [(row.query, row.document) for row in rows]
+        found = encoder_margins(self.model, self.tokenizer, pairs, max_length=self.max_length)
+        self.model.train(was)
+        return found
+
+    def save(self, folder: Path) -> None:
+        """All weights, in fp32."""
+        self.model.save_pretrained(folder)
+
+    def load(self, folder: Path) -> None:
+        """Back to saved weights."""
+        self.model.load_state_dict(load_file(folder / "model.safetensors", device=self.task.device))
+
+    def trained(self, checkpoint: Path) -> EncoderTrained:
+        """The chosen checkpoint for finishing."""
+        task = self.task
+        return EncoderTrained(
+            task.base, checkpoint, max_length=self.max_length, device=task.device, seed=task.options.seed
+        )
+
+    def record(self) -> dict[str, Any]:
+        """An encoder has no prompt and no answer tokens."""
+        return {"kind": "encoder", "max_length": self.max_length}

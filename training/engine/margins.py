@@ -43,7 +43,8 @@ def encoder_margins(
     """The one logit of a sequence classifier for each (query, document); the longer of the two is cut first."""
     if not pairs:
         return []
-    lengths = tokenizer([query for query, _ in pairs], [text for _, text in pairs], truncation=False)["input_ids"]
+    left, right = [query for query, _ in pairs], [text for _, text in pairs]
+    lengths = tokenizer(left, right, truncation=False, verbose=False)["input_ids"]
     places = [[place] * min(len(ids), max_length) for place, ids in enumerate(lengths)]
 
     def score(rows: list[list[int]]) -> list[float]:
