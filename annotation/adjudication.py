@@ -10,7 +10,7 @@ from django.utils import timezone
 from annotation.exports.snapshots import used_since
 from annotation.guidelines import current
 from annotation.models import Assignment, Membership
-from annotation.queue import ARM, SHARDS, Lost, Unknown
+from annotation.queue import SHARDS, Lost, Unknown, arm_of, settled_key
 from annotation.settling import UNDO_WITHIN, why_not_undo
 from annotation.undo import unsettle
 from corpus.labels import resolve_pairs
@@ -108,7 +108,7 @@ def adjudicate(
         step=Judgment.Step.ADJUDICATION,
         grade=grade,
         supersedes=before,
-        arm=ARM,
+        arm=arm_of(item.reason),
         guideline=current(membership.collection)[0],
         milliseconds=milliseconds,
         comment=comment,
@@ -116,7 +116,7 @@ def adjudicate(
     Item.objects.filter(pk=item.pk).update(state=Item.State.SETTLED, settled_at=timezone.now())
     resolve_pairs([item.pair_id])
     if item.campaign is not None:
-        _count_settled(item.campaign, membership.pk % SHARDS)
+        _count_settled(item.campaign, membership.pk % SHARDS, settled_key(item.reason))
 
 
 @transaction.atomic
@@ -149,6 +149,6 @@ def _chain(membership: Membership, item: Item) -> Judgment | None:
     ).first()
 
 
-def _count_settled(campaign: int, shard: int) -> None:
-    row, _ = Tally.objects.get_or_create(campaign_id=campaign, shard=shard, key="settled")
+def _count_settled(campaign: int, shard: int, key: str) -> None:
+    row, _ = Tally.objects.get_or_create(campaign_id=campaign, shard=shard, key=key)
     Tally.objects.filter(pk=row.pk).update(value=F("value") + 1)

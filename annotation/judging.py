@@ -27,7 +27,7 @@ WHY = {
     "unparsed": "A judge's answer could not be read.",
     "refused": "A judge declined to answer.",
     "error": "A judge could not be reached.",
-    "audit": "Drawn at random, to check the automatic labels.",
+    "audit": "To be judged from the texts alone, without a debate.",
 }
 
 
@@ -58,6 +58,8 @@ class Work:
     debate: Debate
     comment: str = ""
     grade: int | None = None
+    blind: bool = False
+    """An audit: judged without the debate."""
 
     @cached_property
     def marked(self) -> SafeString:
@@ -87,11 +89,13 @@ class Desktop:
         return f"{QUEUE_SHOWN}+" if self.waiting > QUEUE_SHOWN else str(self.waiting)
 
 
+# An audit is judged blind: its debate does not even leave the database.
 _DEBATE = """
 (SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'verdict', t.verdict, 'reason', t.reason,
                                    'quotes', t.quotes) ORDER BY t.round, t.role DESC)
  FROM judges_attempt t
- WHERE t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
+ WHERE i.reason <> 'audit' AND t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
+   AND t.campaign_id = (
     SELECT max(c.campaign_id) FROM judges_attempt c
     WHERE c.pair_id = i.pair_id AND c.counts AND c.role IN ('for', 'against')))
 """
@@ -233,6 +237,7 @@ def _work(row: dict[str, Any], collection: Collection) -> Work:
         debate=debate,
         comment=row.get("comment") or "",
         grade=row.get("grade"),
+        blind=row["reason"] == "audit",
     )
 
 

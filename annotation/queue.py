@@ -27,6 +27,8 @@ FROM_THE_START = 16
 SHARDS = 16
 ARM = "shown:all"
 """The debate is shown with all its rounds (SPEC S2); stored with each judgment."""
+BLIND = "hidden"
+"""The debate is not on the page: audits are judged from the texts alone (MECHANICS M4)."""
 
 
 class Lost(Exception):
@@ -71,6 +73,16 @@ class Answer:
     milliseconds: int | None = None
 
 
+def arm_of(reason: str) -> str:
+    """What of the debate people see on an item with this reason."""
+    return BLIND if reason == "audit" else ARM
+
+
+def settled_key(reason: str) -> str:
+    """The campaign's counter of settled items: audits are labelled pairs and counted apart (CONTRACT, status)."""
+    return "audited" if reason == "audit" else "settled"
+
+
 def in_transaction(work: Callable[[psycopg.Connection[Any]], T]) -> T:
     """Run `work` in one transaction on Django's connection; once more when the database broke up a deadlock."""
 
@@ -112,7 +124,7 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
         item=answer.item,
         grade=answer.grade,
         supersedes=own["judgment_id"],
-        arm=ARM,
+        arm=arm_of(own["reason"]),
         collection=desk.collection,
         milliseconds=answer.milliseconds,
         comment=answer.comment,
@@ -121,6 +133,7 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
         state=came_to.state,
         label=came_to.grade,
         campaign=own["campaign"],
+        tally=settled_key(own["reason"]),
         shard=desk.membership % SHARDS,
     )
     return _next(db, desk, own)

@@ -6,7 +6,7 @@ and only then the items of others, always with SKIP LOCKED.
 
 OWN = """
 SELECT a.id, a.item_id, a.token, a.state, a.judgment_id, a.flagged, a.ended_at, a.lease_until <= now() AS late,
-       i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done
+       i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
 WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
 FOR UPDATE OF a, i
@@ -56,7 +56,7 @@ WITH judged AS (
     WHERE corpus_label.origin <> 'adjudicator'
 ), tallied AS (
     INSERT INTO judges_tally (campaign_id, shard, key, value)
-    SELECT %(campaign)s, %(shard)s, 'settled', 1
+    SELECT %(campaign)s, %(shard)s, %(tally)s, 1
     WHERE %(label)s::int IS NOT NULL AND %(campaign)s::bigint IS NOT NULL
     ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = judges_tally.value + 1
 )

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation.exports.snapshots import used_since
 from annotation.models import Assignment, Membership, new_token
-from annotation.queue import SHARDS, Lost, Unknown, retried
+from annotation.queue import SHARDS, Lost, Unknown, retried, settled_key
 from annotation.settling import why_not_undo
 from corpus.items import next_place
 from corpus.labels import resolve_pairs
@@ -116,4 +116,6 @@ def unsettle(item: Item, *, shard: int) -> None:
     """The label and the campaign's counter follow an item that is no longer settled."""
     resolve_pairs([item.pair_id])
     if item.campaign is not None:
-        Tally.objects.filter(campaign=item.campaign, shard=shard, key="settled").update(value=F("value") - 1)
+        Tally.objects.filter(campaign=item.campaign, shard=shard, key=settled_key(item.reason)).update(
+            value=F("value") - 1
+        )

@@ -107,7 +107,8 @@ def _document(
     escalations = _group(sums, "escalated:")
     labels = _group(sums, "labelled:")
     pairs, failed = int(sums.get("pairs", 0)), int(sums.get("failed", 0))
-    labelled, escalated = sum(labels.values()), sum(escalations.values())
+    audits = escalations.get("audit", 0)
+    labelled, escalated = sum(labels.values()), sum(escalations.values()) - audits
     settled = min(escalated, int(sums.get("settled", 0) + sums.get("moved", 0)))
     calls, unpriced = int(sums.get("calls", 0)), int(sums.get("calls_without_price", 0))
     return {
@@ -123,7 +124,7 @@ def _document(
         "failed": failed,
         "open": escalated - settled,
         "settled": settled,
-        "audits": 0,
+        "audits": audits,
         "escalations": escalations,
         "labels": labels,
         "agreed_in_round": _group(sums, "agreed:"),

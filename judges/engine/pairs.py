@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from corpus.items import priority
-from judges import debate, ensemble, prompts, routing
+from judges import audits, debate, ensemble, prompts, routing
 from judges.engine.budget import Spent
 from judges.engine.calls import Caller, Question, Stopped
 from judges.engine.claims import Claimed
@@ -122,6 +122,8 @@ def decided(plan: Plan, claimed: Claimed, outcome: Outcome) -> Decided:
     """The row of the outcome."""
     uncertainty = outcome.uncertainty
     place = priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=uncertainty)
+    route = audits.Route(*_how(claimed, outcome)) if outcome.label is not None else None
+    probability = audits.probability(plan.audit, plan.pairs, route) if route else 0.0
     return Decided(
         {
             "work": claimed.work,
@@ -140,8 +142,18 @@ def decided(plan: Plan, claimed: Claimed, outcome: Outcome) -> Decided:
             "assessor": plan.assessor,
             "grade": plan.relevant if outcome.label else 0,
             "origin": plan.policy,
+            "stratum": route.key if route else None,
+            "probability": probability,
+            "drawn": probability > 0 and audits.chance(plan.order_seed, claimed.pair) < probability,
         }
     )
+
+
+def _how(claimed: Claimed, outcome: Outcome) -> tuple[int, int, int]:
+    """How the pair came to its label: the round that agreed, by how many votes, and the label."""
+    label = outcome.label or 0
+    cast = [one.verdict for one in votes_of(claimed).values() if not isinstance(one, Gone)]
+    return outcome.agreed_in_round or 0, 2 * cast.count(label) - len(cast), label
 
 
 def broken(plan: Plan, claimed: Claimed, error: Exception) -> Decided:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django.db.models import Min
 
 from corpus.models import Assessor
-from judges import prompts
+from judges import prompts, tallies
 from judges.engine.limits import Limit
 from judges.models import Campaign, JudgeVersion, PromptVersion
 from judges.prices import Price, price
@@ -54,6 +54,10 @@ class Plan:
     overlap: int
     order: str
     order_seed: int
+    audit: float
+    """The share of labels that people shall check; 0: none."""
+    pairs: int
+    """Of the campaign: what the size of a route is expected from."""
     bounded: bool = field(default=False)
     """The campaign has a budget or a number of calls."""
 
@@ -99,6 +103,8 @@ def load(campaign_id: int) -> Plan | None:
         overlap=collection.overlap,
         order=collection.order,
         order_seed=collection.seed,
+        audit=collection.audit,
+        pairs=int(tallies.read(campaign.pk)["pairs"]),
         bounded=campaign.budget is not None or campaign.max_calls is not None,
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from judges.audits import OVERLAP
 from judges.tallies import ADD
 
 Row = dict[str, Any]
@@ -112,7 +113,7 @@ WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
         work bigint, fence int, campaign bigint, pair bigint, collection bigint, state text, label smallint,
         reason text, error text, agreed smallint, uncertainty float8, priority float8, overlap smallint,
-        assessor bigint, grade smallint, origin text)
+        assessor bigint, grade smallint, origin text, stratum text, probability float8, drawn bool)
 ),
 ended AS (
     UPDATE judges_work w SET state = r.state, label = r.label, reason = r.reason, error = r.error,
@@ -142,12 +143,16 @@ uncertain AS (
     WHERE p.id = e.pair AND e.state = 'escalated' AND p.uncertainty <> e.uncertainty
 ),
 {items},
+{audits},
 sums AS (
     SELECT campaign, %(shard)s::int AS shard, key, sum(value) AS value FROM (
         SELECT campaign, CASE state WHEN 'labelled' THEN 'labelled:' || label
                                     WHEN 'escalated' THEN 'escalated:' || reason ELSE 'failed' END, 1 FROM ended
         UNION ALL SELECT campaign, 'agreed:' || agreed, 1 FROM ended WHERE agreed IS NOT NULL
-        UNION ALL SELECT campaign, 'moved', 1 FROM moved) AS k(campaign, key, value)
+        UNION ALL SELECT campaign, 'moved', 1 FROM moved
+        UNION ALL SELECT campaign, 'route:' || stratum, 1 FROM routed
+        UNION ALL SELECT campaign, 'escalated:audit', 1 FROM drawn
+        UNION ALL SELECT campaign, 'audited', 1 FROM drawn WHERE known = 'settled') AS k(campaign, key, value)
     GROUP BY 1, 3 ORDER BY 1, 3
 ),
 tallied AS ({tally})
@@ -174,7 +179,39 @@ opened AS (
 )"""
 """An open item of the same pair and reason is kept and passes to the newer campaign; else the next one opens."""
 
-OUTCOMES = OUTCOMES.format(items=ITEMS, tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums"))
+AUDITS = """
+routed AS MATERIALIZED (
+    SELECT e.* FROM ended e WHERE e.state = 'labelled' AND e.stratum IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM corpus_item i WHERE i.pair_id = e.pair AND i.reason <> 'audit')
+),
+drawn AS MATERIALIZED (
+    SELECT e.*, i.id AS item, i.state AS known FROM routed e LEFT JOIN LATERAL (
+        SELECT id, state FROM corpus_item WHERE pair_id = e.pair AND reason = 'audit' AND state <> 'withdrawn'
+        ORDER BY seq DESC LIMIT 1) i ON true
+    WHERE e.drawn
+),
+audit_items AS (
+    INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
+    SELECT d.collection, d.pair, d.campaign, 'audit',
+        COALESCE((SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = d.pair AND i.reason = 'audit'), 0),
+        'open', d.priority, {overlap}, 0, 0
+    FROM drawn d WHERE d.item IS NULL ORDER BY d.pair
+    ON CONFLICT DO NOTHING
+    RETURNING id, pair_id
+),
+audited AS (
+    INSERT INTO judges_audit (campaign_id, pair_id, item_id, stratum, probability, label)
+    SELECT d.campaign, d.pair, COALESCE(d.item, n.id), d.stratum, d.probability, d.label
+    FROM drawn d LEFT JOIN audit_items n ON n.pair_id = d.pair
+    WHERE COALESCE(d.item, n.id) IS NOT NULL ORDER BY d.pair
+    ON CONFLICT DO NOTHING
+)""".format(overlap=OVERLAP)
+"""Labelled pairs that were drawn go to people with the label, unless people met the pair with another reason before:
+their answers would not be blind, so such pairs belong to no route. An earlier audit's item serves again."""
+
+OUTCOMES = OUTCOMES.format(
+    items=ITEMS, audits=AUDITS, tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums")
+)
 
 
 def store(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
