@@ -1,45 +1,48 @@
-"""A small judged collection, and training sets made of it, for tests."""
+"""Small training sets on disk, as `export --format prism` writes them."""
 
 import json
+import random
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from annotation.exports.formats import EVERY
-from annotation.exports.sets.options import Options, default_teacher
-from annotation.exports.snapshots import begin, fill
-from corpus.models import Collection
-from judges.models import JudgeVersion
-from tests.evidence import make_campaign, make_judge, make_label, make_votes
-from tests.factories import make_collection, make_document, make_pair, make_query
+TOPICS = ["key", "list", "loop", "string", "class", "object", "file", "error", "value", "name"]
 
 
-def make_books(name: str = "books", queries: int = 10) -> Collection:
-    """Queries, each with a relevant and two other documents of their own, and five votes on each pair."""
-    books = make_collection(name, grades=3, instruction="Holds the answer.")
-    judges = [
-        JudgeVersion.objects.filter(name=name).first() or make_judge(name)
-        for name in (f"judge-{n}" for n in range(1, 6))
-    ]
-    campaign = make_campaign(books, judges)
-    for q in range(queries):
-        answers = [f"Thing {q}."]
-        query = make_query(books, f"What is thing {q} number{q}?", external_id=f"q{q}", answers=answers)
-        for d in range(3):
-            text = " ".join(f"word{q}x{d}x{w}" for w in range(20))
-            pair = make_pair(books, query, make_document(books, text, external_id=f"d{q}-{d}", title=f"Title {d}"))
-            make_label(pair, 2 if d == 0 else 0, "ensemble")
-            make_votes(campaign, pair, judges, [1, 1, 1, 1, 0] if d == 0 else [0, 0, 0, 0, 1])
-    return books
+def row(
+    query: int, place: int, chance: random.Random, *, score: float | None = None, text: bool = True
+) -> dict[str, Any]:
+    """A relevant document names the query's word, another does not."""
+    relevant = place % 2 == 1
+    word, other = TOPICS[query % len(TOPICS)], TOPICS[(query + place + 1) % len(TOPICS)]
+    sentence = f"The {word} is used here with care. " if relevant else f"The {other} is another thing. "
+    evidence = f"<contribution>It says {word}.</contribution>\n<evidence>{word} is used</evidence>"
+    return {
+        "query": f"what is a {word} number {query}",
+        "document": sentence * chance.randint(1, 4),
+        "loss_type": "point-wise;sft" if text or not relevant else "point-wise",
+        "revised_score": (0.9 if relevant else 0.1) if score is None else score,
+        "annotated_label": "yes" if relevant else "no",
+        "contribution_evidence": evidence if relevant and text else "",
+        "query_id": f"q{query}",
+        "doc_id": f"d{query}-{place}",
+        "instruction": "",
+    }
 
 
-def export(collection: Collection, name: str, folder: Path, **options: Any) -> dict[str, Any]:
-    """Make a training set; its manifest."""
-    asked = Options(**{"teacher": default_teacher(name), **options})
-    fill(begin(collection=collection, form=EVERY[name], folder=folder, asked=asked))
-    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
-    return manifest
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of JSON lines."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def write_set(folder: Path, *, queries: int = 20, documents: int = 6, seed: int = 0, **changes: Any) -> Path:
+    """Four fifths of the queries to train on, the rest to measure; `changes` go into every row of `train`."""
+    chance = random.Random(seed)
+    folder.mkdir(parents=True)
+    cut = queries * 4 // 5
+    splits = {"train": range(cut), "dev": range(cut, queries)}
+    files = []
+    for name, numbers in splits.items():
+        rows = [row(number, place, chance) for number in numbers for place in range(documents)]
+        rows = [{**one, **changes} if name == "train" else one for one in rows]
+        content = "".join(json.dumps(one) + "\n" for one in rows).encode()
+        (folder / f"{name}.jsonl").write_bytes(content)
+        files.append({"name": f"{name}.jsonl", "rows": len(rows), "sha256": sha256(content).hexdigest()})
+    manifest = {"format": "prism", "collection": "made", "options": {"teacher": "votes"}, "files": files}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder

@@ -112,6 +112,8 @@ class Loop:
         """One step of the optimiser."""
         step, began = self.progress.step, time.monotonic()
         rows = self.epochs.step(step)
+        # Dropout of a step is the same whether or not somebody died before it.
+        torch.manual_seed(self.task.options.seed + (step * self.world.size + self.world.rank) * 1_000_003)
         parts = self.gradients(rows)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.task.options, step, self.total)

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -42,8 +42,9 @@ class World:
 class Together:
     """`with Together(folder, size) as world`: the first process starts the others, which run the same module."""
 
-    def __init__(self, folder: Path, size: int, device: str) -> None:
+    def __init__(self, folder: Path, size: int, device: str, program: Sequence[str] = ()) -> None:
         self.folder, self.size, self.device = folder, size, device
+        self.program = list(program) or ["-m", "training.trainer", str(folder)]
         self.children: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> World:
@@ -55,7 +56,7 @@ class Together:
             meeting.unlink(missing_ok=True)
             for other in range(1, self.size):
                 environment = {**os.environ, "QUORUM_RANK": str(other)}
-                self.children.append(spawn([sys.executable, "-m", "training.trainer", self.folder], environment))
+                self.children.append(spawn([sys.executable, *self.program], environment))
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         backend = "nccl" if self.device == "cuda" else "gloo"
         dist.init_process_group(backend, init_method=f"file://{meeting}", rank=rank, world_size=self.size)

@@ -1,0 +1,235 @@
+"""Recipe `prism` against a plain implementation: losses, label positions, packing, processes (checks 2 and 3)."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from corpus.errors import BadInput  # noqa: E402
+from tests.training_sets import write_set  # noqa: E402
+from training import data, recipes, rendering  # noqa: E402
+from training.engine.base import load_tokenizer, tiny_base  # noqa: E402
+from training.engine.batching import Epochs, pack  # noqa: E402
+from training.engine.loop import Loop, learning_rate  # noqa: E402
+from training.engine.prism import Prism, label_logits  # noqa: E402
+from training.engine.recipe import Task  # noqa: E402
+from training.engine.world import World  # noqa: E402
+from training.folder import JobFolder  # noqa: E402
+
+SHAPES = ("qwen3", "qwen3.5")
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("bases")
+    return {shape: tiny_base(folder / shape, shape=shape, hidden=32) for shape in SHAPES}
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> data.TrainingSet:
+    return data.read(write_set(tmp_path_factory.mktemp("sets") / "prism"))
+
+
+def make_task(base: Path, found: data.TrainingSet, **options: Any) -> Task:
+    given = {"preset": "tiny", "max_steps": 20, "lora_rank": 4, "lora_alpha": 8, **options}
+    return Task("prism", base, "tiny", found, recipes.options("prism", given), "cpu", True)
+
+
+class Plain:
+    """One row at a time, all logits, plain torch: what the recipe is held to."""
+
+    def __init__(self, recipe: Prism, task: Task) -> None:
+        self.recipe, self.task = recipe, task
+        self.tokenizer = load_tokenizer(task.base)
+
+    def loss(self, numbers: list[int]) -> Any:
+        """The mean over the step's rows of 20 (sigmoid(margin) - teacher)^2 + cross-entropy of the target."""
+        total = 0.0
+        for number in numbers:
+            one = self.task.data.train[number]
+            prompt = self.tokenizer(rendering.render(one.query, one.document), add_special_tokens=False)["input_ids"]
+            word = "yes" if one.label else "no"
+            answer = f"{word}\n{one.target}".strip() + "<|im_end|>"
+            target = self.tokenizer(answer, add_special_tokens=False)["input_ids"]
+            ids = torch.tensor([[*prompt, *target]])
+            logits = self.recipe.model(input_ids=ids, use_cache=False).logits[0].float()
+            before = logits[len(prompt) - 1]
+            yes, no = (self.tokenizer(one, add_special_tokens=False)["input_ids"][0] for one in ("yes", "no"))
+            point = (torch.sigmoid(before[yes] - before[no]) - one.teacher) ** 2
+            logs = torch.log_softmax(logits[len(prompt) - 1 : -1], -1)
+            entropy = -torch.stack([logs[place, token] for place, token in enumerate(target)])
+            text = entropy.sum() if self.task.options.sft_reduction == "sum" else entropy.mean()
+            total = total + 20.0 * point + text
+        return total / len(numbers)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_twenty_steps_have_the_losses_of_a_plain_implementation(
+    shape: str, reduction: str, bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path
+) -> None:
+    task = make_task(bases[shape], rows, sft_reduction=reduction, token_budget=500)
+    recipe = Prism(task)
+    loop = Loop(JobFolder(tmp_path), task, recipe, World(), lambda: False)
+    plain = Prism(task)
+    reference = Plain(plain, task)
+    trained = [value for value in plain.model.parameters() if value.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=0.0, weight_decay=task.options.weight_decay)
+    for step in range(20):
+        numbers = loop.epochs.step(step)
+        loss = reference.loss(numbers)
+        loss.backward()
+        optimizer.param_groups[0]["lr"] = learning_rate(task.options, step, 20)
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        loop.one()
+        ours = loop.folder.lines()[-1]["loss"]
+        assert ours == pytest.approx(float(loss.detach()), rel=1e-5, abs=1e-5), f"step {step}"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_label_position_logits_are_those_of_all_positions(
+    shape: str, bases: dict[str, Path], rows: data.TrainingSet
+) -> None:
+    recipe = Prism(make_task(bases[shape], rows))
+    chosen = recipe.rows[:5]
+    with torch.no_grad():
+        ours = label_logits(recipe.model, chosen, 0)
+        full = [recipe.model(input_ids=torch.tensor([row.ids]), use_cache=False).logits[0] for row in chosen]
+    wanted = torch.cat(
+        [one[row.label_positions.start : row.label_positions.stop] for one, row in zip(full, chosen, strict=True)]
+    )
+    assert ours.shape == wanted.shape
+    assert torch.allclose(ours, wanted, atol=1e-5)
+
+
+def test_packed_rows_do_not_see_each_other(bases: dict[str, Path], rows: data.TrainingSet) -> None:
+    recipe = Prism(make_task(bases["qwen3"], rows, packing=True))
+    chosen = recipe.rows[:6]
+    with torch.no_grad():
+        packed, padded = (label_logits(recipe.model, chosen, 0, packed=flag) for flag in (True, False))
+    assert torch.allclose(packed, padded, atol=1e-5)
+
+
+def test_packing_is_refused_where_it_leaks(bases: dict[str, Path], rows: data.TrainingSet) -> None:
+    with pytest.raises(BadInput, match="packing is not exact on qwen3_5_text"):
+        Prism(make_task(bases["qwen3.5"], rows, packing=True))
+
+
+def test_a_smaller_token_budget_gives_the_same_gradient(
+    bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path
+) -> None:
+    found = []
+    for budget in (384, 4096):
+        task = make_task(bases["qwen3"], rows, token_budget=budget)
+        loop = Loop(JobFolder(tmp_path / str(budget)), task, Prism(task), World(), lambda: False)
+        loop.gradients(loop.epochs.step(0))
+        found.append([value.grad.clone() for value in loop.trained])
+    assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(*found, strict=True))
+
+
+def test_memory_that_runs_out_halves_the_budget_and_the_step_is_done_all_the_same(
+    bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path
+) -> None:
+    """The error is torch's own, raised by the test where a pass is larger than it allows."""
+    task = make_task(bases["qwen3"], rows, token_budget=4096)
+    recipe, plain = Prism(task), Prism(task)
+    forward = recipe.forward
+
+    def small(model: Any, numbers: Any) -> Any:
+        if len(numbers) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
+        return forward(model, numbers)
+
+    recipe.forward = small  # type: ignore[method-assign]
+    (tmp_path / "a").mkdir()
+    loop = Loop(JobFolder(tmp_path / "a"), task, recipe, World(), lambda: False)
+    wanted = Loop(JobFolder(tmp_path / "b"), task, plain, World(), lambda: False)
+    assert loop.gradients(loop.epochs.step(0)) == pytest.approx(wanted.gradients(wanted.epochs.step(0)), rel=1e-5)
+    assert loop.progress.token_budget < 4096 and "out of memory" in loop.folder.state["phase"]
+
+    recipe.forward = lambda model, numbers: small(model, [0, 0, 0])  # type: ignore[method-assign]
+    with pytest.raises(Exception, match="takes more memory than there is: lower max_length"):
+        loop.gradients(loop.epochs.step(0))
+
+
+TWO = """
+import sys, json
+from pathlib import Path
+import torch
+from training import data, recipes
+from training.engine.loop import Loop
+from training.engine.prism import Prism
+from training.engine.recipe import Task
+from training.engine.world import Together
+from training.folder import JobFolder
+folder, base, rows, size = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
+options = recipes.options("prism", {"preset": "tiny", "lora_rank": 4, "token_budget": 500, "batch": 7})
+task = Task("prism", base, "tiny", data.read(rows), options, "cpu", True)
+with Together(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1:]]) as world:
+    loop = Loop(JobFolder(folder), task, Prism(task), world, lambda: False)
+    parts = loop.gradients(loop.epochs.step(3))
+    if world.leads:
+        torch.save({"parts": parts, "grads": [value.grad for value in loop.trained]}, folder / f"{size}.pt")
+"""
+
+
+def test_two_processes_give_the_gradients_of_one(bases: dict[str, Path], tmp_path: Path) -> None:
+    rows = write_set(tmp_path / "set")
+    for size in ("1", "2"):
+        args = [sys.executable, "-c", TWO, tmp_path, bases["qwen3"], rows, size, TWO]
+        done = subprocess.run(list(map(str, args)), capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+    one, two = (torch.load(tmp_path / f"{size}.pt", weights_only=True) for size in ("1", "2"))
+    assert two["parts"] == pytest.approx(one["parts"], rel=1e-5)
+    assert any(bool(value.abs().max() > 1e-4) for value in one["grads"])
+    for ours, theirs in zip(one["grads"], two["grads"], strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+def test_every_row_comes_once_in_an_epoch_and_in_another_order_in_the_next() -> None:
+    epochs = Epochs(list(range(1, 102)), 8, 5)
+    for epoch in (0, 1):
+        assert sorted(row for step in epochs.order(epoch) for row in step) == list(range(101))
+    assert epochs.order(0) != epochs.order(1) and epochs.step(13) == epochs.order(1)[0]
+
+
+def test_passes_stay_within_the_budget_and_hold_every_row() -> None:
+    lengths = [5, 100, 40, 60, 7, 300]
+    for padded in (True, False):
+        passes = pack(lengths, 128, padded=padded)
+        assert sorted(place for one in passes for place in one) == list(range(6))
+        for one in passes:
+            cost = max(lengths[place] for place in one) * len(one) if padded else sum(lengths[place] for place in one)
+            assert cost <= 128 or len(one) == 1
+    assert pack(lengths, 10_000) == [[5, 1, 3, 2, 4, 0]]
+
+
+def test_a_teacher_score_must_not_be_missing(tmp_path: Path, bases: dict[str, Path]) -> None:
+    found = data.read(write_set(tmp_path / "set", revised_score=None))
+    with pytest.raises(BadInput, match=r"96 of 96 rows have no teacher score: export with --teacher votes or labels"):
+        Prism(make_task(bases["qwen3"], found))
+
+
+def test_the_document_is_cut_and_never_the_end_of_the_prompt(bases: dict[str, Path], tmp_path: Path) -> None:
+    found = data.read(write_set(tmp_path / "set", document="a long text about keys " * 300))
+    recipe = Prism(make_task(bases["qwen3"], found, max_length=256, token_budget=256))
+    tail = recipe.tokenizer(rendering.TAIL, add_special_tokens=False)["input_ids"]
+    for row in recipe.rows[:4]:
+        assert len(row.ids) == 256 and row.ids[row.start - len(tail) : row.start] == tail
+    with pytest.raises(BadInput, match="does not fit into max_length 60 even without its document"):
+        Prism(make_task(bases["qwen3"], found, max_length=60, token_budget=60))
+
+
+def test_a_training_that_cannot_fit_is_refused_with_both_numbers(
+    bases: dict[str, Path], rows: data.TrainingSet
+) -> None:
+    task = make_task(bases["qwen3"], rows)
+    small = Task(**{**vars(task), "memory_mb": 1.0})
+    with pytest.raises(BadInput, match=r"needs at least 0\.\d+ GiB of memory and 0\.00 GiB are free"):
+        Prism(small)
