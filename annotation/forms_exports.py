@@ -4,7 +4,8 @@ from typing import Any
 
 from django import forms
 
-from annotation.exports.sets.options import LABELS, PRESETS, SHAPES, TEACHERS, Options
+from annotation.exports.sets.options import LABELS, PRESETS, RANKS, SHAPES, TEACHERS, Options
+from annotation.exports.uploads import keep_run
 from corpus.errors import BadInput
 from corpus.models import Collection, Pair
 
@@ -52,6 +53,16 @@ class SetForm(forms.Form):
         label="Documents a query",
         help_text="Exactly so many; queries with fewer are left out. Empty: all.",
     )
+    run = forms.FileField(
+        required=False,
+        label="Hard negatives from a run",
+        help_text="A TREC run file. Its documents that nobody judged become negatives, marked as assumed.",
+    )
+    first_rank = forms.IntegerField(min_value=1, initial=RANKS[0], required=False, label="From rank")
+    last_rank = forms.IntegerField(min_value=1, initial=RANKS[1], required=False, label="To rank")
+    keep_holes = forms.BooleanField(
+        required=False, label="Take them even where a panel or a reranker scores them high (likely holes)"
+    )
     balance = forms.BooleanField(
         required=False, label="Balance length by score, so that length is no shortcut to the score"
     )
@@ -63,14 +74,19 @@ class SetForm(forms.Form):
         scored = Pair.objects.filter(collection=collection, teacher_score__isnull=False).exists()
         self.fields["teacher"].initial = "scores" if scored else "votes"
         self.fields["relevant_from"].max_value = collection.grades  # type: ignore[attr-defined]
+        self.collection = collection
         self.options = Options()
 
     def clean(self) -> dict[str, Any]:
         """The options, as the command would take them."""
         given = {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
+        first, last = given.pop("first_rank", RANKS[0]), given.pop("last_rank", RANKS[1])
+        upload = given.pop("run", None)
         if not self.errors:
             try:
-                self.options = Options(**{**given, "near": self.cleaned_data["near"]})
+                run = keep_run(self.collection, upload) if upload else None
+                near = self.cleaned_data["near"]
+                self.options = Options(**{**given, "near": near, "run": run, "ranks": (first, last)})
             except BadInput as error:
                 raise forms.ValidationError(str(error)) from None
         return self.cleaned_data

@@ -81,7 +81,7 @@ class World:
         }
         for key, value in values.items():
             pattern = pattern.replace(key, str(value))
-        for key in ("<int:snapshot>", "<int:pk>", "<str:file>", "<path:path>", "<str:filename>"):
+        for key in ("<int:snapshot>", "<int:pk>", "<path:file>", "<path:path>", "<str:filename>"):
             pattern = pattern.replace(key, "1")
         assert "<" not in pattern, f"tell this test what stands in {pattern}"
         return pattern

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.training_sets import export, lines, make_books
+from tests.judged_books import export, lines, make_books
 
 pytestmark = pytest.mark.django_db
 

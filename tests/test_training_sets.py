@@ -11,7 +11,7 @@ from corpus.models import Label, Pair
 from judges.models import JudgeVersion
 from tests.evidence import make_assessor, make_campaign, make_judgment, make_label, make_votes
 from tests.factories import make_document, make_item, make_pair, make_query
-from tests.training_sets import export, lines, make_books
+from tests.judged_books import export, lines, make_books
 
 pytestmark = pytest.mark.django_db
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,15 @@ LARGE_SET = 5_000
 """The same for training sets, which compare and carry the texts."""
 SILENT = timedelta(minutes=10)
 SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A table of counts with a step of colour (1 to 5) for each."""
+
+    title: str
+    columns: list[str]
+    rows: list[tuple[str, list[tuple[int, int]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +69,38 @@ class Listed:
         return found
 
     @property
+    def splits(self) -> list[tuple[str, dict[str, int]]]:
+        """Train before dev: the database forgets the order."""
+        found: dict[str, dict[str, int]] = self.snapshot.manifest["counts"]["splits"]
+        return sorted(found.items(), reverse=True)
+
+    @property
+    def balance_tables(self) -> list[Cells]:
+        """Length by score, before and after balancing; none where the set was not balanced."""
+        found = self.snapshot.manifest.get("balance")
+        if not found:
+            return []
+        edges = [0, *found["length_bins"]]
+        columns = [f"{low} to {high - 1}" for low, high in pairwise(edges)] + [f"from {edges[-1]}"]
+        return [
+            _cells(title, found[key]["cells"], columns) for title, key in (("Before", "before"), ("After", "after"))
+        ]
+
+    @property
     def is_here(self) -> bool:
         """Made from this page, so that its files can be downloaded."""
         return home(self.snapshot.collection) in Path(self.snapshot.folder).parents
+
+
+def _cells(title: str, counts: list[list[int]], columns: list[str]) -> Cells:
+    """High scores at the top; a cell's step of colour goes with its share of the largest."""
+    most = max(map(max, counts)) or 1
+    bins = len(counts)
+    rows = [
+        (f"{place / bins:.2f} to {(place + 1) / bins:.2f}", [(n, 1 + round(4 * n / most)) for n in counts[place]])
+        for place in reversed(range(bins))
+    ]
+    return Cells(title, columns, rows)
 
 
 def listed(collection: Collection) -> list[Listed]:

@@ -16,6 +16,7 @@ from annotation.exports.snapshots import begin, fill
 from annotation.forms_exports import SetForm
 from annotation.models import Snapshot
 from annotation.permissions import Scope, action
+from annotation.statistics import statistics_of
 from corpus.errors import BadInput
 
 
@@ -66,6 +67,14 @@ def _report(scope: Scope, asked: page.Asked) -> Report:
 
 @action("admin")
 @require_GET
+def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """What the collection holds, and what became of its candidates round by round."""
+    context = {"scope": scope, "section": "exports", "found": statistics_of(scope.collection)}
+    return render(request, "reports/statistics.html", context)
+
+
+@action("admin")
+@require_GET
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The snapshots that were made, and the form for a new one. HTMX asks for the list alone while one is made."""
     context = _snapshots(scope)
@@ -102,7 +111,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
         messages.error(request, "Choose a format.")
         return redirect("exports", scope.collection.name)
     form = format_named(name)
-    asked = SetForm(request.POST, collection=scope.collection)
+    asked = SetForm(request.POST, request.FILES, collection=scope.collection)
     if isinstance(form, SetFormat) and not asked.is_valid():
         return _exports_page(request, scope, _snapshots(scope), asked, status=422)
     chosen = request.POST.getlist("origin") if form.labels else []

@@ -1,8 +1,10 @@
 """From labelled pairs to the files of a training set, in one pass over the pairs and one over the texts."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from annotation.exports.files import Counts, Files
@@ -63,6 +65,8 @@ def make_set(collection: Collection, name: str, asked: Options, files: Files, pr
             rows += sum(len(filled.query.rows) for filled in batch)
             progress(rows)
     details |= writer.end()
+    if asked.teacher == "scores":
+        _write_answers(files, sources)
     files.close()
     return Made(_counts(sides, left), details)
 
@@ -127,6 +131,16 @@ def _near(queries: list[Query], asked: Options) -> tuple[dict[int, int], dict[in
     for keys in source.in_pieces(sorted({row.document for query in queries for row in query.rows})):
         documents.add((key, one.whole) for key, one in sorted(source.documents(keys).items()))
     return texts.groups(asked.near), documents.groups(asked.near)
+
+
+def _write_answers(files: Files, sources: list[Source]) -> None:
+    """The cached answers of rerank APIs belong to the snapshot (SPEC S8); no file where there are none."""
+    answers = (answer for one in sources for answer in source.teacher_answers(one))
+    first = next(answers, None)
+    if first is not None:
+        output = files.open("teacher.jsonl")
+        for answer in chain([first], answers):
+            output.put(json.dumps(answer, ensure_ascii=False) + "\n", rows=1)
 
 
 def _balanced(queries: list[Query], asked: Options, left: Left) -> tuple[list[Query], dict[str, Any]]:

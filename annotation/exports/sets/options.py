@@ -26,6 +26,8 @@ SHAPES = {
     "n-tuple": "anchor, positive, negative_1 and more",
     "list": "query, docs, labels",
 }
+RANKS = (11, 100)
+"""Of a run, where nobody says which: below what is most likely relevant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Options:
     """Exactly so many documents a query; queries with fewer are left out."""
     run: str | None = None
     """Name of the run file that negatives are taken from."""
-    ranks: tuple[int, int] = (11, 100)
+    ranks: tuple[int, int] = RANKS
     """Ranks of that run, from 1, both ends included."""
     keep_holes: bool = False
     """Take unjudged documents as negatives even where a panel or a reranker scores them high."""

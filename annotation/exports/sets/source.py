@@ -140,6 +140,32 @@ def queries(keys: Sequence[int]) -> dict[int, Text]:
     )
 
 
+ANSWERS = """
+    SELECT a.id, a.api, a.url, a.model, q.external_id,
+           array_agg(d.external_id ORDER BY w.place) AS documents, a.raw
+    FROM annotation_teacheranswer a CROSS JOIN unnest(a.pairs) WITH ORDINALITY AS w(pair, place)
+    JOIN corpus_pair p ON p.id = w.pair
+    JOIN corpus_query q ON q.id = p.query_id
+    JOIN corpus_document d ON d.id = p.document_id
+    WHERE a.collection_id = %(collection)s AND EXISTS (SELECT FROM annotation_teacherscore s WHERE s.answer_id = a.id)
+    GROUP BY a.id, q.external_id ORDER BY a.id
+"""
+
+
+def teacher_answers(source: "Source") -> Iterator[dict[str, Any]]:
+    """Every answer of a rerank API that gave scores, as it came, with the ids of what was asked."""
+    for batch in batches(ANSWERS, {"collection": source.collection.pk}):
+        for _, api, url, model, query, names, raw in batch:
+            yield {
+                "api": api,
+                "url": url,
+                "model": model,
+                "query_id": source.prefix + query,
+                "doc_ids": [source.prefix + name for name in names],
+                "answer": raw,
+            }
+
+
 def corpus(source: "Source") -> Iterator[Text]:
     """Every current document of a collection, in the order of its id."""
     sql = f"""SELECT {DOCUMENT} FROM corpus_document d WHERE collection_id = %(collection)s AND is_current

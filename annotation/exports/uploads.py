@@ -1,0 +1,36 @@
+"""Run files that came with the exports page: kept beside the exports, under their hash, where a worker finds them."""
+
+from hashlib import sha256
+from pathlib import Path
+
+from django.core.files.uploadedfile import UploadedFile
+
+from annotation.exports.snapshots import home
+from corpus.errors import BadInput
+from corpus.importing.files import Source
+from corpus.importing.grades import top_of_run
+from corpus.models import Collection
+
+MOST = 200_000_000
+
+
+def keep_run(collection: Collection, upload: "UploadedFile[bytes]") -> str:
+    """The path of the run. Raises BadInput for a file that is too large or no run, and keeps nothing of it."""
+    if upload.size is None or upload.size > MOST:
+        raise BadInput(f"the run is larger than {MOST // 1_000_000} MB; use the command export --run")
+    digest = sha256()
+    for chunk in upload.chunks():
+        digest.update(chunk)
+    folder = home(collection) / "runs" / digest.hexdigest()
+    path = folder / Path(upload.name or "run").name
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.writelines(upload.chunks())
+    try:
+        for _ in top_of_run(Source(path), 1):
+            pass
+    except BadInput as error:
+        path.unlink()
+        raise BadInput(str(error).replace(str(path), path.name)) from None
+    return str(path)

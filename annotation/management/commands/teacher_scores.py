@@ -1,0 +1,57 @@
+"""teacher_scores NAME --api A --model M: scores of a rerank API for the collection's pairs."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.teachers.client import Teacher
+from annotation.teachers.formats import APIS
+from annotation.teachers.scoring import score_pairs
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Collection
+
+
+class Command(QuorumCommand):
+    help = "Ask a rerank API for the score of every pair that has none of it. Every answer is kept and paid once."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("--api", required=True, help=f"whose format: {', '.join(APIS)}")
+        parser.add_argument("--model", required=True, help="the model's name, as the API knows it")
+        parser.add_argument("--url", default="", help="where it is, if not at the API's own address")
+        parser.add_argument("--key-env", default="", metavar="K", help="environment variable that holds the key")
+        parser.add_argument("--limit", type=int, metavar="N", help="pairs at most")
+        parser.add_argument("--labelled", action="store_true", help="only pairs that have a label")
+        parser.add_argument("--replace", action="store_true", help="pairs with an imported score too")
+
+    def run(self, **options: Any) -> object:
+        api = APIS.get(options["api"])
+        if api is None:
+            raise BadInput(f"--api must be one of {', '.join(APIS)}, not {options['api']}")
+        if options["limit"] is not None and options["limit"] < 1:
+            raise BadInput(f"--limit must be 1 or more, not {options['limit']}")
+        collection = Collection.objects.filter(name=options["name"]).first()
+        if collection is None:
+            raise BadInput(f"no collection named {options['name']}")
+        url = options["url"]
+        if url and not url.startswith(("http://", "https://")):
+            raise BadInput(f"--url must begin with http:// or https://, not {url}")
+        teacher = Teacher(api, api.address(url), options["model"], options["key_env"] or api.key_env)
+        report = score_pairs(
+            collection,
+            teacher,
+            labelled=options["labelled"],
+            replace=options["replace"],
+            limit=options["limit"],
+        )
+        document = {"collection": collection.name, "api": api.name, "model": teacher.model, **asdict(report)}
+        if not report.pairs:
+            self.say("nothing to do: every pair has a score")
+        else:
+            self.say(f"{report.scored} of {report.pairs} pairs scored in {report.calls} calls")
+        if report.failed:
+            why = "; ".join(report.errors[:3])
+            raise Incomplete(f"{report.failed} pairs have no score ({why}); run it again to ask for them", document)
+        return document

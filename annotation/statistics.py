@@ -1,0 +1,128 @@
+"""The statistics page: what a collection holds and what became of its candidates (SPEC S8)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.cache import cache
+from django.db import connection
+
+from corpus.models import Collection
+from corpus.text import words
+from judges.selectors import status
+
+SAMPLE = 1_000
+"""Texts of each kind whose words are counted."""
+KEPT_S = 60
+"""The page of a collection with a million pairs reads every row once in this time."""
+
+COUNTS = """
+    SELECT (SELECT count(*) FROM corpus_document WHERE collection_id = %(c)s AND is_current),
+           q.n, q.answers, q.answered, p.n, p.queries, p.scored, l.n
+    FROM (SELECT count(*) AS n, COALESCE(sum(cardinality(answers)), 0) AS answers,
+                 count(*) FILTER (WHERE answers <> '{}') AS answered
+          FROM corpus_query WHERE collection_id = %(c)s AND is_current) q,
+         (SELECT count(*) AS n, count(DISTINCT query_id) AS queries, count(teacher_score) AS scored
+          FROM corpus_pair WHERE collection_id = %(c)s AND is_candidate) p,
+         (SELECT count(*) AS n FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
+          WHERE p.collection_id = %(c)s AND l.aspect_id IS NULL) l
+"""
+TEXTS = """
+    SELECT {text} FROM corpus_{table}
+    WHERE collection_id = %(c)s AND is_current AND abs(hashtext(external_id)::bigint) %% %(every)s = 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A line of the funnel."""
+
+    words: str
+    pairs: int
+    of: int
+    """What it is a part of."""
+
+    @property
+    def share(self) -> float | None:
+        """In [0, 1]; None of nothing."""
+        return self.pairs / self.of if self.of else None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Numbers of a collection. Means are None where there is nothing to take them of."""
+
+    documents: int
+    queries: int
+    queries_with_answers: int
+    pairs: int
+    labelled: int
+    scored: int
+    documents_a_query: float | None
+    answers_a_query: float | None
+    words_a_query: float | None
+    words_a_document: float | None
+    sampled: bool
+    """The words are counted in a sample."""
+    campaign: int | None
+    funnel: tuple[Step, ...]
+
+
+def statistics_of(collection: Collection) -> Statistics:
+    """At most a minute old."""
+    key = f"statistics:{collection.pk}"
+    found: Statistics | None = cache.get(key)
+    if found is None:
+        found = _statistics(collection)
+        cache.set(key, found, KEPT_S)
+    return found
+
+
+def _statistics(collection: Collection) -> Statistics:
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS, {"c": collection.pk})
+        documents, queries, answers, answered, pairs, asked, scored, labelled = cursor.fetchone()
+    document = status(collection)
+    return Statistics(
+        documents,
+        queries,
+        answered,
+        pairs,
+        labelled,
+        scored,
+        documents_a_query=pairs / asked if asked else None,
+        answers_a_query=float(answers) / queries if queries else None,
+        words_a_query=_mean_words(collection, "query", "text", queries),
+        words_a_document=_mean_words(collection, "document", "title || ' ' || text", documents),
+        sampled=max(documents, queries) > SAMPLE,
+        campaign=document["campaign"],
+        funnel=tuple(_funnel(pairs, document)),
+    )
+
+
+def _mean_words(collection: Collection, table: str, text: str, rows: int) -> float | None:
+    """Of about SAMPLE texts, chosen by the hash of their ids: the same ones each time."""
+    with connection.cursor() as cursor:
+        values = {"c": collection.pk, "every": max(1, rows // SAMPLE)}
+        cursor.execute(TEXTS.format(table=table, text=text), values)
+        counts = [len(words(text)) for (text,) in cursor]
+    return sum(counts) / len(counts) if counts else None
+
+
+def _funnel(pairs: int, found: dict[str, Any]) -> list[Step]:
+    """Candidates, those that the newest campaign took, and who agreed and who is open after each round of a debate."""
+    steps = [Step("candidates", pairs, pairs)]
+    if found["campaign"] is None:
+        return steps
+    taken = found["pairs"]
+    ended = found["labelled"] + found["escalated"] + found["failed"]
+    steps += [Step("taken into the newest campaign", taken, pairs), Step("judged there", ended, taken)]
+    still_open = ended
+    for number, agreed in sorted(found["agreed_in_round"].items(), key=lambda one: int(one[0])):
+        still_open -= agreed
+        steps += [
+            Step(f"agreed in round {number}", agreed, ended),
+            Step(f"open after round {number}", still_open, ended),
+        ]
+    labelled = Step("labelled by the policy", found["labelled"], ended)
+    handed = Step("handed to people", found["escalated"], ended)
+    return [*steps, labelled, handed, Step("settled by them", found["settled"], found["escalated"])]

@@ -1,0 +1,136 @@
+"""The exports page makes training sets, and the statistics page says what there is to make them of."""
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from annotation.models import Role, Snapshot
+from corpus.models import Pair
+from tests.evidence import make_judge
+from tests.factories import make_collection, make_member
+from tests.judged_books import make_books
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def var(settings, tmp_path):
+    settings.VAR = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def books(client):
+    books = make_books()
+    client.force_login(make_member(books, "alice", Role.ADMIN).user)
+    return books
+
+
+DEFAULTS = {"format": "prism", "teacher": "votes", "split": "0.9", "seed": "0", "near": "0.8", "labels": "resolved"}
+DEFAULTS |= {"preset": "paper", "shape": "pair", "first_rank": "11", "last_rank": "100"}
+
+
+def post(client, **values):
+    return client.post(reverse("make_export", args=["books"]), {**DEFAULTS, **values})
+
+
+def test_alice_makes_a_training_set_and_downloads_its_files(client, books):
+    assert post(client).status_code == 302
+    snapshot = Snapshot.objects.get()
+    assert (snapshot.state, snapshot.format) == ("ready", "prism")
+    page = client.get(reverse("exports", args=["books"])).content.decode()
+    assert "train 27 rows of 9 queries, 9 relevant; dev 3 rows of 1 queries, 1 relevant" in page
+    response = client.get(reverse("export_file", args=["books", snapshot.pk, "train.jsonl"]))
+    assert len(b"".join(response.streaming_content).splitlines()) == 27
+
+
+def test_a_file_in_a_folder_of_the_set_downloads_too(client, books):
+    post(client, format="beir")
+    snapshot = Snapshot.objects.get()
+    response = client.get(reverse("export_file", args=["books", snapshot.pk, "qrels/train.tsv"]))
+    assert b"".join(response.streaming_content).startswith(b"query-id\tcorpus-id\tscore\n")
+    assert f"books-{snapshot.pk}-qrels-train.tsv" in response["Content-Disposition"]
+    assert client.get(reverse("export_file", args=["books", snapshot.pk, "../../secret"])).status_code == 404
+
+
+def test_the_page_offers_votes_unless_there_are_scores(client, books):
+    page = client.get(reverse("exports", args=["books"])).content.decode()
+    assert '<option value="votes" selected>' in page
+    Pair.objects.filter(collection=books).update(teacher_score=0.5)
+    page = client.get(reverse("exports", args=["books"])).content.decode()
+    assert '<option value="scores" selected>' in page
+
+
+def test_scores_that_are_missing_are_said_in_the_list(client, books):
+    response = client.post(reverse("make_export", args=["books"]), {**DEFAULTS, "teacher": "scores"}, follow=True)
+    assert "have no teacher score" in response.content.decode()
+    assert Snapshot.objects.get().state == "failed"
+
+
+def test_wrong_options_are_marked_and_nothing_is_made(client, books):
+    response = post(client, split="1.4", negatives="0")
+    assert response.status_code == 422
+    page = response.content.decode()
+    assert "Nothing was made" in page and 'value="1.4"' in page
+    assert not Snapshot.objects.exists()
+    assert post(client, first_rank="9", last_rank="3").status_code == 422
+
+
+def test_a_run_that_is_uploaded_gives_hard_negatives(client, books, var):
+    run = SimpleUploadedFile("bm25.run", b"q0 Q0 d5-1 1 9.5 bm25\nq0 Q0 d6-1 2 9.0 bm25\n")
+    assert post(client, run=run, first_rank="1", last_rank="2", teacher="labels").status_code == 302
+    manifest = Snapshot.objects.get().manifest
+    assert manifest["counts"]["assumed"] + sum(manifest["counts"]["left_out"].values()) >= 2
+    assert manifest["options"]["run"]["name"] == "bm25.run"
+    assert str(var) not in json.dumps(manifest)
+    wrong = SimpleUploadedFile("no.run", b"this is no run\n")
+    response = post(client, run=wrong)
+    assert response.status_code == 422
+    assert "no.run, line 1: 4 columns instead of the 6 of a run" in response.content.decode()
+
+
+def test_a_balanced_set_shows_its_cells_before_and_after(client, books):
+    post(client, balance="on")
+    page = client.get(reverse("exports", args=["books"])).content.decode()
+    assert "Length by score: entropy 0.918 before and" in page
+    assert "Before: training pairs by score" in page and "After: training pairs by score" in page
+
+
+def test_statistics_say_what_there_is_and_the_funnel_ends_in_labels(client, books, django_assert_max_num_queries):
+    with django_assert_max_num_queries(20):
+        page = client.get(reverse("statistics", args=["books"])).content.decode()
+    for words in (
+        "<dt>Documents</dt><dd>30, 22.0 words each on average</dd>",
+        "<dt>Queries</dt><dd>10, 5.0 words each on average</dd>",
+        "1.00 a query; 10 queries have some",
+        "30 pairs, 3.0 documents a query",
+        "taken into the newest campaign",
+    ):
+        assert words in page
+
+
+def test_statistics_of_an_empty_collection_have_no_means(client):
+    empty = make_collection("empty")
+    client.force_login(make_member(empty, "alice", Role.ADMIN).user)
+    page = client.get(reverse("statistics", args=["empty"])).content.decode()
+    assert "No campaign has judged yet" in page
+    assert "<dt>Documents</dt><dd>0</dd>" in page
+
+
+def test_the_funnel_follows_the_rounds_of_a_debate(books):
+    from annotation.statistics import statistics_of
+    from judges.models import Tally
+    from tests.evidence import make_campaign
+
+    campaign = make_campaign(books, [make_judge("debater")], policy="debate")
+    sums = {"pairs": 30, "labelled:1": 10, "labelled:0": 15, "escalated:disagreement": 5, "agreed:1": 20, "agreed:2": 5}
+    for key, value in sums.items():
+        Tally.objects.create(campaign=campaign, shard=0, key=key, value=value)
+    steps = {step.words: (step.pairs, step.share) for step in statistics_of(books).funnel}
+    assert steps["judged there"] == (30, 1.0)
+    assert steps["agreed in round 1"] == (20, 20 / 30)
+    assert steps["open after round 1"] == (10, 10 / 30)
+    assert steps["open after round 2"] == (5, 5 / 30)
+    assert steps["handed to people"] == (5, 5 / 30)
