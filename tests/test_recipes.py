@@ -1,0 +1,58 @@
+"""The recipes' defaults: SPEC S9's figures, one by one, and options that do not exist."""
+
+import pytest
+
+from corpus.errors import BadInput
+from training.recipes import TABLE, TARGETS, options
+
+PAPER = {
+    "lora_rank": 64, "lora_alpha": 128, "lora_dropout": 0.0, "learning_rate": 1e-5, "weight_decay": 0.01,
+    "warmup_steps": 100, "schedule": "cosine", "max_length": 10_240, "batch": 8, "epochs": 2.0,
+    "point_weight": 20.0, "sft_weight": 1.0, "sft_reduction": "sum",
+}  # fmt: skip
+CHANGES = {
+    "paper": {},
+    "paper-0.8b": {"epochs": 3.0},
+    "paper-9b": {"lora_rank": 32, "lora_alpha": 64},
+    "released": {"point_weight": 10.0, "warmup_steps": 1000, "batch": 16, "max_length": 8192, "sft_reduction": "mean"},
+}
+
+
+@pytest.mark.parametrize("preset", CHANGES)
+def test_prism_has_the_papers_figures(preset: str) -> None:
+    chosen = options("prism", {"preset": preset}).as_json()
+    assert {name: chosen[name] for name in PAPER} == PAPER | CHANGES[preset]
+
+
+def test_adapters_go_into_attention_feed_forward_and_linear_attention() -> None:
+    assert set(TARGETS) == {
+        "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+        "in_proj_qkv", "in_proj_a", "in_proj_b", "in_proj_z", "out_proj",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", TABLE)
+def test_every_preset_is_itself_allowed(recipe: str) -> None:
+    assert all(options(recipe, {"preset": preset}).preset == preset for preset in TABLE[recipe])
+
+
+def test_what_is_given_wins_and_nothing_else_changes() -> None:
+    assert options("prism", {"max_steps": 5, "epochs": None}) == options("prism", {"max_steps": 5})
+    assert options("cross-encoder", {"loss": "lambda"}).loss == "lambda"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "given", "words"),
+    [
+        ("erank", {}, "no recipe named 'erank'; there are prism, cross-encoder"),
+        ("prism", {"preset": "big"}, "has no preset 'big'; there are paper"),
+        ("prism", {"lr": 1}, "no option named 'lr'"),
+        ("prism", {"loss": "bce"}, "loss must be one of hybrid, not 'bce'"),
+        ("prism", {"batch": 0}, "batch must be 1 or more"),
+        ("prism", {"learning_rate": float("nan")}, "learning_rate and epochs must be above 0"),
+        ("prism", {"token_budget": 10}, "token_budget 10 is smaller than max_length 10240"),
+    ],
+)
+def test_what_does_not_exist_is_refused(recipe: str, given: dict[str, object], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        options(recipe, given)

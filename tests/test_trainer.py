@@ -1,0 +1,156 @@
+"""The trainer as a process: killed and resumed, cancelled, refused (issue 3, checks 4 and 5)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.instances import ROOT, until  # noqa: E402
+from tests.training_sets import write_set  # noqa: E402
+from training.engine.base import tiny_base  # noqa: E402
+from training.folder import JobFolder  # noqa: E402
+
+OPTIONS = {"preset": "tiny", "max_steps": 40, "lora_rank": 4, "checkpoint_every": 4, "evaluate_every": 20}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A tiny base and a training set."""
+    folder = tmp_path_factory.mktemp("trainer")
+    return tiny_base(folder / "base", hidden=32), write_set(folder / "set")
+
+
+def ask(path: Path, parts: tuple[Path, Path], **changes: Any) -> JobFolder:
+    base, rows = parts
+    folder = JobFolder(path)
+    job = {"kind": "train", "recipe": "prism", "data": str(rows), "base": str(base), "device": "cpu"}
+    folder.ask({**job, "out": str(path / "model"), "options": OPTIONS, **changes})
+    return folder
+
+
+def start(folder: JobFolder) -> subprocess.Popen[bytes]:
+    args = [sys.executable, "-m", "training.trainer", str(folder.path)]
+    with folder.log.open("ab") as log:
+        return subprocess.Popen(args, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+
+def losses(folder: JobFolder) -> list[tuple[int, float]]:
+    return [(line["step"], line["loss"]) for line in folder.lines() if "loss" in line]
+
+
+def reached(folder: JobFolder, step: int) -> bool:
+    return bool(losses(folder)) and losses(folder)[-1][0] >= step
+
+
+def test_killed_and_started_again_it_has_the_losses_of_an_uninterrupted_run(
+    parts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    whole, killed = ask(tmp_path / "whole", parts), ask(tmp_path / "killed", parts)
+    assert start(whole).wait(120) == 0, whole.log.read_text()
+    for step in (6, 17):
+        child = start(killed)
+        until(lambda step=step: reached(killed, step), 60)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        assert not reached(killed, 40)
+    assert start(killed).wait(120) == 0, killed.log.read_text()
+    assert losses(killed) == losses(whole) and len(losses(whole)) == 40
+    assert killed.state["result"]["metrics"] == whole.state["result"]["metrics"]
+    assert whole.state["words"] == "tiny model, CPU"
+    assert [line["step"] for line in whole.lines() if "dev" in line] == [20, 40]
+
+
+def test_cancelled_it_saves_what_it_has_within_ten_seconds(parts: tuple[Path, Path], tmp_path: Path) -> None:
+    long = {"max_steps": 2000, "epochs": 1000, "checkpoint_every": 500, "evaluate_every": 1000}
+    folder = ask(tmp_path / "job", parts, options={**OPTIONS, **long})
+    child = start(folder)
+    until(lambda: reached(folder, 5), 60)
+    began = time.monotonic()
+    child.terminate()
+    assert child.wait(10) == 3
+    assert time.monotonic() - began < 10
+    assert folder.state["state"] == "cancelled"
+    (step,) = folder.steps()
+    assert losses(folder)[-1][0] == step >= 5
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(parts[0]), folder.checkpoint(step))
+    assert any("lora_B" in name and bool(value.abs().max() > 0) for name, value in model.named_parameters())
+    assert not (tmp_path / "job" / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"device": "cuda"}, "asks for a GPU (cuda) and this machine has none"),
+        ({"base": "nobody/nothing"}, "nobody/nothing is not in the local cache of the hub"),
+        ({"data": "/nowhere"}, "/nowhere/manifest.json: No such file or directory"),
+        ({"options": {"sft_reduction": "median"}}, "sft_reduction must be one of sum, mean"),
+        ({"memory_mb": 1}, "needs at least"),
+    ],
+)
+@pytest.mark.skipif(torch.cuda.is_available(), reason="has a GPU")
+def test_what_cannot_be_done_is_refused_with_the_reason(
+    changes: dict[str, Any], words: str, parts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    from training.trainer import main
+
+    folder = ask(tmp_path / "job", parts, **changes)
+    kept = signal.getsignal(signal.SIGTERM)
+    try:
+        assert main(folder.path) == 2
+    finally:
+        signal.signal(signal.SIGTERM, kept)
+    assert folder.state["state"] == "refused" and words in folder.state["error"]
+    assert not folder.metrics.exists()
+
+
+def test_a_hub_id_comes_from_the_local_cache_alone(
+    parts: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from training.engine.base import find_base
+
+    cache = tmp_path / "hub" / "models--birds--owl"
+    snapshot = cache / "snapshots" / "0123456789abcdef0123456789abcdef01234567"
+    snapshot.parent.mkdir(parents=True)
+    snapshot.symlink_to(parts[0])
+    (cache / "refs").mkdir()
+    (cache / "refs" / "main").write_text(snapshot.name)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    assert (find_base("birds/owl", tmp_path) / "config.json").exists()
+
+
+def test_an_encoder_cannot_write_answers(tmp_path: Path) -> None:
+    from corpus.errors import BadInput
+    from training.engine.base import check_causal
+    from training.engine.tiny_encoder import tiny_encoder
+
+    with pytest.raises(
+        BadInput, match=r"\(bert\) is an encoder, which writes no answers: take the recipe cross-encoder"
+    ):
+        check_causal(tiny_encoder(tmp_path / "encoder"))
+
+
+def test_a_set_that_was_changed_after_its_export_is_refused(tmp_path: Path) -> None:
+    from corpus.errors import BadInput
+    from training.data import read
+
+    rows = write_set(tmp_path / "set")
+    with (rows / "train.jsonl").open("a") as file:
+        file.write("\n")
+    with pytest.raises(BadInput, match="is not what its manifest says"):
+        read(rows)
+    manifest = json.loads((rows / "manifest.json").read_text())
+    (rows / "manifest.json").write_text(json.dumps({**manifest, "files": []}))
+    (rows / "train.jsonl").write_text('{"query": "a", "document": "b", "loss_type": "point-wise"}\n{"query": 1}\n')
+    with pytest.raises(BadInput, match=r"train.jsonl, line 2: KeyError 'document'"):
+        read(rows)
