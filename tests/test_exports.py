@@ -11,9 +11,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from annotation.exports.formats import FORMATS, NOT_YET, cell, format_named
+from annotation.exports.formats import FORMATS, NOT_YET, format_named
 from annotation.exports.snapshots import begin, fill, used_since
 from annotation.models import Snapshot
+from corpus.cells import cell
 from corpus.errors import BadInput
 from corpus.models import Document
 from tests.evidence import (

@@ -1,21 +1,18 @@
 """The formats that exist: how a row becomes a line, and what a manifest counts. Pure."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from corpus.cells import csv_line
 from corpus.errors import BadInput
 
 Row = Sequence[Any]
 
 NOT_YET = ("erank-sft", "flagembedding", "ms-swift")
 """Named in the contract, built later."""
-
-ALWAYS_FORMULA = ("=", "@", "\t", "\r")
-SIGNED_WORD = re.compile(r"[+-][\w.:-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +29,6 @@ class Format:
     """Made of resolved labels, so that it can be limited to some origins."""
     counted: Mapping[str, int] = field(default_factory=dict)
     version: int = 1
-
-
-def cell(value: object) -> str:
-    """A CSV cell. Text that a spreadsheet would run as a formula gets an apostrophe in front.
-
-    Formulas begin with = + - @ tab or return. A sign before letters, digits, `_ . : -` alone cannot act (no call, no
-    reference): ids such as -9aX and numbers stay exact. A cell that begins with apostrophes and then a formula gets
-    one more apostrophe, so that taking one away always gives the id (docs/exports.md).
-    """
-    text = str(value)
-    bare = text.lstrip("'")
-    if bare.startswith(ALWAYS_FORMULA) or (bare.startswith(("+", "-")) and not SIGNED_WORD.match(bare)):
-        text = f"'{text}"
-    if any(mark in text for mark in ',"\r\n'):
-        text = '"' + text.replace('"', '""') + '"'
-    return text
-
-
-def csv_line(row: Row) -> str:
-    """Cells of a row, joined."""
-    return ",".join(map(cell, row)) + "\n"
 
 
 def _qrels(row: Row) -> str:

@@ -11,12 +11,13 @@ from annotation.agreement import page
 from annotation.agreement.report import Report, agreement_report, mixed_prompts
 from annotation.assessments import known_assessors
 from annotation.exports import listing
-from annotation.exports.formats import EVERY, FORMATS, SETS, SetFormat, csv_line, format_named
+from annotation.exports.formats import EVERY, FORMATS, SETS, SetFormat, format_named
 from annotation.exports.snapshots import begin, fill
 from annotation.forms_exports import SetForm
 from annotation.models import Snapshot
 from annotation.permissions import Scope, action
 from annotation.statistics import statistics_of
+from corpus.cells import csv_line
 from corpus.errors import BadInput
 
 

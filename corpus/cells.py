@@ -1,0 +1,29 @@
+"""Cells of CSV files that a spreadsheet opens without running anything. Pure."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+ALWAYS_FORMULA = ("=", "@", "\t", "\r")
+SIGNED_WORD = re.compile(r"[+-][\w.:-]*\Z")
+
+
+def cell(value: object) -> str:
+    """A CSV cell. Text that a spreadsheet would run as a formula gets an apostrophe in front.
+
+    Formulas begin with = + - @ tab or return. A sign before letters, digits, `_ . : -` alone cannot act (no call, no
+    reference): ids such as -9aX and numbers stay exact. A cell that begins with apostrophes and then a formula gets
+    one more apostrophe, so that taking one away always gives the id (docs/exports.md).
+    """
+    text = str(value)
+    bare = text.lstrip("'")
+    if bare.startswith(ALWAYS_FORMULA) or (bare.startswith(("+", "-")) and not SIGNED_WORD.match(bare)):
+        text = f"'{text}"
+    if any(mark in text for mark in ',"\r\n'):
+        text = '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def csv_line(row: Sequence[Any]) -> str:
+    """Cells of a row, joined."""
+    return ",".join(map(cell, row)) + "\n"

@@ -1,0 +1,22 @@
+"""Charts of a page to save: `?chart=<key>&as=svg|csv` of the page's own address."""
+
+from collections.abc import Iterable
+
+from django.http import Http404, HttpRequest, HttpResponse
+
+from corpus.charts import Chart
+
+TYPES = {"svg": "image/svg+xml", "csv": "text/csv"}
+
+
+def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpResponse | None:
+    """The file that was asked for, or None where the page itself was. 404: no such chart or form."""
+    key, form = request.GET.get("chart"), request.GET.get("as", "svg")
+    if key is None:
+        return None
+    chart = next((one for one in charts if one is not None and one.key == key), None)
+    if chart is None or form not in TYPES:
+        raise Http404("No such chart.")
+    text = chart.standalone() if form == "svg" else chart.csv()
+    headers = {"Content-Disposition": f'attachment; filename="{chart.key}.{form}"'}
+    return HttpResponse(text, content_type=f"{TYPES[form]}; charset=utf-8", headers=headers)

@@ -1,0 +1,163 @@
+"""Shapes of a chart as SVG: presentation attributes for a file on its own, classes for pages. Pure.
+
+A stylesheet's rules win over presentation attributes. So one text serves both: `static/css/charts.css` colours it by
+the page's tokens (light, dark, high contrast), and saved alone it keeps the colours below. No style, no script.
+"""
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+INK, INK_2, GRID, PAPER = "#1d1c1a", "#55524c", "#dedad2", "#ffffff"
+SERIES = ("#3a4fb0", "#8a4b08", "#22663f", "#a5271c", "#6b3fa0", "#55524c")
+DASHES = ("", "7 4", "2 4", "10 3 2 3", "1 3", "14 4")
+"""Lines differ by dash as well as by colour."""
+TONES = {
+    "plain": "#8d8778",
+    "accent": "#3a4fb0",
+    "warn": "#7a5200",
+    "danger": "#a5271c",
+    "good": "#22663f",
+    "quiet": "#dedad2",
+}
+HEAT = ("#ffffff", "#ffffff", "#e9ebf6", "#d4d9ee", "#bac2e4", "#9ca7d8")
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
+WIDTH = 720
+CHARACTER = 0.56
+"""Mean width of a character by font size: enough to place labels, for what fonts there are."""
+
+
+def number(value: float) -> str:
+    """A coordinate: two decimals at most."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if value else "0"
+
+
+def figure(value: float | None) -> str:
+    """A value as people read it: 1,234 or 0.0123; a dash for None."""
+    if value is None:
+        return "–"
+    if value == round(value) and abs(value) < 1e15:
+        text = f"{round(value):,}"
+    elif abs(value) >= 1000:
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round values (steps of 1, 2, 5) from at most `low` to at least `high`."""
+    span = (high - low) or abs(high) or 1.0
+    rough = span / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(at * step, 12) for at in range(first, max(last, first + 1) + 1)]
+
+
+class Canvas:
+    """Elements in the order they are painted. `width` and `height` in px of the view box."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self.width, self.height = width, height
+        self._parts: list[str] = []
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        anchor: str = "start",
+        size: int = 12,
+        kind: str = "soft",
+        bold: bool = False,
+        turned: bool = False,
+    ) -> None:
+        """Words at a point. `kind`: ink | soft | s0..s5; `turned`: read upwards."""
+        colour = {"ink": INK, "soft": INK_2}.get(kind) or SERIES[int(kind[1:])]
+        extra = ' font-weight="650"' if bold else ""
+        extra += f' transform="rotate(-90 {number(x)} {number(y)})"' if turned else ""
+        self._parts.append(
+            f'<text class="t {kind}" x="{number(x)}" y="{number(y)}" font-size="{size}" fill="{colour}" '
+            f'text-anchor="{anchor}"{extra}>{escape(words)}</text>'
+        )
+
+    def rule(self, x1: float, y1: float, x2: float, y2: float, *, kind: str = "grid", width: float = 1) -> None:
+        """A straight line. `kind`: grid | ink | soft."""
+        colour = {"grid": GRID, "ink": INK, "soft": INK_2}[kind]
+        at = f'x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"'
+        self._parts.append(f'<line class="l {kind}" {at} stroke="{colour}" stroke-width="{number(width)}"/>')
+
+    def curve(self, points: Sequence[tuple[float, float]], series: int) -> None:
+        """A line through points, in the colour and dash of a series."""
+        dash = DASHES[series % len(DASHES)]
+        extra = f' stroke-dasharray="{dash}"' if dash else ""
+        self._parts.append(
+            f'<polyline class="c {_series(series)}" points="{_points(points)}" fill="none" '
+            f'stroke="{SERIES[series % len(SERIES)]}" stroke-width="2" stroke-linejoin="round"{extra}/>'
+        )
+
+    def area(self, points: Sequence[tuple[float, float]], series: int) -> None:
+        """A band behind a line."""
+        colour = SERIES[series % len(SERIES)]
+        self._parts.append(
+            f'<polygon class="f {_series(series)}" points="{_points(points)}" fill="{colour}" fill-opacity="0.14"/>'
+        )
+
+    def dot(self, x: float, y: float, series: int, *, radius: float = 3.5, hollow: bool = False) -> None:
+        """A point of a series."""
+        colour = SERIES[series % len(SERIES)]
+        paint = f'fill="{PAPER}" stroke="{colour}" stroke-width="2"' if hollow else f'fill="{colour}"'
+        name = "o" if hollow else "f"
+        self._parts.append(
+            f'<circle class="{name} {_series(series)}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" {paint}/>'
+        )
+
+    def box(self, x: float, y: float, width: float, height: float, *, tone: str, round_: float = 2) -> None:
+        """A filled rectangle of a tone."""
+        at = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+        self._parts.append(f'<rect class="b {tone}" {at} rx="{number(round_)}" fill="{TONES[tone]}"/>')
+
+    def heat(self, x: float, y: float, width: float, height: float, step: int) -> None:
+        """A cell of a heat map: 0 (below the scale) to 5."""
+        at = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+        self._parts.append(f'<rect class="h h{step}" {at} fill="{HEAT[step]}" stroke="{GRID}"/>')
+
+    def ribbon(self, path: str, tone: str) -> None:
+        """A filled band between two bars of a flow."""
+        self._parts.append(f'<path class="b {tone} ribbon" d="{path}" fill="{TONES[tone]}" fill-opacity="0.22"/>')
+
+    def drawn(self) -> str:
+        """Everything painted so far."""
+        return "".join(self._parts)
+
+
+def svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:
+    """The picture in a page: named and described for those who do not see it."""
+    name = escape(key, quote=True)
+    return (
+        f'<svg class="chart-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(canvas.width)} '
+        f'{number(canvas.height)}" role="img" aria-labelledby="{name}-title {name}-desc" font-family="{FONT}">'
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(summary)}</desc>'
+        f"{canvas.drawn()}</svg>"
+    )
+
+
+def clipped(words: str, room: float, size: int = 12) -> str:
+    """The words, or as many of them as fit into `room` px, with an ellipsis."""
+    most = max(1, int(room / (size * CHARACTER)))
+    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
+
+
+def wide(words: str, size: int = 12) -> float:
+    """About how many px the words take."""
+    return len(words) * size * CHARACTER
+
+
+def _series(series: int) -> str:
+    return f"s{series % len(SERIES)}"
+
+
+def _points(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{number(x)},{number(y)}" for x, y in points)

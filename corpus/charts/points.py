@@ -1,0 +1,64 @@
+"""Points of two values. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from corpus.charts.drawing import WIDTH, Canvas, clipped, figure, svg, ticks
+from corpus.charts.plot import Plot
+from corpus.charts.record import Chart
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point with a name; `series` groups them."""
+
+    x: float
+    y: float
+    label: str = ""
+    series: str = ""
+
+
+def scatter(
+    key: str,
+    title: str,
+    dots: Sequence[Dot],
+    *,
+    x: str,
+    y: str,
+    diagonal: bool = False,
+    summary: str = "",
+    source: str = "",
+) -> Chart:
+    """Points; named where there are at most 24. `diagonal`: the line on which both values are equal."""
+    kept = [dot for dot in dots if math.isfinite(dot.x) and math.isfinite(dot.y)]
+    groups = list(dict.fromkeys(dot.series for dot in kept))
+    canvas = Canvas(WIDTH, 360)
+    if not kept:
+        canvas.text(WIDTH / 2, 180, "Nothing to draw yet.", anchor="middle")
+    else:
+        xs, ys = [dot.x for dot in kept], [dot.y for dot in kept]
+        both = [*xs, *ys]
+        x_ticks = ticks(min(both), max(both)) if diagonal else ticks(min(xs), max(xs), 6)
+        plot = Plot(64, 14, WIDTH - 130, 312, x_ticks, x_ticks if diagonal else ticks(min(ys), max(ys)))
+        plot.axes(canvas, x, y)
+        if diagonal:
+            canvas.rule(plot.left, plot.bottom, plot.right, plot.top, kind="soft")
+        _dots(canvas, plot, kept, groups)
+    words = summary or (f"{figure(len(kept))} points of {x} against {y}." if kept else "Nothing to draw yet.")
+    picture = svg(canvas, key=key, title=title, summary=words)
+    table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in kept)
+    return Chart(key, title, words, picture, ("name", "group", x, y), table, source, canvas.height, 2)
+
+
+def _dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence[str]) -> None:
+    named = len(kept) <= 24
+    for dot in kept:
+        place = groups.index(dot.series)
+        canvas.dot(plot.x(dot.x), plot.y(dot.y), place, hollow=bool(place % 2))
+        if named and dot.label:
+            canvas.text(plot.x(dot.x) + 7, plot.y(dot.y) + 4, clipped(dot.label, 150))
+    for place, group in enumerate(groups):
+        if group:
+            canvas.dot(plot.right + 14, 22 + place * 18, place, hollow=bool(place % 2))
+            canvas.text(plot.right + 24, 26 + place * 18, clipped(group, 104), kind="ink")

@@ -1,0 +1,95 @@
+"""Charts drawn on the server: what they say, what stands behind them, and that they carry nothing that acts."""
+
+import csv
+from io import StringIO
+from xml.etree import ElementTree
+
+import pytest
+
+from corpus.charts import Bar, Chart, Dot, Link, Node, bars, flow, heat, line, scatter
+from corpus.charts.drawing import ticks
+
+NASTY = '=1+1 <b onmouseover="x">&'
+
+
+def every() -> list[Chart]:
+    nodes = [Node("pairs", "pairs", 100, 0), Node("a", "agreed", 90, 1, "accent"), Node("b", NASTY, 10, 1, "warn")]
+    return [
+        line("loss", "Loss", {NASTY: [(1, 2.0), (2, 1.0)], "dev": [(2, 1.5)]}, x="step", y="loss"),
+        line("none", "Nothing", {"a": []}, x="step", y="loss"),
+        line(
+            "band",
+            "Band",
+            {"a": [(1, 0.5), (2, 0.6)]},
+            x="week",
+            y="kappa",
+            bands={"a": [(1, 0.4, 0.6), (2, 0.5, 0.7)]},
+        ),
+        bars(
+            "audit", "Audits", [Bar(NASTY, 0.9, 0.8, 0.95, 40), Bar("b", None, words="not measured")], x="share right"
+        ),
+        scatter("cost", "Cost", [Dot(1, 2, NASTY), Dot(2, 3, "b", "people")], x="USD", y="kappa", diagonal=True),
+        heat("grid", "Grid", {NASTY: [0.1, None], "b": [-0.2, 1.0]}, ["c", "d"], x="length", y="score"),
+        flow("flow", "Flow", nodes, [Link("pairs", "a", 90), Link("pairs", "b", 10)]),
+    ]
+
+
+@pytest.mark.parametrize("chart", every(), ids=lambda chart: chart.key)
+def test_a_picture_is_named_described_and_carries_nothing_that_acts(chart: Chart) -> None:
+    for text in (chart.svg, chart.standalone()):
+        root = ElementTree.fromstring(text)
+        assert root.get("role") == "img"
+        said = [child.text for child in root if child.tag.endswith(("title", "desc"))]
+        assert said == [chart.title, chart.summary]
+        for element in root.iter():
+            assert element.tag.rpartition("}")[2] not in {"script", "style", "a", "image"}
+            assert not [name for name in element.attrib if name == "style" or name.startswith("on")]
+
+
+@pytest.mark.parametrize("chart", every(), ids=lambda chart: chart.key)
+def test_a_saved_picture_keeps_its_colours_and_says_where_it_is_from(chart: Chart) -> None:
+    told = Chart(chart.key, chart.title, chart.summary, chart.svg, chart.header, chart.rows, "campaign 7, 21 Nov")
+    root = ElementTree.fromstring(told.standalone())
+    assert "campaign 7, 21 Nov" in [element.text for element in root.iter()]
+    painted = [
+        element for element in root.iter() if element.tag.endswith(("rect", "circle", "polyline", "path", "line"))
+    ]
+    assert all(element.get("fill") or element.get("stroke") for element in painted)
+
+
+def test_a_table_has_every_point_and_no_formula() -> None:
+    chart = every()[0]
+    rows = list(csv.reader(StringIO(chart.csv())))
+    assert rows == [["step", "'" + NASTY, "dev"], ["1", "2.0", ""], ["2", "1.0", "1.5"]]
+
+
+def test_intervals_stand_in_words_and_in_the_table() -> None:
+    chart = every()[3]
+    assert "0.9 (0.8 to 0.95), n = 40" in chart.summary and "b: not measured." in chart.summary
+    assert chart.rows[1] == ("b", None, None, None, None, "not measured")
+
+
+def test_a_long_line_is_thinned_in_the_picture_only() -> None:
+    chart = line("long", "Long", {"a": [(at, float(at % 7)) for at in range(100_000)]}, x="step", y="loss")
+    assert len(chart.svg) < 20_000
+    assert len(chart.rows) == 100_000 and chart.left_out == 99_900
+
+
+def test_what_is_not_finite_is_left_out() -> None:
+    chart = line("nan", "Loss", {"a": [(1, 1.0), (2, float("nan")), (3, 2.0)]}, x="step", y="loss")
+    assert "nan" not in chart.svg.replace("nan-", "") and [row[0] for row in chart.rows] == [1, 3]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0), (-3, 7), (0.001, 0.0012), (5, 5), (0, 1e9)])
+def test_ticks_are_round_and_hold_the_values(low: float, high: float) -> None:
+    found = ticks(low, high)
+    assert found[0] <= low and found[-1] >= high and 2 <= len(found) <= 12
+
+
+def test_shares_of_a_flow_are_in_proportion_and_never_invisible() -> None:
+    nodes = [Node("p", "pairs", 1_000_000, 0), Node("a", "agreed", 999_999, 1), Node("b", "failed", 1, 1)]
+    chart = flow("f", "Flow", nodes, [Link("p", "a", 999_999), Link("p", "b", 1)])
+    root = ElementTree.fromstring(chart.svg)
+    heights = [float(element.get("height", 0)) for element in root.iter() if element.tag.endswith("rect")]
+    assert heights[0] == pytest.approx(heights[1], rel=1e-3) and heights[2] == 1.5
+    assert chart.rows == (("", "pairs", 1_000_000), ("pairs", "agreed", 999_999), ("pairs", "failed", 1))
