@@ -1,9 +1,27 @@
 """A collection made for tests that a tiny model learns in seconds: the rule needs no knowledge, only the document."""
 
+import json
 import random
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 
-WORDS = "the order of names in a function is read from left to right when the class body ends and its value is kept".split()
+WORDS = (
+    "the",
+    "order",
+    "of",
+    "names",
+    "function",
+    "is",
+    "read",
+    "left",
+    "to",
+    "right",
+    "when",
+    "class",
+    "body",
+    "ends",
+)
 TOPICS = ("list", "string", "number", "module", "loop", "file")
 RELEVANT, OTHER = ("returns", "gives", "value"), ("raises", "error", "exception")
 
@@ -53,3 +71,34 @@ def _document(draw: random.Random, topic: str, label: int) -> str:
     for marker in draw.sample(RELEVANT if label else OTHER, 2):
         words.insert(draw.randrange(len(words)), marker)
     return f"{topic} " + " ".join(words)
+
+
+def export(folder: Path, *, shuffled: bool = False, queries: int = 60, dev: int = 30) -> Path:
+    """The collection as `export --format prism --teacher labels` writes it; no query is on both sides."""
+    folder.mkdir(parents=True)
+    sides = {
+        "train": pairs(queries=queries, seed=1, shuffled=shuffled),
+        "dev": pairs(queries=dev, seed=2, shuffled=shuffled, first=1000),
+    }
+    files = []
+    for split, rows in sides.items():
+        text = "".join(json.dumps(_row(row)) + "\n" for row in rows)
+        (folder / f"{split}.jsonl").write_text(text)
+        files.append({"name": f"{split}.jsonl", "sha256": sha256(text.encode()).hexdigest()})
+    manifest = {"format": "prism", "collection": "learnable", "options": {"teacher": "labels"}, "files": files}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def _row(pair: Pair) -> dict[str, object]:
+    return {
+        "query": pair.query,
+        "document": pair.document,
+        "loss_type": "point-wise;sft",
+        "revised_score": pair.teacher,
+        "annotated_label": "yes" if pair.label else "no",
+        "contribution_evidence": "",
+        "query_id": pair.query_id,
+        "doc_id": pair.doc_id,
+        "instruction": pair.instruction,
+    }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training.metrics import Undefined, auc, choose, measure, ndcg_by_query, pearson, sigmoid
+from training.metrics import Undefined, auc, choose, kept_apart, measure, ndcg_by_query, pearson, sigmoid
 
 
 def rows(margins, labels, teacher=None, queries=None):
@@ -98,3 +98,17 @@ def test_of_equal_checkpoints_the_earlier_wins_and_an_undefined_value_ranks_last
     assert choose([nothing, nothing]).index == 1
     with pytest.raises(ValueError, match="no checkpoint"):
         choose([])
+
+
+def test_half_of_the_queries_with_a_relevant_document_have_no_say_in_the_choice():
+    queries = [f"q{place}" for place in range(30) for _ in range(2)]
+    labels = [place % 2 if place < 40 else 0 for place in range(60)]
+    apart = kept_apart(queries, labels)
+    assert len(apart) == 10 and apart <= {f"q{place}" for place in range(20)}
+    assert kept_apart(list(reversed(queries)), list(reversed(labels))) == apart
+    assert kept_apart(queries[:18], labels[:18]) == set()
+
+
+def test_checkpoints_are_compared_on_the_queries_that_choose():
+    good, bad = ({"label_pearson": value, "auc": value, "accuracy": value} for value in (0.9, 0.1))
+    assert choose([good | {"choosing": bad}, bad | {"choosing": good}]).index == 1

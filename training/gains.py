@@ -27,8 +27,18 @@ class Gain:
     words: str
 
 
-def compare(base: Mapping[str, float], tuned: Mapping[str, float], *, measure: str = "nDCG@10", seed: int = 0) -> Gain:
-    """A paired randomisation test over the queries that both sides measured (exact up to 16 queries)."""
+def compare(
+    base: Mapping[str, float],
+    tuned: Mapping[str, float],
+    *,
+    measure: str = "nDCG@10",
+    least: int = LEAST_QUERIES,
+    seed: int = 0,
+) -> Gain:
+    """A paired randomisation test over the queries that both sides measured (exact up to 16 queries).
+
+    With fewer than `least` queries no gain is claimed, whatever p is.
+    """
     shared = sorted(base.keys() & tuned.keys())
     if not shared:
         return Gain(measure, None, None, None, None, 0, False, verdict(measure, None, None, 0))
@@ -36,8 +46,8 @@ def compare(base: Mapping[str, float], tuned: Mapping[str, float], *, measure: s
     p = randomisation(differences, seed=seed)
     mean = float(differences.mean())
     averages = [float(np.mean([side[query] for query in shared])) for side in (base, tuned)]
-    shown = mean > 0 and p < LEVEL and len(shared) >= LEAST_QUERIES
-    words = verdict(measure, mean, p, len(shared))
+    shown = mean > 0 and p < LEVEL and len(shared) >= least
+    words = verdict(measure, mean, p, len(shared), least)
     return Gain(measure, averages[0], averages[1], mean, p, len(shared), shown, words)
 
 
@@ -60,11 +70,11 @@ def randomisation(differences: np.ndarray, *, seed: int = 0) -> float:
     return (extreme + 1) / (RESAMPLES + 1)
 
 
-def verdict(measure: str, difference: float | None, p: float | None, queries: int) -> str:
+def verdict(measure: str, difference: float | None, p: float | None, queries: int, least: int = LEAST_QUERIES) -> str:
     """One sentence: a gain, a loss, or no gain shown; it never calls "not shown" a proof of nothing."""
     if difference is None or p is None:
         return f"no gain shown: {measure} is not measured on any query that both models answered"
-    if queries < LEAST_QUERIES:
+    if queries < least:
         return f"no gain shown: {queries} queries are too few to test ({measure} {difference:+.3f})"
     at = f"{measure} {difference:+.3f} over {queries} queries, p {_p(p)}"
     if p >= LEVEL:

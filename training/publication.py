@@ -217,12 +217,11 @@ def _figures(record: Record) -> str:
     for key, words in TABLE.items():
         cells = [_cell(record.evaluation[side].get(key)) for side in sides]
         lines.append(f"| {words} | {' | '.join(cells)} |")
-    lines += ["", *_reasons(record), *([str(record.gain["words"]) + "."] if record.gain.get("words") else [])]
-    chosen = record.checkpoint.get("words")
-    if chosen:
-        lines.append(
-            f"Checkpoint: step {record.checkpoint.get('step')}, {chosen}; measured on the split that chose it."
-        )
+    lines += ["", *_reasons(record)]
+    if record.gain.get("words"):
+        lines.append(f"{record.gain['words']} (queries that had no part in choosing the checkpoint).")
+    if chosen := record.checkpoint.get("words"):
+        lines.append(f"Checkpoint: step {record.checkpoint.get('step')}, {chosen}.")
     return "\n".join([*lines, "", _calibration(record), ""])
 
 

@@ -9,9 +9,12 @@ import numpy as np
 
 from training.calibration import Calibration, calibrate
 from training.engine.publishing import publish
-from training.gains import compare
-from training.metrics import measure, ndcg_by_query
+from training.gains import Gain, compare
+from training.metrics import kept_apart, measure, ndcg_by_query
 from training.publication import Kind, Record
+
+LEAST_TO_SPLIT = 10
+"""Queries with a relevant document, from which on half of them are kept for the test of the gain."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def finish(
         "base": _measures(before, dev, 0.0),
         "adapter": _measures(after, dev, calibration.threshold_margin) if trained.has_adapter else None,
     }
-    gain = asdict(compare(_per_query(before, dev), _per_query(after, dev)))
+    gain = asdict(gain_of(before, after, dev))
     merged: list[float] = []
 
     def rescore(folder: Path) -> list[float]:
@@ -120,8 +123,28 @@ def finish(
 
 
 def dev_measures(margins: Sequence[float], dev: Sequence[Row]) -> dict[str, Any]:
-    """The measures of one evaluation while training goes on (the `dev` of a line of metrics.jsonl)."""
-    return _measures(margins, dev, 0.0)
+    """The measures of one evaluation while training goes on (the `dev` of a line of metrics.jsonl).
+
+    `choosing`: the same over the queries that decide between checkpoints (metrics.kept_apart).
+    """
+    apart = _apart(dev)
+    places = [place for place, row in enumerate(dev) if row.query_id not in apart]
+    choosing = _measures([margins[place] for place in places], [dev[place] for place in places], 0.0)
+    return _measures(margins, dev, 0.0) | {"choosing": choosing}
+
+
+def gain_of(before: Sequence[float], after: Sequence[float], dev: Sequence[Row]) -> Gain:
+    """Base against chosen checkpoint on the queries that had no part in choosing it."""
+    apart = _apart(dev)
+    sides = [_per_query(margins, dev) for margins in (before, after)]
+    if not apart:
+        return compare(*sides, least=LEAST_TO_SPLIT)
+    base, tuned = ({query: value for query, value in side.items() if query in apart} for side in sides)
+    return compare(base, tuned)
+
+
+def _apart(dev: Sequence[Row]) -> set[str]:
+    return kept_apart([row.query_id for row in dev], [row.label for row in dev], LEAST_TO_SPLIT)
 
 
 def _measures(margins: Sequence[float], dev: Sequence[Row], threshold_margin: float) -> dict[str, Any]:

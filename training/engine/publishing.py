@@ -10,14 +10,15 @@ import sentence_transformers
 import torch
 import transformers
 
+from corpus.errors import BadInput
 from training.publication import Record, as_text, card, reranker_json, sentence_transformers_files
 
 TOLERANCE = 1e-4
 """Greatest difference of a raw fp32 margin between the adapter and the merged model on the fixture."""
 
 
-class MergeDiffers(Exception):
-    """The written model does not score as the trained one did: nothing is published."""
+class MergeDiffers(BadInput):
+    """The written model does not score as the trained one did: publishing is refused, and nothing is left of it."""
 
 
 def publish(
