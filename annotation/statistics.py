@@ -21,8 +21,9 @@ COUNTS = """
     FROM (SELECT count(*) AS n, COALESCE(sum(cardinality(answers)), 0) AS answers,
                  count(*) FILTER (WHERE answers <> '{}') AS answered
           FROM corpus_query WHERE collection_id = %(c)s AND is_current) q,
-         (SELECT count(*) AS n, count(DISTINCT query_id) AS queries, count(teacher_score) AS scored
-          FROM corpus_pair WHERE collection_id = %(c)s AND is_candidate) p,
+         (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(scored), 0)::bigint AS scored
+          FROM (SELECT count(*) AS n, count(teacher_score) AS scored FROM corpus_pair
+                WHERE collection_id = %(c)s AND is_candidate GROUP BY query_id) each) p,
          (SELECT count(*) AS n FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
           WHERE p.collection_id = %(c)s AND l.aspect_id IS NULL) l
 """

@@ -1,6 +1,7 @@
 """From labelled pairs to the files of a training set, in one pass over the pairs and one over the texts."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -50,9 +51,9 @@ def make_set(collection: Collection, name: str, asked: Options, files: Files, pr
     sources = _sources(collection, asked)
     left: Left = Counter()
     queries = _chosen(sources, asked, left)
-    groups, documents = _near(queries, asked)
+    groups, documents, sample = _near(queries, asked)
     sides = split(queries, asked.split, asked.seed, groups=groups, documents=documents, left=left)
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {"near_duplicates": {"from": asked.near, "shingle_sample": sample}} if groups else {}
     if asked.balance:
         sides[TRAIN], details["balance"] = _balanced(sides[TRAIN], asked, left)
     writer = _writer(name, files, asked, sources)
@@ -120,17 +121,25 @@ def _drawn(queries: list[Query], quota: int | None, seed: int, left: Left) -> li
     return [query for query in queries if query.key in taken]
 
 
-def _near(queries: list[Query], asked: Options) -> tuple[dict[int, int], dict[int, int]]:
-    """Groups of near-duplicate queries and documents by their keys; none where nothing is split."""
+def _near(queries: list[Query], asked: Options) -> tuple[dict[int, int], dict[int, int], int]:
+    """Groups of near-duplicate queries and documents by their keys, none where nothing is split; the sample taken."""
     if asked.near is None or asked.split >= 1:
-        return {}, {}
+        return {}, {}, 1
     texts = near.Shingles(near.QUERY_WORDS)
     for keys in source.in_pieces([query.key for query in queries]):
         texts.add((key, one.text) for key, one in sorted(source.queries(keys).items()))
-    documents = near.Shingles(near.DOCUMENT_WORDS)
-    for keys in source.in_pieces(sorted({row.document for query in queries for row in query.rows})):
+    wanted = sorted({row.document for query in queries for row in query.rows})
+    documents = near.Shingles(near.DOCUMENT_WORDS, _sample(wanted))
+    for keys in source.in_pieces(wanted):
         documents.add((key, one.whole) for key, one in sorted(source.documents(keys).items()))
-    return texts.groups(asked.near), documents.groups(asked.near)
+    return texts.groups(asked.near), documents.groups(asked.near), documents.sample
+
+
+def _sample(keys: list[int]) -> int:
+    """1, or one of how many shingles is compared: judged by the first texts, so that memory has a bound."""
+    some = keys[: source.PIECE]
+    shingles = sum(len(words(one.whole)) for one in source.documents(some).values())
+    return max(1, math.ceil(shingles * len(keys) / max(len(some), 1) / near.MOST))
 
 
 def _write_answers(files: Files, sources: list[Source]) -> None:

@@ -17,6 +17,8 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.models import Campaign
 
+PIECE = 2_000
+"""Texts in memory at a time."""
 SETTLED = ["people", "adjudicator"]
 EXPONENT = 1.609
 """Of the released code, for the mean of its two teachers; the paper takes one score as it is."""
@@ -196,7 +198,7 @@ def votes(pairs: Sequence[int]) -> dict[int, dict[int, int]]:
     return {pair: by_campaign[max(by_campaign)] for pair, by_campaign in found.items()}
 
 
-def in_pieces(keys: Sequence[int], size: int = 2_000) -> Iterator[Sequence[int]]:
+def in_pieces(keys: Sequence[int], size: int = PIECE) -> Iterator[Sequence[int]]:
     """A few at a time."""
     for at in range(0, len(keys), size):
         yield keys[at : at + size]
