@@ -225,7 +225,7 @@ def test_the_document_has_the_contracts_keys(books):
     assert pair["kappa"]["value"] == pytest.approx(0.5)
     assert set(pair["kappa"]) == set(told_as["fleiss"]) == STATISTIC
     assert [set(one) for one in told_as["majority"]] == [{"name", "n", "kappa", "percent"}] * 2
-    assert told_as["dawid_skene"] is None
+    assert told_as["dawid_skene"] is None, "the command gives it (tests/test_dawid_skene.py)"
 
 
 def test_who_only_adjudicated_or_took_everything_back_is_nobody_to_compare(books):

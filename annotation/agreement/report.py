@@ -1,7 +1,7 @@
 """Agreement of a collection's assessors: what the command prints and the page shows."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 
 from annotation.agreement.measures import Measures, Pairwise, measure
 from annotation.agreement.resampling import MISSING
-from annotation.assessments import Known, Population, assessments
+from annotation.assessments import Assessments, Known, Population, assessments
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 
@@ -38,6 +38,8 @@ class Report:
     population: Population
     assessors: tuple[OneAssessor, ...]
     measures: Measures
+    found: Assessments = field(repr=False, compare=False)
+    """The grades that were measured, binarized where asked for."""
 
     @property
     def prevalence(self) -> float | None:
@@ -80,6 +82,7 @@ def agreement_report(
             for one, n, yes in zip(found.assessors, graded, relevant, strict=True)
         ),
         measures=measure(grades, bootstrap=bootstrap),
+        found=replace(found, grades=grades),
     )
 
 
@@ -96,8 +99,8 @@ def mixed_prompts(collection: Collection) -> str:
     )
 
 
-def document(report: Report) -> dict[str, Any]:
-    """The JSON document of the command `agreement` (CONTRACT)."""
+def document(report: Report, dawid_skene: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON document of the command `agreement` (CONTRACT); `dawid_skene`: see annotation.agreement.aggregates."""
     measures = report.measures
     return {
         "collection": report.collection,
@@ -118,7 +121,7 @@ def document(report: Report) -> dict[str, Any]:
             }
             for one in measures.majority
         ],
-        "dawid_skene": None,
+        "dawid_skene": dawid_skene,
     }
 
 

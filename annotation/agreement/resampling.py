@@ -38,15 +38,25 @@ def patterns(grades: NDArray[np.integer]) -> Patterns:
     """Group equal columns of assessors x items; columns without any grade are left out."""
     matrix = np.asarray(grades, dtype=np.int64)
     matrix = matrix[:, (matrix != MISSING).any(axis=0)]
+    _, first, counts = np.unique(_codes(matrix), return_index=True, return_counts=True)
+    return Patterns(matrix[:, first], counts.astype(np.int64))
+
+
+def places(grades: NDArray[np.integer]) -> NDArray[np.intp]:
+    """For each column of grades its pattern's place in `patterns`; every column must have a grade."""
+    _, place = np.unique(_codes(np.asarray(grades, dtype=np.int64)), return_inverse=True)
+    result: NDArray[np.intp] = place.ravel()
+    return result
+
+
+def _codes(matrix: Grades) -> NDArray[np.generic]:
+    """One value for each column, equal where columns are."""
     assessors, base = matrix.shape[0], int(matrix.max(initial=0)) + 2
     if base**assessors < 2**62:
         powers = np.array([base**place for place in range(assessors)], dtype=np.int64)
-        codes: NDArray[np.generic] = powers @ (matrix + 1)
-    else:
-        columns = np.ascontiguousarray(matrix.T.astype(np.int16))
-        codes = columns.view([("", columns.dtype)] * assessors).ravel()
-    _, first, counts = np.unique(codes, return_index=True, return_counts=True)
-    return Patterns(matrix[:, first], counts.astype(np.int64))
+        return powers @ (matrix + 1)
+    columns = np.ascontiguousarray(matrix.T.astype(np.int16))
+    return columns.view([("", columns.dtype)] * assessors).ravel()
 
 
 def resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterator[NDArray[np.float32]]:

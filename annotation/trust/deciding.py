@@ -42,7 +42,8 @@ def _over(audits: Audits) -> list[Decision]:
             f"more than {audits.limit:.0%}. Should people judge the other pairs of this route?",
             route.population - route.drawn,
             "audit_to_people",
-            arguments=(audits.campaign, route.key),
+            query=f"route={route.key}",
+            arguments=(audits.campaign,),
         )
         for route in audits.over
     ]

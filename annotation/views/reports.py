@@ -1,5 +1,7 @@
 """Pages of agreement and exports."""
 
+from itertools import chain
+
 from django.contrib import messages
 from django.db import transaction
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
@@ -8,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.agreement import page
+from annotation.agreement.aggregates import second
 from annotation.agreement.report import Report, agreement_report, mixed_prompts
 from annotation.assessments import known_assessors
 from annotation.exports import listing
@@ -18,6 +21,7 @@ from annotation.models import Snapshot
 from annotation.permissions import Scope, action
 from annotation.statistics import statistics_of
 from corpus.cells import csv_line
+from corpus.charting import download
 from corpus.errors import BadInput
 
 
@@ -40,6 +44,7 @@ def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
         "mixed": mixed_prompts(scope.collection),
         "overall": page.overall(report, two_grades=scope.collection.grades == 1 or asked.binarize is not None),
         "matrix": page.matrix(report, asked),
+        "second": second(report),
         "majority": list(zip(report.assessors, report.measures.majority, strict=True)),
     }
     return render(request, "reports/agreement.html", context)
@@ -79,6 +84,8 @@ def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The snapshots that were made, and the form for a new one. HTMX asks for the list alone while one is made."""
     context = _snapshots(scope)
+    if file := download(request, chain.from_iterable(one.balance_charts for one in listing.listed(scope.collection))):
+        return file
     if request.headers.get("HX-Request"):
         # 286 tells HTMX to stop asking.
         return render(request, "reports/_snapshots.html", context, status=200 if context["making"] else 286)

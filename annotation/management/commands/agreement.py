@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from annotation.agreement import aggregates
 from annotation.agreement.measures import Statistic
 from annotation.agreement.report import Report, agreement_report, document, mixed_prompts
 from annotation.assessments import choose, known_assessors
@@ -30,11 +31,13 @@ class Command(QuorumCommand):
         names = [name.strip() for name in options["assessors"].split(",") if name.strip()]
         chosen = choose(known_assessors(collection), names=names, people=options["people"], judges=options["judges"])
         report = agreement_report(collection, chosen, binarize=options["binarize"], bootstrap=options["bootstrap"])
+        found = aggregates.second(report)
         if not self.as_json:
             self.show(report)
+            self.say(_second(found))
         if mixed := mixed_prompts(collection):
             self.say(mixed)
-        return document(report)
+        return document(report, aggregates.document(found))
 
     def show(self, report: Report) -> None:
         """For people: one line an assessor, one a pair of assessors, one a measure over all."""
@@ -52,6 +55,17 @@ class Command(QuorumCommand):
             ("alpha, interval", measures.alpha_interval),
         ):
             self.say(f"{label}: {_text(value)}, n {value.n}")
+
+
+def _second(found: aggregates.Second) -> str:
+    if found.solution is None:
+        return f"Dawid-Skene: none ({found.reason})"
+    if found.solution.collapsed:
+        return f"Dawid-Skene: collapsed, not to be used ({found.solution.collapsed})"
+    return (
+        f"Dawid-Skene: log-likelihood {found.solution.log_likelihood:.4f}, differs from the majority on "
+        f"{found.differing} of {found.items} pairs, decides {found.ties} ties"
+    )
 
 
 def _text(statistic: Statistic) -> str:

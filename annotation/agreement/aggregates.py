@@ -1,0 +1,142 @@
+"""Dawid-Skene as a second aggregate beside the majority: where the two differ, and what it thinks of each assessor."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.agreement.dawid_skene import STARTS, Floats, Solution, counts_of, dawid_skene
+from annotation.agreement.report import Report
+from annotation.agreement.resampling import MISSING, patterns, places
+
+LARGE = 50_000
+"""Patterns x assessors from which fewer starts are made."""
+TOO_FEW = "it needs three assessors: with two, errors cannot be told from the truth"
+NO_OVERLAP = "no pair was graded by two of them"
+ONE_CLASS = "every grade is the same"
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A pair on which the two aggregates differ. `majority` None: a tie."""
+
+    pair: int
+    majority: int | None
+    dawid_skene: int
+    probability: float
+    grades: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """The second aggregate of a report; `solution` None: there is none, and `reason` says why."""
+
+    solution: Solution | None
+    reason: str
+    names: tuple[str, ...]
+    items: int
+    pairs: NDArray[np.int64]
+    """Ids of the pairs that have a grade, and in their order: """
+    labels: NDArray[np.int64]
+    majority: NDArray[np.int64]
+    """MISSING where several grades were given equally often."""
+    probability: Floats
+    differs: NDArray[np.bool_]
+    """Both have a label, and not the same."""
+
+    @property
+    def ties(self) -> int:
+        """Pairs without a majority, on which only the second aggregate decides."""
+        return int((self.majority == MISSING).sum())
+
+    @property
+    def differing(self) -> int:
+        """Pairs on which the two differ."""
+        return int(self.differs.sum())
+
+    @property
+    def accuracies(self) -> list[tuple[str, float, tuple[float, ...]]]:
+        """Each assessor's estimated share of right grades, and its rates of right grades class by class."""
+        if self.solution is None:
+            return []
+        rates = np.einsum("acc->ac", self.solution.confusion)
+        shares = rates @ self.solution.priors
+        return [
+            (name, float(share), tuple(map(float, row)))
+            for name, share, row in zip(self.names, shares, rates, strict=True)
+        ]
+
+
+def second(report: Report) -> Second:
+    """Fit it to the report's grades. Equal columns of grades are one item with a weight, so a million pairs are few."""
+    grades = report.found.grades.astype(np.int64)
+    there = (grades != MISSING).any(axis=0)
+    grades, pairs = grades[:, there], report.found.pairs[there]
+    names = tuple(one.name for one in report.assessors)
+    empty = np.empty(0, dtype=np.int64)
+    reason = _reason(grades)
+    if reason:
+        nothing = np.empty(0, dtype=np.bool_)
+        return Second(None, reason, names, len(pairs), empty, empty, empty, np.empty(0), nothing)
+    found = patterns(grades)
+    classes, counts = counts_of(found.grades)
+    starts = STARTS if found.grades.size < LARGE else 2
+    solution = dawid_skene(counts, classes, weights=found.counts.astype(np.float64), starts=starts)
+    assert solution is not None
+    place = places(grades)
+    votes = counts.sum(axis=1)
+    alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    majority = np.where(alone, np.array(classes, dtype=np.int64)[votes.argmax(axis=1)], MISSING)[place]
+    labels = solution.labels[place]
+    probability = solution.posterior.max(axis=1)[place]
+    differs = (majority != MISSING) & (labels != majority)
+    return Second(solution, "", names, len(pairs), pairs, labels, majority, probability, differs)
+
+
+def _reason(grades: NDArray[np.int64]) -> str:
+    """Why there is no second aggregate; empty where there is."""
+    if int((grades != MISSING).any(axis=1).sum()) < 3:
+        return TOO_FEW
+    if not ((grades != MISSING).sum(axis=0) >= 2).any():
+        return NO_OVERLAP
+    return ONE_CLASS if len(np.unique(grades[grades != MISSING])) < 2 else ""
+
+
+def differing(report: Report, found: Second, limit: int = 200) -> list[Differing]:
+    """Pairs on which the aggregates differ, the surest first."""
+    at = np.flatnonzero(found.differs)
+    at = at[np.lexsort((found.pairs[at], -found.probability[at]))][:limit]
+    column = {int(pair): place for place, pair in enumerate(report.found.pairs)}
+    rows = []
+    for one in at:
+        grades = report.found.grades[:, column[int(found.pairs[one])]]
+        given = tuple((name, int(g)) for name, g in zip(found.names, grades, strict=True) if g != MISSING)
+        label, majority = int(found.labels[one]), int(found.majority[one])
+        rows.append(Differing(int(found.pairs[one]), majority, label, float(found.probability[one]), given))
+    return rows
+
+
+def document(found: Second) -> dict[str, Any]:
+    """The value of `dawid_skene` in the JSON of the command `agreement`."""
+    solution = found.solution
+    if solution is None:
+        return {"reason": found.reason, "items": found.items, "log_likelihood": None, "collapsed": None}
+    return {
+        "reason": solution.collapsed or None,
+        "items": found.items,
+        "classes": list(solution.classes),
+        "priors": [float(prior) for prior in solution.priors],
+        "log_likelihood": solution.log_likelihood,
+        "highest_log_likelihood": solution.highest,
+        "iterations": solution.iterations,
+        "converged": solution.converged,
+        "starts": solution.starts,
+        "collapsed": bool(solution.collapsed),
+        "assessors": [
+            {"name": name, "accuracy": share, "confusion": solution.confusion[place].tolist()}
+            for place, (name, share, _) in enumerate(found.accuracies)
+        ],
+        "differs_from_majority": found.differing,
+        "ties": found.ties,
+    }

@@ -1,0 +1,165 @@
+"""Dawid and Skene's estimate of the truth and of each assessor's errors, by EM. Pure numpy.
+
+A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm. Journal of the
+Royal Statistical Society, Series C 28 (1979). The likelihood leaves out the multinomial coefficients, as theirs does.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.agreement.resampling import MISSING
+
+Floats = NDArray[np.float64]
+STARTS = 5
+TOLERANCE = 1e-9
+MOST = 2_000
+TOO_SMALL = 0.01
+"""A class whose estimated share is below this, and below a third of its share of the grades, is ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The one that the 1979 paper's start leads to; another start's where that one has collapsed."""
+
+    classes: tuple[int, ...]
+    """Grades, in the order of every axis below."""
+    priors: Floats
+    """Share of each class among the items."""
+    confusion: Floats
+    """assessors x true class x grade given, rows sum to 1."""
+    posterior: Floats
+    """items x classes."""
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    starts: int
+    """How many were made."""
+    highest: float
+    """The highest log-likelihood of all starts: above this one's, the likelihood has several maxima."""
+    collapsed: str
+    """Why it must not be used; empty where it may."""
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The most probable grade of each item."""
+        found: NDArray[np.int64] = np.array(self.classes, dtype=np.int64)[self.posterior.argmax(axis=1)]
+        return found
+
+
+def counts_of(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Floats]:
+    """Grades (assessors x items, MISSING where there is none) as classes and counts, items x assessors x classes."""
+    classes = tuple(int(one) for one in np.unique(grades[grades != MISSING]))
+    hot = grades.T[:, :, None] == np.array(classes, dtype=np.int64)[None, None, :]
+    return classes, hot.astype(np.float64)
+
+
+def dawid_skene(
+    counts: Floats, classes: tuple[int, ...], *, weights: Floats | None = None, starts: int = STARTS, seed: int = 0
+) -> Solution | None:
+    """Fit `counts` (items x assessors x classes: how often an assessor gave an item a grade). `weights`: how many equal
+    items a row stands for. None where there are no grades, or fewer than two classes.
+
+    The first start is the 1979 paper's: each item's share of its grades. The others disturb it, seeded. Its solution
+    is kept although another start may climb higher (on the paper's own table one reaches -191.57 where theirs ends at
+    -192.89): the likelihood rewards solutions that merge or swap grades. `highest` says so.
+    """
+    if len(classes) < 2 or not counts.sum():
+        return None
+    weights = np.ones(len(counts)) if weights is None else weights
+    shares = _normal(counts.sum(axis=1), 1)
+    random = np.random.default_rng(seed)
+    runs = [_run(counts, weights, shares)]
+    for _ in range(max(0, starts - 1)):
+        disturbed = 0.5 * shares + 0.5 * random.dirichlet(np.ones(len(classes)), size=len(counts))
+        runs.append(_run(counts, weights, disturbed))
+    solutions = [_solution(run, counts, weights, classes, runs) for run in runs]
+    return next((one for one in solutions if not one.collapsed), solutions[0])
+
+
+Run = tuple[Floats, Floats, Floats, float, int, bool]
+
+
+def _solution(run: Run, counts: Floats, weights: Floats, classes: tuple[int, ...], runs: list[Run]) -> Solution:
+    priors, confusion, posterior, likelihood, iterations, converged = run
+    return Solution(
+        classes=classes,
+        priors=priors,
+        confusion=confusion,
+        posterior=posterior,
+        log_likelihood=likelihood,
+        iterations=iterations,
+        converged=converged,
+        starts=len(runs),
+        highest=max(other[3] for other in runs),
+        collapsed=why_collapsed(counts, weights, classes, priors, confusion, posterior),
+    )
+
+
+def _run(counts: Floats, weights: Floats, posterior: Floats) -> Run:
+    """EM from a first guess of the posterior; M step, then E step, until the likelihood stands still."""
+    items, assessors, size = counts.shape
+    flat = counts.reshape(items, assessors * size)
+    before, iterations, converged = -np.inf, 0, False
+    while not converged and iterations < MOST:
+        iterations += 1
+        weighted = posterior * weights[:, None]
+        priors = weighted.sum(axis=0) / weights.sum()
+        confusion = _normal((weighted.T @ flat).reshape(size, assessors, size), 2)
+        joint = flat @ _log(confusion).reshape(size, assessors * size).T + _log(priors)
+        most = joint.max(axis=1, keepdims=True)
+        likely = np.exp(joint - most)
+        likelihood = float((weights * (np.log(likely.sum(axis=1)) + most[:, 0])).sum())
+        posterior = _normal(likely, 1)
+        converged = abs(likelihood - before) <= TOLERANCE * (1 + abs(likelihood))
+        before = likelihood
+    return priors, confusion.transpose(1, 0, 2), posterior, before, iterations, converged
+
+
+def _log(values: Floats) -> Floats:
+    """Logarithm with a floor, so that nought times its logarithm is nought."""
+    return np.log(np.maximum(values, 1e-300))
+
+
+def _normal(values: Floats, axis: int) -> Floats:
+    """Shares along an axis; equal ones where there is nothing."""
+    total = values.sum(axis=axis, keepdims=True)
+    return np.where(total > 0, values / np.where(total > 0, total, 1), 1 / values.shape[axis])
+
+
+def why_collapsed(
+    counts: Floats, weights: Floats, classes: tuple[int, ...], priors: Floats, confusion: Floats, posterior: Floats
+) -> str:
+    """Why a solution must not stand beside the majority: it ignores a class that people and judges use, swaps classes,
+    or explains the assessors worse than the majority does. Empty where it may.
+    """
+    graded = (counts.sum(axis=1) * weights[:, None]).sum(axis=0)
+    shares = graded / graded.sum()
+    for grade, prior, share in zip(classes, priors, shares, strict=True):
+        if prior < min(TOO_SMALL, share / 3):
+            return f"grade {grade} is {share:.1%} of the grades given, and {prior:.1%} of the items in this solution"
+    volume = np.einsum("iac,i->a", counts, weights)
+    typical = np.einsum("atg,a->tg", confusion, volume) / volume.sum()
+    if any(typical[place].argmax() != place for place in range(len(classes))):
+        return "the assessors as a whole would be wrong more often than right about one of the grades"
+    majority, alone = _majority(counts)
+    mine = _agreement(counts, weights, posterior.argmax(axis=1), alone)
+    theirs = _agreement(counts, weights, majority, alone)
+    if mine < theirs - 0.1:
+        return f"{mine:.0%} of the grades agree with it, and {theirs:.0%} agree with the majority"
+    return ""
+
+
+def _majority(counts: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The class that most gave, and where it is alone in that."""
+    votes = counts.sum(axis=1)
+    return votes.argmax(axis=1), (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
+
+
+def _agreement(counts: Floats, weights: Floats, labels: NDArray[np.intp], where: NDArray[np.bool_]) -> float:
+    """Share of the grades on some items that equal the items' labels."""
+    votes = counts.sum(axis=1)
+    equal = votes[np.arange(len(votes)), labels]
+    mass = weights * where
+    return float((equal * mass).sum() / max((votes.sum(axis=1) * mass).sum(), 1e-300))

@@ -1,0 +1,12 @@
+"""Addresses: audits, the second aggregate, statistics."""
+
+from django.urls import URLPattern, path
+
+from annotation.views import trust
+
+urlpatterns: list[URLPattern] = [
+    path("c/<slug:name>/audits/", trust.audit, name="audits"),
+    path("c/<slug:name>/audits/<int:campaign>/to-people/", trust.to_people, name="audit_to_people"),
+    path("c/<slug:name>/agreement/aggregate/", trust.aggregate, name="aggregate"),
+    path("c/<slug:name>/statistics/refresh/", trust.recompute, name="recompute"),
+]

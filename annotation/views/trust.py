@@ -1,0 +1,86 @@
+"""Pages of trust: audits by route, what goes back to people, the second aggregate, statistics computed anew."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation.agreement import aggregates, page
+from annotation.agreement.report import agreement_report
+from annotation.assessments import known_assessors
+from annotation.permissions import Scope, action
+from annotation.trust import returning
+from annotation.trust.audits import audits
+from annotation.trust.statistics import refresh
+from corpus.models import Pair
+from judges import tallies
+from judges.audits import OVERLAP, Route, route_of
+from judges.models import Campaign
+
+
+@action("admin")
+@require_GET
+def audit(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Accuracy of the automatic labels by route, of the newest campaign or of the one that is asked for."""
+    known = Campaign.objects.filter(collection=scope.collection).order_by("-pk")
+    asked = request.GET.get("campaign", "")
+    campaign = get_object_or_404(known, pk=asked) if asked.isdecimal() else known.first()
+    found = audits(scope.collection, campaign, tallies.read(campaign.pk)) if campaign else None
+    context = {"scope": scope, "section": "agreement", "campaign": campaign, "audits": found}
+    return render(request, "reports/audits.html", context)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
+    """First what would go to people; it goes when that was confirmed."""
+    row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign, collection=scope.collection)
+    route = _route(request)
+    if request.method == "POST":
+        sent = returning.to_people(row, route)
+        messages.success(request, f"{sent:,} pairs wait for people now, without the debate and without the label.")
+        return redirect("audits", scope.collection.name)
+    found = audits(scope.collection, row, tallies.read(row.pk))
+    measured = next((one for one in found.routes if one.key == route.key), None) if found else None
+    context = {"scope": scope, "section": "agreement", "campaign": row, "route": route, "measured": measured}
+    left = returning.left(row, route)
+    context |= {"left": left, "judgments": left * OVERLAP, "audits": found}
+    return render(request, "reports/audit_to_people.html", context)
+
+
+def _route(request: HttpRequest) -> Route:
+    try:
+        return route_of((request.POST or request.GET).get("route", ""))
+    except ValueError:
+        raise Http404("No such route.") from None
+
+
+@action("admin")
+@require_GET
+def aggregate(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The pairs on which Dawid-Skene and the majority differ, for the assessors that the URL names."""
+    asked = page.read(request.GET, scope.collection, known_assessors(scope.collection))
+    report = agreement_report(scope.collection, asked.chosen, binarize=asked.binarize, population=asked.population)
+    found = aggregates.second(report)
+    rows = aggregates.differing(report, found)
+    pairs = Pair.objects.select_related("query", "document").in_bulk([row.pair for row in rows])
+    context = {
+        "scope": scope,
+        "section": "agreement",
+        "asked": asked,
+        "found": found,
+        "rows": [(pairs[row.pair], row) for row in rows],
+        "population": page.POPULATIONS[report.population],
+    }
+    return render(request, "reports/aggregate.html", context)
+
+
+@action("admin")
+@require_POST
+def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Compute the stored statistics of a large collection anew; a worker does it where one lives."""
+    done = refresh(scope.collection)
+    if request.headers.get("HX-Request"):
+        return HttpResponse(status=204)
+    messages.info(request, "The figures are new." if done else "A worker computes the figures anew.")
+    return redirect("collection", scope.collection.name)

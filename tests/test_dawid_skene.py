@@ -1,0 +1,144 @@
+"""Dawid and Skene's second aggregate: the 1979 result, collapse, and where it differs from the majority (check 15)."""
+
+import json
+from io import StringIO
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+
+from annotation.agreement.aggregates import TOO_FEW
+from annotation.agreement.dawid_skene import counts_of, dawid_skene
+from annotation.models import Role
+from tests.evidence import make_campaign, make_judge, make_votes
+from tests.factories import make_collection, make_member, make_pair
+
+# Table 1 of Dawid & Skene, Applied Statistics 28 (1979): 45 patients x 5 anaesthetists, the first asked three times.
+PATIENTS = """
+111 1 1 1 1|333 4 3 3 4|112 2 1 2 2|222 3 1 2 1|222 3 2 2 2|222 3 3 2 2|122 2 1 1 1|333 3 4 3 3|222 2 2 2 3|223 2 2 2 3
+444 4 4 4 4|222 3 3 4 3|111 1 1 1 1|222 3 2 1 2|112 1 1 1 1|111 2 1 1 1|111 1 1 1 1|111 1 1 1 1|222 2 2 2 1|222 1 3 2 2
+222 2 2 2 2|222 2 2 2 1|222 3 2 2 2|122 2 2 2 2|111 1 1 1 1|111 1 1 1 1|223 2 2 2 2|111 1 1 1 1|111 1 1 1 1|112 1 1 2 1
+111 1 1 1 1|333 3 2 3 3|111 1 1 1 1|222 2 2 2 2|222 3 2 3 2|334 4 3 4 3|122 2 2 3 2|223 3 2 3 3|333 3 4 3 2|111 1 1 1 1
+111 1 1 1 1|112 2 1 1 1|223 2 2 2 2|112 1 1 1 1|222 2 2 2 2
+"""
+CLASSES = (1, 2, 3, 4)
+
+
+def anaesthetists():
+    counts = np.zeros((45, 5, 4))
+    for patient, row in enumerate(PATIENTS.strip().replace("\n", "|").split("|")):
+        for observer, said in enumerate(row.split()):
+            for grade in said:
+                counts[patient, observer, int(grade) - 1] += 1
+    return counts
+
+
+def simulated(items, share, right, seed=0):
+    """Truth, and grades of assessors who are right with the given probabilities."""
+    random = np.random.default_rng(seed)
+    truth = (random.random(items) < share).astype(int)
+    return truth, np.array([np.where(random.random(items) < p, truth, 1 - truth) for p in right])
+
+
+def test_the_published_result_of_1979():
+    found = dawid_skene(anaesthetists(), CLASSES)
+    assert found.log_likelihood == pytest.approx(-192.8909, abs=5e-5)
+    assert found.converged and not found.collapsed
+    assert found.priors.round(2).tolist() == [0.40, 0.42, 0.11, 0.07]
+    assert found.confusion[0].round(2).tolist() == [
+        [0.89, 0.11, 0, 0], [0.07, 0.88, 0.05, 0], [0, 0.34, 0.66, 0], [0, 0, 0.56, 0.44],
+    ]  # fmt: skip
+
+
+def test_other_starts_are_tried_and_a_higher_maximum_is_told():
+    found = dawid_skene(anaesthetists(), CLASSES, starts=20)
+    assert found.log_likelihood == pytest.approx(-192.8909, abs=5e-5)
+    assert found.highest > found.log_likelihood and found.starts == 20
+    again = dawid_skene(anaesthetists(), CLASSES, starts=20)
+    assert again.highest == found.highest, "starts are seeded"
+
+
+def test_it_finds_who_errs_and_beats_the_majority_of_many_poor_assessors():
+    truth, grades = simulated(2_000, 0.4, [0.95, 0.9, 0.55, 0.55, 0.55])
+    classes, counts = counts_of(grades)
+    found = dawid_skene(counts, classes)
+    majority = counts.sum(axis=1).argmax(axis=1)
+    assert not found.collapsed
+    assert (found.labels == truth).mean() > (majority == truth).mean() + 0.05
+    rates = np.einsum("acc->ac", found.confusion) @ found.priors
+    assert rates == pytest.approx([0.95, 0.9, 0.55, 0.55, 0.55], abs=0.05)
+
+
+def test_a_weight_is_as_good_as_so_many_equal_items():
+    _, grades = simulated(50, 0.4, [0.9, 0.8, 0.7])
+    classes, counts = counts_of(grades)
+    twice = dawid_skene(np.concatenate([counts, counts]), classes, starts=1)
+    weighted = dawid_skene(counts, classes, weights=np.full(50, 2.0), starts=1)
+    assert weighted.log_likelihood == pytest.approx(twice.log_likelihood)
+
+
+def test_assessors_who_guess_give_a_collapsed_solution():
+    """A prevalence of 2% and three assessors who are right four times of five: two of the classes change places."""
+    truth, grades = simulated(80, 0.02, [0.8, 0.8, 0.8], seed=2)
+    classes, counts = counts_of(grades)
+    found = dawid_skene(counts, classes)
+    assert (found.labels == truth).mean() < 0.5
+    assert "wrong more often than right" in found.collapsed
+
+
+def test_a_solution_that_ignores_a_grade_is_collapsed():
+    """One assessor alone says 2 now and then: EM makes it an error of theirs."""
+    _, grades = simulated(300, 0.5, [0.95, 0.95, 0.95, 0.95])
+    random = np.random.default_rng(3)
+    grades[0][random.random(300) < 0.12] = 2
+    classes, counts = counts_of(grades)
+    found = dawid_skene(counts, classes)
+    assert "grade 2" in found.collapsed or "about one of the grades" in found.collapsed
+
+
+def test_nothing_to_fit_is_no_solution():
+    assert dawid_skene(np.zeros((0, 2, 1)), (1,)) is None
+
+
+# In the command and on the pages
+
+
+@pytest.fixture
+def books(db):
+    """Three good judges and two that mostly say yes, on 40 pairs."""
+    collection = make_collection("books")
+    judges = [make_judge(f"judge-{n}") for n in range(5)]
+    campaign = make_campaign(collection, judges)
+    _, grades = simulated(40, 0.4, [0.95, 0.95, 0.9, 0.6, 0.55], seed=5)
+    for column in grades.T:
+        make_votes(campaign, make_pair(collection), judges, column.tolist())
+    return collection
+
+
+def told(*options):
+    out = StringIO()
+    call_command("agreement", "books", "--json", *options, stdout=out)
+    return json.loads(out.getvalue())["dawid_skene"]
+
+
+def test_the_command_gives_the_second_aggregate(books):
+    found = told()
+    assert found["items"] == 40 and found["classes"] == [0, 1] and found["collapsed"] is False
+    assert [one["name"] for one in found["assessors"]] == [f"judge-{n}" for n in range(5)]
+    assert found["differs_from_majority"] > 0
+    assert found["log_likelihood"] < 0 and sum(found["priors"]) == pytest.approx(1)
+
+
+def test_with_two_assessors_the_command_says_why_there_is_none(books):
+    found = told("--assessors", "judge-0,judge-1")
+    assert found["log_likelihood"] is None and found["reason"] == TOO_FEW
+
+
+def test_the_page_opens_the_pairs_where_it_differs_from_the_majority(client, books):
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    text = client.get("/c/books/agreement/").content.decode()
+    n = told()["differs_from_majority"]
+    assert "A second aggregate: Dawid-Skene" in text and f"{n} pair" in text
+    listed = client.get("/c/books/agreement/aggregate/")
+    assert f"{n} of 40 pairs (all pairs)." in listed.content.decode()
+    assert len(listed.context["rows"]) == n
