@@ -15,6 +15,7 @@ from training.publication import (
     chat_template,
     reranker_json,
     sentence_transformers_files,
+    title,
 )
 
 MEASURES = {
@@ -135,3 +136,8 @@ def test_reranker_json_carries_what_the_scorer_checks():
 def test_a_base_is_named_by_its_hub_id_or_by_its_folder():
     assert base_name("Qwen/Qwen3-0.6B") == "Qwen/Qwen3-0.6B"
     assert base_name("/srv/models/Qwen3") == "Qwen3" and base_name("./models/tiny/") == "tiny"
+
+
+def test_a_model_in_a_numbered_folder_is_named_by_base_and_recipe():
+    assert title("0f" * 16, record(base="tiny:qwen3")) == "tiny-qwen3-prism"
+    assert title("my-reranker", record()) == "my-reranker"

@@ -4,6 +4,7 @@ FORMATS "model folder". No path of this machine and no time goes into any of the
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -71,6 +72,12 @@ def base_name(base: str) -> str:
     parts = [part for part in base.replace("\\", "/").split("/") if part]
     hub = len(parts) == 2 and not base.startswith(("/", ".", "~"))
     return "/".join(parts) if hub else (parts[-1] if parts else "unknown")
+
+
+def title(folder: str, record: Record) -> str:
+    """What the card calls the model: its folder's name, or base and recipe where that is only a number."""
+    plain = bool(re.fullmatch(r"[0-9a-f]{32}", folder))
+    return f"{base_name(record.base).replace('/', '-').replace(':', '-')}-{record.recipe}" if plain else folder
 
 
 def reranker_json(record: Record) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import torch
 import transformers
 
 from corpus.errors import BadInput
-from training.publication import Record, as_text, card, reranker_json, sentence_transformers_files
+from training.publication import Record, as_text, card, reranker_json, sentence_transformers_files, title
 
 TOLERANCE = 1e-4
 """Greatest difference of a raw fp32 margin between the adapter and the merged model on the fixture."""
@@ -45,7 +45,8 @@ def publish(
                 f"the written model's scores differ from the trained one's by {difference:.2e} "
                 f"(more than {TOLERANCE:.0e}) on {len(expected)} pairs: nothing was published"
             )
-        annotate(beside, describe(difference), name=out.name)
+        describing = describe(difference)
+        annotate(beside, describing, name=title(out.name, describing))
         beside.rename(out)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
