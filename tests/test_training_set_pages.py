@@ -95,7 +95,10 @@ def test_a_balanced_set_shows_its_cells_before_and_after(client, books):
     post(client, balance="on")
     page = client.get(reverse("exports", args=["books"])).content.decode()
     assert "Length by score: entropy 0.918 before and" in page
-    assert "Before: training pairs by score" in page and "After: training pairs by score" in page
+    assert "Length by score before balancing" in page and "Length by score after balancing" in page
+    chart = f"{reverse('exports', args=['books'])}?chart=balance-{Snapshot.objects.get().pk}-before&as=csv"
+    assert client.get(chart).content.decode().splitlines()[2].endswith(",9,0,0,0,0,0,0,0")
+    assert client.get(f"{chart}x").status_code == 404
 
 
 def test_statistics_say_what_there_is_and_the_funnel_ends_in_labels(client, books, django_assert_max_num_queries):

@@ -135,14 +135,36 @@ def test_prism_loads_as_a_data_set_with_one_type_a_column(books, tmp_path):
 
 
 def test_trl_rows_are_prompt_and_completion(books, tmp_path):
-    from trl.data_utils import is_conversational
-
     manifest = export(books, "trl", tmp_path / "out")
     found = load(tmp_path, "json", data_files=json_files(tmp_path / "out"))["train"]
     assert found.column_names == ["prompt", "completion"]
     assert set(found["completion"]) == {"no"}
     assert manifest["relevant_without_target"] == 10
-    assert not is_conversational(found[0])
+
+
+@pytest.mark.slow
+def test_trl_trains_a_step_on_the_completions(books, tmp_path):
+    from trl import SFTConfig, SFTTrainer
+
+    from tests.tiny_models import tiny
+
+    export(books, "trl", tmp_path / "out")
+    found = load(tmp_path, "json", data_files=json_files(tmp_path / "out"))
+    base, _, _ = tiny(tmp_path / "base", "qwen3")
+    arguments = SFTConfig(
+        output_dir=str(tmp_path / "run"),
+        max_steps=1,
+        per_device_train_batch_size=2,
+        max_length=512,
+        report_to=[],
+        use_cpu=True,
+        bf16=False,
+        activation_checkpointing=False,
+        disable_tqdm=True,
+    )
+    trainer = SFTTrainer(model=str(base), args=arguments, train_dataset=found["train"])
+    assert "completion_mask" in trainer.train_dataset.column_names or "labels" in trainer.train_dataset.column_names
+    assert trainer.train().training_loss > 0
 
 
 @pytest.mark.parametrize(

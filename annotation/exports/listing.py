@@ -14,6 +14,7 @@ from annotation.exports.files import MANIFEST
 from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.snapshots import home
 from annotation.models import Snapshot
+from corpus.charts import Chart, heat
 from corpus.models import Collection, Judgment, Label
 from judges import wakeups
 from judges.models import Attempt
@@ -25,15 +26,6 @@ LARGE_SET = 5_000
 """The same for training sets, which compare and carry the texts."""
 SILENT = timedelta(minutes=10)
 SHOWN = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """A table of counts with a step of colour (1 to 5) for each."""
-
-    title: str
-    columns: list[str]
-    rows: list[tuple[str, list[tuple[int, int]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +67,15 @@ class Listed:
         return sorted(found.items(), reverse=True)
 
     @property
-    def balance_tables(self) -> list[Cells]:
+    def is_balanced(self) -> bool:
+        """Its cells of length by score were capped."""
+        return "balance" in self.snapshot.manifest
+
+    @property
+    def balance_charts(self) -> list[Chart]:
         """Length by score, before and after balancing; none where the set was not balanced."""
         found = self.snapshot.manifest.get("balance")
-        if not found:
-            return []
-        edges = [0, *found["length_bins"]]
-        columns = [f"{low} to {high - 1}" for low, high in pairwise(edges)] + [f"from {edges[-1]}"]
-        return [
-            _cells(title, found[key]["cells"], columns) for title, key in (("Before", "before"), ("After", "after"))
-        ]
+        return [_cells(self.snapshot.pk, when, found) for when in ("before", "after")] if found else []
 
     @property
     def is_here(self) -> bool:
@@ -92,15 +83,27 @@ class Listed:
         return home(self.snapshot.collection) in Path(self.snapshot.folder).parents
 
 
-def _cells(title: str, counts: list[list[int]], columns: list[str]) -> Cells:
-    """High scores at the top; a cell's step of colour goes with its share of the largest."""
-    most = max(map(max, counts)) or 1
+def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
+    """Counts of the cells, high scores at the top."""
+    edges, spread = [0, *found["length_bins"]], found[when]
+    columns = [f"{low}-{high - 1}" for low, high in pairwise(edges)] + [f"{edges[-1]} +"]
+    counts: list[list[int]] = spread["cells"]
     bins = len(counts)
-    rows = [
-        (f"{place / bins:.2f} to {(place + 1) / bins:.2f}", [(n, 1 + round(4 * n / most)) for n in counts[place]])
-        for place in reversed(range(bins))
-    ]
-    return Cells(title, columns, rows)
+    rows = {f"{n / bins:.2f} to {(n + 1) / bins:.2f}": counts[n] for n in reversed(range(bins))}
+    filled = sum(n > 0 for row in counts for n in row)
+    most, pairs = max(map(max, counts)), sum(map(sum, counts))
+    return heat(
+        f"balance-{snapshot}-{when}",
+        f"Length by score {when} balancing",
+        rows,
+        columns,
+        x="words of the document",
+        y="teacher's score",
+        high=max(most, 1),
+        summary=f"{pairs:,} pairs to train on in {filled} of {bins * len(columns)} cells, at most {most:,} in one; "
+        f"normalised entropy {spread['entropy']:.3f}, coefficient of variation "
+        f"{spread['coefficient_of_variation']:.2f}.",
+    )
 
 
 def listed(collection: Collection) -> list[Listed]:

@@ -83,17 +83,17 @@ def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_GET
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The snapshots that were made, and the form for a new one. HTMX asks for the list alone while one is made."""
-    context = _snapshots(scope)
-    if file := download(request, chain.from_iterable(one.balance_charts for one in listing.listed(scope.collection))):
+    found = listing.listed(scope.collection)
+    if file := download(request, chain.from_iterable(one.balance_charts for one in found)):
         return file
+    context = _snapshots(scope, found)
     if request.headers.get("HX-Request"):
         # 286 tells HTMX to stop asking.
         return render(request, "reports/_snapshots.html", context, status=200 if context["making"] else 286)
     return _exports_page(request, scope, context, SetForm(collection=scope.collection))
 
 
-def _snapshots(scope: Scope) -> dict[str, object]:
-    found = listing.listed(scope.collection)
+def _snapshots(scope: Scope, found: list[listing.Listed]) -> dict[str, object]:
     making = any(one.is_making for one in found)
     return {"scope": scope, "section": "exports", "snapshots": found, "making": making}
 
@@ -121,7 +121,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = format_named(name)
     asked = SetForm(request.POST, request.FILES, collection=scope.collection)
     if isinstance(form, SetFormat) and not asked.is_valid():
-        return _exports_page(request, scope, _snapshots(scope), asked, status=422)
+        return _exports_page(request, scope, _snapshots(scope, listing.listed(scope.collection)), asked, status=422)
     chosen = request.POST.getlist("origin") if form.labels else []
     every = {origin for origin, _ in listing.origins(scope.collection)}
     snapshot = begin(
