@@ -23,6 +23,7 @@ from corpus.errors import BadInput, QuorumError
 from corpus.processes import die_with_parent, spawn, stop
 from judges.fleet import worker_command
 from judges.wakeups import live_workers
+from training import fleet
 
 READY_PATIENCE = 60.0
 LOOK_S = 0.5
@@ -80,6 +81,11 @@ class Children:
             )
         if count:
             self._start("judge workers", worker_command(count, "serve"))
+
+    def gpu_workers(self, count: int) -> None:
+        """One Celery worker of the queue `gpu` with `count` processes, one job each; none for 0."""
+        if count:
+            self._start("gpu workers", fleet.worker_command(count))
 
     def web(self, listener: socket.socket) -> None:
         """gunicorn on a socket that stays ours, so that visitors wait and are not refused while it restarts."""
@@ -152,7 +158,7 @@ class Children:
 
     def stop(self) -> None:
         """End them all."""
-        stop(self.running.values(), patience=8)
+        stop(self.running.values(), patience=15)
 
 
 def answers(address: str) -> bool:

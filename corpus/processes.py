@@ -104,3 +104,12 @@ def stop(children: Iterable[subprocess.Popen[str]], patience: float = 10.0) -> N
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+def lives(pid: int) -> bool:
+    """Whether the process runs; a killed one that nobody has reaped yet does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"

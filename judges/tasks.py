@@ -81,6 +81,8 @@ def wake_running() -> None:
 
 
 def _begin(sender: Any = None, **_: Any) -> None:
+    if sender is not None and settings.CELERY_TASK_DEFAULT_QUEUE not in sender.app.amqp.queues.consume_from:
+        return  # a worker of another queue judges nothing
     slots = int(sender.pool.num_processes) if getattr(sender, "pool", None) else 1
     watch_parent()
     wakeups.say_alive(slots)

@@ -10,12 +10,13 @@ import socket
 import time
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from celery import Celery
 from django.conf import settings
 from redis import Redis
+
+from corpus.processes import lives
 
 DRAIN = "judges.drain"
 LIVE_S = 10.0
@@ -61,16 +62,7 @@ def live_workers() -> list[Worker]:
     """Workers that serve this instance's queue."""
     members: list[Any] = redis().zrangebyscore(_key("workers"), time.time() - LIVE_S, "+inf")
     workers = [Worker(*json.loads(member)) for member in members]
-    return [worker for worker in workers if worker.host != socket.gethostname() or _lives(worker.pid)]
-
-
-def _lives(pid: int) -> bool:
-    """Whether the process runs; a killed one that nobody has reaped yet does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
+    return [worker for worker in workers if worker.host != socket.gethostname() or lives(worker.pid)]
 
 
 @cache

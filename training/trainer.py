@@ -64,11 +64,15 @@ def _ended(folder: JobFolder, leads: bool, state: str, code: int, error: str) ->
 
 
 def work(folder: JobFolder, stop: Stop) -> dict[str, Any]:
-    """Train and publish; the result for the job's row."""
+    """Train and publish, or score; the result for the job's row."""
     folder.say(state="running", phase="starting", error="")
-    from training.engine.training import train
+    if folder.job.get("kind", "train") == "train":
+        from training.engine.training import train
 
-    return train(folder, stop)
+        return train(folder, stop)
+    from training.engine.scoring_job import score
+
+    return score(folder, stop)
 
 
 if __name__ == "__main__":

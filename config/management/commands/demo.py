@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from config import demo, serving, staticfiles
+from config.extra import Extra
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -30,19 +31,23 @@ class Command(QuorumCommand):
         parser.add_argument("--port", type=int, help="default: the first free from 8000")
         parser.add_argument("--judges", type=Path, metavar="F", help="judge with this judges file; it may cost money")
         parser.add_argument("--judge-workers", type=int, default=2, help="processes that judge")
+        parser.add_argument("--no-training", action="store_true", help="do not set up the training extra")
 
     def run(self, **options: Any) -> object:
         """Everything in one go, until somebody asks us to end."""
         children = serving.Children(settings.VAR / "logs")
+        extra = Extra(settings.VAR, ready=lambda: children.gpu_workers(1))
         serving.stop_on_signals()
         try:
             with self.listener(options["port"]) as listener:
                 self.show(children, listener, options)
-                children.watch()
+                extra.leave_out() if options["no_training"] else extra.start()
+                children.watch(also=extra.look)
         except serving.Stopped as stopped:
             self.say("\nStopping. The same command goes on from here.")
             raise SystemExit(stopped.code) from None
         finally:
+            extra.stop()
             children.stop()
         return None
 

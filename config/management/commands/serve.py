@@ -1,5 +1,6 @@
 """`serve`: the site and its judge workers as children of one command, until Ctrl-C."""
 
+import importlib.util
 import json
 from typing import Any
 
@@ -21,20 +22,24 @@ class Command(QuorumCommand):
         parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
         parser.add_argument("--bind", default="127.0.0.1", help="the address to listen on")
         parser.add_argument("--judge-workers", type=int, default=1, help="processes that judge (0: none)")
-        parser.add_argument("--gpu-workers", type=int, default=0, help="processes that train: comes with training")
+        parser.add_argument(
+            "--gpu-workers", type=int, default=0, help="training jobs at once, one for each GPU (0: none)"
+        )
 
     def run(self, **options: Any) -> object:
         """Start, say so, watch until somebody asks us to end."""
-        if options["gpu_workers"]:
-            raise BadInput("--gpu-workers: training is not yet part of this version, leave it at 0")
-        if options["judge_workers"] < 0:
-            raise BadInput("--judge-workers must be 0 or more")
+        for name in ("judge_workers", "gpu_workers"):
+            if options[name] < 0:
+                raise BadInput(f"--{name.replace('_', '-')} must be 0 or more")
+        if options["gpu_workers"] and importlib.util.find_spec("torch") is None:
+            raise BadInput("--gpu-workers needs the training extra: `make install-training` sets it up")
         children = serving.Children()
         serving.stop_on_signals()
         try:
             with serving.listen(options["bind"], options["port"]) as listener:
                 staticfiles.collect()
                 children.judge_workers(options["judge_workers"])
+                children.gpu_workers(options["gpu_workers"])
                 children.web(listener)
                 address = serving.address_of(listener)
                 children.wait_until(lambda: children.workers_are_ready() and serving.answers(address), "the site")

@@ -1,0 +1,9 @@
+"""The reranker: jobs on the GPU queue, trained models, scoring. torch is imported below training.engine only."""
+
+from django.apps import AppConfig
+
+
+class TrainingConfig(AppConfig):
+    """The app's name."""
+
+    name = "training"

@@ -1,0 +1,158 @@
+"""Services of jobs: begin, cancel, take up, end. The row is the truth; the folder holds what the subprocess said."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from corpus.errors import BadInput
+from corpus.models import Collection
+from training import fleet, recipes
+from training.folder import JobFolder
+from training.models import Job, Model
+
+LEASE_S = 30
+MOST_CLAIMS = 5
+SHARED = "_shared"
+"""Folder of jobs that belong to no collection. No collection's name begins so."""
+
+CLAIM = """
+UPDATE training_job SET state = 'running', claims = claims + 1, fence = fence + 1,
+       lease_until = now() + make_interval(secs => %s), started_at = COALESCE(started_at, now())
+WHERE id = (
+    SELECT id FROM training_job
+    WHERE (state = 'queued' OR (state = 'running' AND lease_until < now())) AND device = ANY(%s)
+    ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+)
+RETURNING id
+"""
+
+
+def home(kind: str, collection: Collection | None) -> Path:
+    """VAR/jobs or VAR/models of a collection."""
+    return Path(settings.VAR) / kind / (collection.name if collection else SHARED)
+
+
+def begin(
+    *,
+    kind: str,
+    options: Mapping[str, Any],
+    collection: Collection | None,
+    device: str = "cpu",
+    user: str = "",
+) -> Job:
+    """A job in the queue. Raises BadInput for what is known to be wrong before anybody works on it."""
+    if device not in ("cpu", "cuda"):
+        raise BadInput(f"device must be cpu or cuda, not {device!r}")
+    folder = home("jobs", collection) / uuid4().hex
+    job = Job.objects.create(
+        collection=collection, kind=kind, options=dict(options), device=device, folder=str(folder), made_by=user
+    )
+    JobFolder(folder).ask({"kind": kind, "device": device, **options})
+    transaction.on_commit(fleet.wake)
+    return job
+
+
+def begin_training(
+    *,
+    recipe: str,
+    data: Path,
+    base: str,
+    out: Path | None,
+    given: Mapping[str, Any],
+    collection: Collection | None = None,
+    device: str = "cpu",
+    user: str = "",
+) -> Job:
+    """A training in the queue; without `out` the model goes to VAR/models. Raises BadInput."""
+    recipes.options(recipe, given)
+    if not (data / "manifest.json").exists():
+        raise BadInput(f"{data} has no manifest.json: name the folder of an export (export NAME --format prism)")
+    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(f"{out} is not empty: name a new or an empty folder")
+    target = out or home("models", collection) / uuid4().hex
+    options = {
+        "recipe": recipe,
+        "data": str(data.resolve()),
+        "base": base if "/" in base and not Path(base).is_dir() else _absolute(base),
+        "out": str(target.resolve()),
+        "options": dict(given),
+    }
+    return begin(kind=Job.Kind.TRAIN, options=options, collection=collection, device=device, user=user)
+
+
+def _absolute(base: str) -> str:
+    return str(Path(base).resolve()) if Path(base).is_dir() else base
+
+
+def claim(devices: Sequence[str]) -> Job | None:
+    """The oldest job that waits, or whose holder is gone, and that asks for one of the devices."""
+    with connection.cursor() as cursor:
+        cursor.execute(CLAIM, [LEASE_S, list(devices)])
+        found = cursor.fetchone()
+    return Job.objects.select_related("collection").get(pk=found[0]) if found else None
+
+
+def held(job: Job, **changes: Any) -> bool:
+    """Keep the lease and write how far it is; False when somebody else took the job up meanwhile."""
+    until = timezone.now() + timedelta(seconds=LEASE_S)
+    rows = Job.objects.filter(pk=job.pk, fence=job.fence, state=Job.State.RUNNING)
+    return bool(rows.update(lease_until=until, **changes))
+
+
+def end(job: Job, state: str, **changes: Any) -> bool:
+    """The last word on a job, by whoever holds it."""
+    rows = Job.objects.filter(pk=job.pk, fence=job.fence, state=Job.State.RUNNING)
+    return bool(rows.update(state=state, ended_at=timezone.now(), lease_until=None, **changes))
+
+
+def give_back(job: Job) -> None:
+    """The worker ends: another goes on from the checkpoint, and the claim does not count."""
+    rows = Job.objects.filter(pk=job.pk, fence=job.fence, state=Job.State.RUNNING)
+    rows.update(state=Job.State.QUEUED, lease_until=None, claims=max(0, job.claims - 1), phase="waiting to go on")
+
+
+def cancel(job: Job) -> bool:
+    """End it: at once while it waits, else its worker saves a checkpoint first. False when it is over already."""
+    now = timezone.now()
+    waiting = Job.objects.filter(pk=job.pk, state=Job.State.QUEUED)
+    if waiting.update(state=Job.State.CANCELLED, phase="cancelled", ended_at=now):
+        return True
+    return bool(Job.objects.filter(pk=job.pk, state=Job.State.RUNNING).update(is_stopping=True))
+
+
+def go_on(job: Job) -> bool:
+    """Back into the queue after a cancellation or a failure: it goes on from its newest checkpoint."""
+    rows = Job.objects.filter(pk=job.pk, state__in=[Job.State.CANCELLED, Job.State.FAILED])
+    done = rows.update(
+        state=Job.State.QUEUED, is_stopping=False, claims=0, error="", phase="waiting", ended_at=None, lease_until=None
+    )
+    if done:
+        transaction.on_commit(fleet.wake)
+    return bool(done)
+
+
+def publish(job: Job) -> Model:
+    """The row of the model that a training wrote."""
+    result = job.result
+    kept = ("evaluation", "calibration", "gain", "checkpoint", "merge_difference")
+    base = Path(str(job.options["base"])).name
+    name = f"{job.options['recipe']}-{base.replace(':', '-')}-{job.pk}"
+    model, _ = Model.objects.get_or_create(
+        job=job,
+        defaults={
+            "collection": job.collection,
+            "name": name,
+            "recipe": job.options["recipe"],
+            "base": str(job.options["base"]),
+            "folder": job.options["out"],
+            "words": job.words,
+            "summary": {key: result.get(key) for key in kept},
+        },
+    )
+    return model

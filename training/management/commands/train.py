@@ -1,0 +1,124 @@
+"""`train RECIPE --data DIR --base DIR_OR_ID --out DIR`: a job on the GPU queue, and with --wait its end."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput, Incomplete, QuorumError
+from corpus.models import Collection
+from training import data, fleet, jobs
+from training.models import Job
+from training.recipes import LOSSES, TABLE
+
+LOOK_S = 0.5
+LINE_EVERY_S = 10.0
+NUMBERS = {
+    "max_steps": int,
+    "epochs": float,
+    "batch": int,
+    "learning_rate": float,
+    "max_length": int,
+    "token_budget": int,
+    "lora_rank": int,
+    "lora_alpha": int,
+    "evaluate_every": int,
+    "checkpoint_every": int,
+    "processes": int,
+    "seed": int,
+}
+
+
+class Command(QuorumCommand):
+    """Queue a training; wait for it where that is asked for."""
+
+    help = "Fine-tune a reranker on an export of format prism. Runs on the queue `gpu`; --wait stays until the end."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """As the contract has them, and the options of the recipe."""
+        parser.add_argument("recipe", choices=sorted(TABLE))
+        parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="an export of format prism")
+        parser.add_argument("--base", required=True, help="a model folder, a hub id in the local cache, or tiny:qwen3")
+        parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="new or empty: the model's folder")
+        parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+        parser.add_argument("--preset", help="defaults of the recipe: " + ", ".join(TABLE["prism"]))
+        parser.add_argument("--sft-reduction", choices=("sum", "mean"))
+        parser.add_argument("--loss", choices=sorted({one for names in LOSSES.values() for one in names}))
+        parser.add_argument("--precision", choices=("auto", "fp32", "bf16"))
+        parser.add_argument("--packing", action="store_true", default=None, help="several rows in one sequence")
+        for name, kind in NUMBERS.items():
+            parser.add_argument("--" + name.replace("_", "-"), type=kind)
+        parser.add_argument("--wait", action="store_true", help="show progress until it ends")
+
+    def run(self, **options: Any) -> object:
+        """Queue, follow, sum up."""
+        names = ["preset", "sft_reduction", "loss", "precision", "packing", *NUMBERS]
+        given = {name: options[name] for name in names if options[name] is not None}
+        collection = Collection.objects.filter(name=data.read(options["data"]).collection).first()
+        job = jobs.begin_training(
+            recipe=options["recipe"],
+            data=options["data"],
+            base=options["base"],
+            out=options["out"],
+            given=given,
+            collection=collection,
+            device=options["device"],
+        )
+        self.note(f"job {job.pk} waits in the queue ({job.device})")
+        if options["wait"]:
+            self.wait(job)
+        return self.end(job, waited=options["wait"])
+
+    def wait(self, job: Job) -> None:
+        """Until it is over; a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
+        told, line = 0.0, ""
+        try:
+            with fleet.Own() as own:
+                while not job.is_over:
+                    if job.state == Job.State.QUEUED:
+                        own.ensure(job.device)
+                    time.sleep(LOOK_S)
+                    job.refresh_from_db()
+                    now = self.line(job)
+                    if now != line and (sys.stderr.isatty() or time.monotonic() - told > LINE_EVERY_S):
+                        told, line = time.monotonic(), now
+                        self.note(now)
+        except KeyboardInterrupt:
+            self.note(f"interrupted: job {job.pk} goes on from its checkpoint as soon as a worker serves the queue")
+            raise
+
+    def line(self, job: Job) -> str:
+        """How far it is."""
+        share = f"step {job.steps} of {job.total}, " if job.total else ""
+        return f"job {job.pk}: {share}{job.phase or job.get_state_display()}{f' ({job.words})' if job.words else ''}"
+
+    def end(self, job: Job, *, waited: bool) -> object:
+        """The document, or why there is none."""
+        document = {
+            "job": job.pk,
+            "state": job.state,
+            "steps": job.result.get("steps", job.steps),
+            "loss_first": job.result.get("loss_first"),
+            "loss_last": job.result.get("loss_last"),
+            "metrics": job.result.get("metrics"),
+            "out": job.options["out"],
+        }
+        if not waited:
+            return document
+        if job.state == Job.State.REFUSED:
+            raise BadInput(job.error)
+        if job.state == Job.State.CANCELLED:
+            raise Incomplete(f"job {job.pk} was cancelled after step {job.steps}", document)
+        if job.state == Job.State.FAILED:
+            raise QuorumError(f"job {job.pk} failed: {job.error}; its log is {job.folder}/log.txt")
+        gain = (job.result.get("gain") or {}).get("words")
+        self.say(f"{job.options['out']}: {job.words}; {gain or 'not measured: there is no dev split'}")
+        return document
+
+    def note(self, line: str) -> None:
+        """A line about the work, never on standard output."""
+        self.stderr.write(line)
+        self.stderr.flush()

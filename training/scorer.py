@@ -1,0 +1,121 @@
+"""Scoring pairs with a model folder: ours (with its prompt checked), a base with our prompt, or an encoder."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from corpus.errors import BadInput
+from training import rendering
+from training.calibration import Calibration
+
+DEFAULT_LENGTH = 4096
+
+
+class Scorer(Protocol):
+    """A model that scores documents for a query."""
+
+    words: str
+    """What stands beside its figures: "tiny model, CPU"."""
+
+    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
+        """Raw fp32 margins, in the order of the documents: l_yes - l_no, or an encoder's logit."""
+
+    def score(self, margin: float) -> float:
+        """The calibrated probability of "relevant" for a margin."""
+
+
+@dataclass(frozen=True)
+class _Pair:
+    query: str
+    document: str
+    instruction: str
+
+
+def about(folder: Path) -> dict[str, Any]:
+    """reranker.json of a published model; {} for a base. Raises BadInput for another prompt than ours."""
+    path = folder / "reranker.json"
+    if not path.exists():
+        return {}
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except ValueError:
+        raise BadInput(f"{path} is not JSON: train or copy the model again") from None
+    if found.get("kind") == "causal":
+        check_prompt(folder, found)
+    return found
+
+
+def check_prompt(folder: Path, found: dict[str, Any]) -> None:
+    """A model scores with the prompt that it learned, to the byte."""
+    from hashlib import sha256
+
+    ours = rendering.prompt_sha256()
+    kept = sha256(f"{found.get('prompt', '')}\0{rendering.DEFAULT_INSTRUCTION}".encode()).hexdigest()
+    if not found.get("prompt_sha256") == kept == ours:
+        raise BadInput(
+            f"{folder.name} was trained with another prompt (sha256 {str(found.get('prompt_sha256'))[:12]}, ours is "
+            f"{ours[:12]}): score it with the version of Quorum that trained it, or train it again"
+        )
+
+
+def open_scorer(folder: Path, device: str = "cpu") -> Scorer:
+    """Load a model folder for scoring. Raises BadInput for what is no model, and for another prompt."""
+    if not (folder / "config.json").exists():
+        raise BadInput(f"{folder} has no config.json: name the folder of a model")
+    found = about(folder)
+    config = json.loads((folder / "config.json").read_text())
+    names = config.get("architectures") or []
+    if found.get("kind") == "encoder" or any(name.endswith("ForSequenceClassification") for name in names):
+        return EncoderScorer(folder, found, config, device)
+    return CausalScorer(folder, found, config, device)
+
+
+class _Loaded:
+    def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
+        self.folder, self.about, self.device = folder, found, device
+        tiny = ["tiny model"] if config.get("quorum_tiny") or found.get("tiny") else []
+        self.words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
+        known = found.get("calibration") or {}
+        self.calibration = Calibration(a=known.get("a", 1.0), b=known.get("b", 0.0))
+
+    def score(self, margin: float) -> float:
+        return self.calibration.probability(margin)
+
+
+class CausalScorer(_Loaded):
+    """A causal model asked with our prompt."""
+
+    def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
+        super().__init__(folder, found, config, device)
+        from training.engine.base import answer_ids, check_causal, load_tokenizer
+        from training.engine.causal import Prompt, load_causal
+
+        check_causal(folder)
+        self.tokenizer = load_tokenizer(folder)
+        yes_id, no_id = answer_ids(self.tokenizer)
+        length = int(found.get("max_length") or min(DEFAULT_LENGTH, self.tokenizer.model_max_length))
+        self.prompt = Prompt(rendering.render, yes_id, no_id, length)
+        self.model = load_causal(folder, device)
+
+    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
+        return self.prompt.margins(self.model, self.tokenizer, [_Pair(query, one, instruction) for one in documents])
+
+
+class EncoderScorer(_Loaded):
+    """A sequence classifier with one logit; it has no place for an instruction."""
+
+    def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
+        super().__init__(folder, found, config, device)
+        from training.engine.base import load_tokenizer
+        from training.engine.encoder import load_encoder, longest_input
+
+        self.tokenizer = load_tokenizer(folder)
+        self.model = load_encoder(folder, device)
+        self.length = longest_input(folder, self.tokenizer, found.get("max_length"))
+
+    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
+        from training.engine.margins import encoder_margins
+
+        return encoder_margins(self.model, self.tokenizer, [(query, one) for one in documents], max_length=self.length)

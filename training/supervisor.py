@@ -1,0 +1,120 @@
+"""One job from the queue to its end: files from the database, a subprocess, what it says, what came of it."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from corpus.errors import QuorumError
+from corpus.processes import spawn, stop
+from training import inputs, jobs, outcomes
+from training.folder import CANCELLED, FINISHED, REFUSED, JobFolder
+from training.models import Job
+
+LOOK_S = 0.5
+PATIENCE_S = 9.0
+"""Of a cancelled job, to save a checkpoint; then it is killed, and an older checkpoint stands."""
+
+logger = logging.getLogger(__name__)
+
+
+def supervise(job: Job, shutting_down: Callable[[], bool], gpu: int | None = None) -> None:
+    """Work on a claimed job until it is over, or back in the queue because this worker ends."""
+    folder = JobFolder(Path(job.folder))
+    if job.claims > jobs.MOST_CLAIMS:
+        jobs.end(job, Job.State.FAILED, error=f"taken up {jobs.MOST_CLAIMS} times without an end: {last_words(folder)}")
+        return
+    try:
+        inputs.write(job, folder)
+        code = _run(job, folder, shutting_down, gpu)
+    except QuorumError as error:
+        jobs.end(job, Job.State.REFUSED, error=" ".join(str(error).split()))
+        return
+    if code is not None:
+        _ended(job, folder, code)
+
+
+def _run(job: Job, folder: JobFolder, shutting_down: Callable[[], bool], gpu: int | None) -> int | None:
+    """The subprocess's exit code; None when the job is no longer ours."""
+    child = _start(folder, gpu)
+    asked = 0.0
+    while (code := child.poll()) is None:
+        time.sleep(LOOK_S)
+        stopping = shutting_down()
+        if not jobs.held(job, **_news(folder)):
+            stop([child], patience=0)
+            return None
+        if not asked and (stopping or Job.objects.filter(pk=job.pk, is_stopping=True).exists()):
+            child.terminate()
+            asked = time.monotonic()
+        if asked and time.monotonic() - asked > PATIENCE_S:
+            child.kill()
+    job.refresh_from_db()
+    if shutting_down() and not job.is_stopping and code != FINISHED:
+        jobs.give_back(job)
+        return None
+    return code
+
+
+def _start(folder: JobFolder, gpu: int | None) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    if gpu is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = str(gpu)
+    with folder.log.open("a") as log:
+        args = [sys.executable, "-m", "training.trainer", str(folder.path)]
+        return spawn(args, environment, cwd=settings.BASE_DIR, stdout=log, stderr=log)
+
+
+def _news(folder: JobFolder) -> dict[str, Any]:
+    """What the subprocess said last, for the row."""
+    state = folder.state
+    named = {"phase": ("phase", 200), "words": ("words", 50)}
+    texts = {column: str(state[key])[:most] for column, (key, most) in named.items() if state.get(key)}
+    return {**texts, **{name: int(state[name]) for name in ("steps", "total") if name in state}}
+
+
+def _ended(job: Job, folder: JobFolder, code: int) -> None:
+    """Write what came of it."""
+    state, news = folder.state, _news(folder)
+    error = str(state.get("error") or "")
+    if code == FINISHED:
+        job.result, job.words = dict(state.get("result") or {}), news.get("words", job.words)
+        try:
+            result = outcomes.store(job, folder)
+        except QuorumError as problem:
+            jobs.end(job, Job.State.FAILED, error=" ".join(str(problem).split()), **news)
+            return
+        jobs.end(job, Job.State.FINISHED, result=result, error="", **news)
+    elif code == CANCELLED or job.is_stopping:
+        jobs.end(job, Job.State.CANCELLED, **{**news, "phase": "cancelled"})
+    elif code == REFUSED:
+        jobs.end(job, Job.State.REFUSED, error=error, **news)
+    elif code < 0 and job.claims < jobs.MOST_CLAIMS:
+        # Killed from outside (the kernel, short of memory, or a person): the next claim goes on from the checkpoint.
+        logger.warning("%s was killed by signal %s and goes on from its checkpoint", job, -code)
+        Job.objects.filter(pk=job.pk, fence=job.fence).update(state=Job.State.QUEUED, lease_until=None, **news)
+    else:
+        jobs.end(job, Job.State.FAILED, error=error or last_words(folder), **news)
+
+
+def last_words(folder: JobFolder) -> str:
+    """The last line of the log."""
+    lines = [line for line in tail(folder, 20) if line.strip()]
+    return lines[-1].strip()[:500] if lines else "it said nothing"
+
+
+def tail(folder: JobFolder, lines: int) -> list[str]:
+    """The end of the log."""
+    try:
+        with folder.log.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - 20_000))
+            return file.read().decode(errors="replace").splitlines()[-lines:]
+    except OSError:
+        return []
