@@ -30,7 +30,7 @@ SELECT (SELECT coalesce(sum(t.value), 0) FROM judges_tally t JOIN judges_campaig
         WHERE c.collection_id = %(collection)s AND t.key IN ('calls', 'calls_cached'))
      + (SELECT count(*) FROM (
         SELECT FROM corpus_assessor a JOIN corpus_judgment j ON j.assessor_id = a.id
-        WHERE a.collection_id = %(collection)s AND a.kind NOT IN ('policy', 'reference') LIMIT %(small)s) some)
+        WHERE a.collection_id = %(collection)s AND a.kind NOT IN ('policy', 'reference') LIMIT %(small)s) AS spoken)
 """
 PEOPLE_POPULATION = "each annotator's first answers on this collection's pairs"
 

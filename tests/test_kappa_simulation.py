@@ -1,0 +1,106 @@
+"""Intervals of kappa cover the truth at their level, and early-stopped votes do not bend it (check 14, M4)."""
+
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from annotation.agreement.groups import group
+from annotation.agreement.measures import measure
+from annotation.agreement.resampling import MISSING
+from judges.ensemble import drawn_first, next_votes, pair_seed
+
+RIGHT = 0.9
+SHARE = 0.4
+SIMULATIONS = 300
+PAIRS = 150
+
+
+def panel(random, pairs, judges=5):
+    """Votes of judges that are right nine times of ten, independently."""
+    truth = random.random(pairs) < SHARE
+    wrong = random.random((judges, pairs)) >= RIGHT
+    return np.where(wrong, ~truth, truth).astype(np.int64)
+
+
+def true_kappa():
+    """Of two such judges over all pairs, in closed form."""
+    yes = SHARE * RIGHT + (1 - SHARE) * (1 - RIGHT)
+    observed, chance = RIGHT**2 + (1 - RIGHT) ** 2, yes**2 + (1 - yes) ** 2
+    return (observed - chance) / (1 - chance)
+
+
+def stopped_early(votes):
+    """What an early-stopping panel leaves: the votes that were asked for (MISSING else), and those drawn first."""
+    asked, entering = np.full_like(votes, MISSING), np.full_like(votes, MISSING)
+    for pair in range(votes.shape[1]):
+        seed = pair_seed(0, pair)
+        cast = {}
+        while places := next_votes(cast, 5, 3, True, seed):
+            cast |= {place: int(votes[place, pair]) for place in places}
+        asked[list(cast), pair] = list(cast.values())
+        first = list(drawn_first(5, True, seed))
+        entering[first, pair] = votes[first, pair]
+    return asked, entering
+
+
+def least(level=0.95, n=SIMULATIONS):
+    """Covering less often than this has a chance of one in a thousand for an interval that keeps its level."""
+    return level - NormalDist().inv_cdf(0.999) * (level * (1 - level) / n) ** 0.5
+
+
+def most(level=0.95, n=SIMULATIONS):
+    return level + NormalDist().inv_cdf(0.999) * (level * (1 - level) / n) ** 0.5
+
+
+def coverage(statistic):
+    truth, inside = true_kappa(), 0
+    for seed in range(SIMULATIONS):
+        found = statistic(panel(np.random.default_rng(seed), PAIRS), seed)
+        inside += found.low <= truth <= found.high
+    return inside / SIMULATIONS
+
+
+def test_the_truth_of_this_simulation_is_a_kappa_of_two_thirds():
+    assert true_kappa() == pytest.approx(0.634, abs=5e-4)
+
+
+def test_bootstrap_intervals_of_cohens_kappa_cover_the_truth_at_their_level():
+    found = coverage(lambda votes, seed: measure(votes[:2], bootstrap=400, seed=seed).pairwise[0].kappa)
+    assert least() <= found <= most()
+
+
+def test_intervals_of_the_panels_kappa_cover_the_truth_at_their_level():
+    found = coverage(lambda votes, seed: group(votes, bootstrap=400, seed=seed).kappa)
+    assert least() <= found <= most()
+
+
+def test_early_stopped_votes_neither_bend_kappa_nor_its_interval():
+    """Three of the five judges are drawn for each pair, and only their votes enter: as the collection's union does."""
+    truth, values, inside = true_kappa(), [], 0
+    for seed in range(SIMULATIONS // 2):
+        _, entering = stopped_early(panel(np.random.default_rng(seed), PAIRS))
+        found = group(entering, bootstrap=300, seed=seed).kappa
+        values.append(found.value)
+        inside += found.low <= truth <= found.high
+    error = np.std(values) / len(values) ** 0.5
+    assert np.mean(values) == pytest.approx(truth, abs=3 * error + 0.003)
+    assert inside / len(values) >= least(n=len(values))
+
+
+def test_taking_all_votes_or_dropping_stopped_pairs_would_bend_it():
+    votes = panel(np.random.default_rng(1), 4_000)
+    asked, entering = stopped_early(votes)
+    whole = (asked != MISSING).all(axis=0)
+    assert group(asked[:, whole]).kappa.value < 0, "pairs that took all five votes are the ones that judges split on"
+    assert abs(group(entering).kappa.value - true_kappa()) < 0.03
+    assert abs(group(asked).kappa.value - true_kappa()) > 0.03, "votes beyond the first three come from split pairs"
+
+
+def test_the_groups_kappa_is_krippendorffs_alpha():
+    random = np.random.default_rng(4)
+    votes = panel(random, 200)
+    votes[random.random(votes.shape) < 0.3] = MISSING
+    found, reference = group(votes, bootstrap=0), measure(votes)
+    assert found.kappa.value == pytest.approx(reference.alpha_nominal.value)
+    assert found.pairs == reference.alpha_nominal.n

@@ -1,0 +1,261 @@
+"""What can be said about trust: kappas by population, people, agreement over time, costs, decisions (MECHANICS M4)."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.models import Assignment, Computed, Role
+from annotation.tasks import compute_statistics
+from annotation.trust import agreement_over_time, audits, costs, decisions, people, returning, statistics, trust
+from corpus.items import next_place
+from corpus.models import Collection, Item
+from judges import selectors, tallies
+from judges.audits import Route, route_of
+from judges.models import Audit, Work
+from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment, make_votes
+from tests.factories import make_collection, make_item, make_member, make_pair
+
+pytestmark = pytest.mark.django_db
+SURE = Route(0, 3, 1)
+
+
+@pytest.fixture
+def books():
+    return make_collection("books", overlap=2)
+
+
+@pytest.fixture
+def judges():
+    return [make_judge(f"judge-{n}") for n in range(3)]
+
+
+@pytest.fixture
+def campaign(books, judges):
+    return make_campaign(books, judges)
+
+
+def judged(pair, members, grades, reason="disagreement", milliseconds=9_000):
+    """People's grades on an item of the pair, which is settled."""
+    item = make_item(pair, reason, overlap=2, taken=2, done=2, state=Item.State.SETTLED, place=next_place())
+    for member, grade in zip(members, grades, strict=True):
+        make_judgment(pair, member.assessor, grade, item=item, milliseconds=milliseconds)
+    return item
+
+
+@pytest.fixture
+def couple(books):
+    return [make_member(books, "alice"), make_member(books, "bob")]
+
+
+def figures(collection, campaign):
+    return {(one.group, one.population): one for one in trust(collection, campaign).kappas}
+
+
+def test_every_kappa_names_its_population(books, campaign, judges, couple):
+    for n in range(12):
+        pair = make_pair(books)
+        make_votes(campaign, pair, judges, [n % 2, n % 2, n % 2])
+        if n < 6:
+            judged(pair, couple, [n % 2, int(n % 4 == 1)], "audit" if n < 2 else "disagreement")
+    found = figures(books, campaign)
+    assert {key: one.pairs for key, one in found.items()} == {
+        ("judges", "all"): 12, ("judges", "escalated"): 4, ("judges", "audited"): 2,
+        ("people", "all"): 6, ("people", "escalated"): 4, ("people", "audited"): 2,
+    }  # fmt: skip
+    everything = found["judges", "all"]
+    assert everything.kappa.value == pytest.approx(1) and everything.percent.value == 1
+    assert everything.prevalence == 0.5 and everything.assessors == 3
+    assert found["people", "all"].percent.value == pytest.approx(5 / 6)
+
+
+def test_final_answers_after_the_debate_was_revealed_are_named_apart(books, couple):
+    for n in range(4):
+        pair = make_pair(books)
+        item = judged(pair, couple, [1, 1])
+        for member, first in zip(couple, (n % 2, 1), strict=True):
+            make_judgment(pair, member.assessor, first, item=item, step="first")
+    found = figures(books, None)
+    assert found["people", "all"].percent.value == 0.5, "first, blind votes"
+    assert found["people (final answers)", "all"].percent.value == 1
+
+
+def test_without_grades_nothing_is_measured(books):
+    found = figures(books, None)
+    assert found["judges", "all"].kappa.value is None and found["judges", "all"].pairs == 0
+    assert trust(books).audits is None
+    assert people(books).people == () and agreement_over_time(books).points == ()
+
+
+def test_a_persons_work_stands_in_numbers_and_who_is_off_the_mark_raises_an_alarm(books, couple):
+    alice, bob = couple
+    carol = make_member(books, "carol")
+    gold = make_assessor(books, "reference", "reference")
+    for n in range(40):
+        pair = make_pair(books)
+        make_judgment(pair, gold, n % 2)
+        judged(pair, [alice, bob, carol], [n % 2, n % 2, 1 - n % 2])
+    found = {one.name: one for one in people(books).people}
+    assert (found["alice"].judged, found["alice"].seconds) == (40, 9.0)
+    assert found["alice"].gold.value == 1 and found["alice"].gold.low == pytest.approx(0.9119, abs=1e-4)
+    assert found["alice"].majority.n == 0, "the others split on every item"
+    assert found["carol"].majority.value == 0 and found["carol"].kappa.value == pytest.approx(-1)
+    assert found["alice"].alarms == ()
+    assert any("reference pairs" in alarm for alarm in found["carol"].alarms)
+    assert any("agrees with the others on 0%" in alarm for alarm in found["carol"].alarms)
+
+
+def test_skips_and_flags_are_counted_and_haste_is_seen(books, couple):
+    alice, bob = couple
+    for _ in range(20):
+        judged(make_pair(books), couple, [1, 1])
+    hasty = make_member(books, "carol")
+    for _ in range(20):
+        pair = make_pair(books)
+        judged(pair, [hasty, alice], [1, 1], milliseconds=1_000)
+    now = datetime.now(UTC)
+    for n in range(20):
+        item = make_item(make_pair(books))
+        state = Assignment.State.SKIPPED if n else Assignment.State.DONE
+        Assignment.objects.create(item=item, membership=bob, state=state, flagged=not n, lease_until=now, ended_at=now)
+    found = {one.name: one for one in people(books).people}
+    assert (found["bob"].skips, found["bob"].flags) == (19, 1)
+    assert any("takes 1.0 s" in alarm for alarm in found["carol"].alarms)
+
+
+def test_agreement_over_time_has_a_point_for_each_day_of_judges_and_people(books, campaign, judges, couple):
+    for n in range(8):
+        pair = make_pair(books)
+        make_votes(campaign, pair, judges, [n % 2, n % 2, int(n > 5)])
+        day = datetime(2026, 11, 2 + n // 4, 12, tzinfo=UTC)
+        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, ended_at=day)
+    judged(make_pair(books), couple, [1, 0])
+    found = agreement_over_time(books)
+    points = {(one.group, one.start): one for one in found.points}
+    assert found.unit == "day"
+    assert points["judges", "2026-11-02"].pairs == points["judges", "2026-11-03"].pairs == 4
+    assert [one.pairs for one in found.points if one.group == "people"] == [1]
+
+
+def test_a_long_campaign_is_shown_by_week(books, campaign, judges):
+    for n in range(4):
+        pair = make_pair(books)
+        make_votes(campaign, pair, judges, [n % 2, 1, 0])
+        day = datetime(2026, 9 + n // 2, 7, 12, tzinfo=UTC)
+        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, ended_at=day)
+    found = agreement_over_time(books)
+    assert found.unit == "week" and [one.start for one in found.points] == ["2026-09-07", "2026-10-05"]
+
+
+def test_costs_of_machine_and_people_and_what_is_to_come(books, campaign, couple):
+    Collection.objects.filter(pk=books.pk).update(hourly_rate=36)
+    books.refresh_from_db()
+    for key, value in {"pairs": 10, "labelled:1": 4, "escalated:split": 1, "escalated:audit": 2, "settled": 1}.items():
+        tallies.add(campaign.pk, key, value)
+    for key, value in {"cost": 0.5, "calls": 50, "audited": 1}.items():
+        tallies.add(campaign.pk, key, value)
+    judged(make_pair(books), couple, [1, 1], milliseconds=10_000)
+    found = costs(books, selectors.status(books, campaign))
+    assert (found.machine, found.machine_forecast) == (0.5, pytest.approx(0.5))
+    assert found.people == pytest.approx(4 * 10 / 3600 * 36), "two of an item and two of an audit"
+    assert found.waiting == 2 and found.people_forecast == pytest.approx(0.2)
+    assert found.total == pytest.approx(0.9) and found.forecast == pytest.approx(0.7)
+
+
+def test_without_an_hourly_rate_peoples_money_is_unknown(books, campaign):
+    found = costs(books, selectors.status(books, campaign))
+    assert found.people is None and found.total is None and found.people_forecast is None
+
+
+def failed_route(collection, campaign, judges, size=30, drawn=20):
+    """A route of which people found every audited label wrong."""
+    alice, bob = make_member(collection, "alice"), make_member(collection, "bob")
+    for n in range(size):
+        pair = make_pair(collection)
+        make_votes(campaign, pair, judges, [1, 1, 1])
+        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1)
+        if n < drawn:
+            item = judged(pair, [alice, bob], [0, 0], "audit")
+            values = {"stratum": SURE.key, "probability": drawn / size, "label": 1}
+            Audit.objects.create(campaign=campaign, pair=pair, item=item, **values)
+    for key, value in {f"route:{SURE.key}": size, "pairs": size, "labelled:1": size, "escalated:audit": drawn}.items():
+        tallies.add(campaign.pk, key, value)
+
+
+def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(client, books, campaign, judges):
+    failed_route(books, campaign, judges)
+    status = selectors.status(books, campaign)
+    found = audits(books, campaign, tallies.read(campaign.pk))
+    (alarm,) = decisions(books, status, audits=found, people=(), skipped=0)
+    assert (alarm.kind, alarm.severity, alarm.count) == ("audit", "alarm", 10)
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    address = f"/c/books/audits/{campaign.pk}/to-people/"
+    asked = client.get(f"{address}?{alarm.query}").content.decode()
+    assert "<strong>10 pairs</strong> would wait for people" in asked and "20 judgments" in asked
+    assert Item.objects.filter(state="open").count() == 0, "nothing happens before it is confirmed"
+    assert client.post(address, {"route": SURE.key}).status_code == 302
+    assert Item.objects.filter(state="open", reason="audit", overlap=2).count() == 10
+    after = selectors.status(books, campaign)
+    assert (after["audits"], after["escalated"], after["labelled"]) == (30, 0, 30)
+    assert audits(books, campaign, tallies.read(campaign.pk)).drawn == 20, "the estimate rests on the random draw"
+    assert returning.to_people(campaign, SURE) == 0
+    assert client.get(f"{address}?route=nonsense").status_code == 404
+    assert "over the limit" in client.get("/c/books/audits/").content.decode()
+
+
+def test_returned_pairs_are_those_of_the_route_alone(books, judges):
+    campaign = make_campaign(books, judges, policy="debate+ensemble")
+    for votes, round in (([1, 1, 1], 1), ([1, 1, 0], 1), ([1, 1, 1], 2), ([1, None, 1], 1)):
+        pair = make_pair(books)
+        make_votes(campaign, pair, judges, votes)
+        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, agreed_in_round=round)
+    for key in ("r1.m3.y", "r1.m1.y", "r2.m3.y", "r1.m2.y"):
+        assert returning.left(campaign, route_of(key)) == 1
+
+
+def test_conflicts_failures_and_skipped_pairs_wait_for_a_decision(books, campaign):
+    make_item(make_pair(books), state="conflict")
+    tallies.add(campaign.pk, "failed", 3)
+    tallies.add(campaign.pk, "pairs", 3)
+    status = selectors.status(books, campaign)
+    found = decisions(books, status, audits=None, people=None, skipped=2)
+    assert [(one.kind, one.count) for one in found] == [("conflicts", 1), ("skipped", 2), ("failed", 3)]
+
+
+def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books, campaign, judges, monkeypatch):
+    failed_route(books, campaign, judges)
+    monkeypatch.setattr(statistics, "SMALL", 10)
+    before = trust(books)
+    assert before.stored and before.kappas is None and before.audits is None, "not computed yet"
+    compute_statistics(books.pk)
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        found = statistics.standing(books, campaign)
+    assert len(queries) <= 2
+    assert found.trust.at == Computed.objects.get().at and found.trust.stored
+    assert found.trust.audits == audits(books, campaign, tallies.read(campaign.pk))
+    assert {one.group for one in found.trust.kappas} == {"judges", "people"}
+    assert [one.name for one in found.people.people] == ["alice", "bob"]
+    assert found.over_time.points
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    assert client.post("/c/books/statistics/refresh/", headers={"HX-Request": "true"}).status_code == 204
+    assert Computed.objects.get().at > found.trust.at
+
+
+def test_an_audit_page_shows_neither_debate_nor_label(client, books, judges):
+    campaign = make_campaign(books, judges, policy="debate")
+    pair = make_pair(books)
+    for side in ("for", "against"):
+        make_attempt(campaign, pair, judges[0], 1, role=side, round=1, reason="The tell-tale reason.")
+    item = make_item(pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
+    alice = make_member(books, "alice")
+    client.force_login(alice.user)
+    client.post("/c/books/judge/next/")
+    text = client.get("/c/books/judge/").content.decode()
+    assert pair.document.text[:30] in text
+    assert "tell-tale" not in text and 'id="debate"' not in text and "audit" not in text.lower()
+    assert "from the texts alone" in text
+    Item.objects.filter(pk=item.pk).update(reason="disagreement")
+    assert "tell-tale" in client.get("/c/books/judge/").content.decode()
