@@ -70,7 +70,7 @@ def test_the_chooser_and_a_cell_work_by_keyboard(charlie, new_page, instance):
     page.wait_for_url("**population=escalated**")
     assert "10 pairs (escalated pairs only)" in page.locator("#sum + .prose").inner_text()
     page.get_by_role("link", name="alice and bob").first.press("Enter")
-    page.wait_for_url("**/pairs/**cell=disagree%3Aescalated**")
+    page.wait_for_url("**/agreement/two/**cell=disagree%3Aescalated**")
 
 
 def test_the_matrix_of_33_judges_scrolls_under_its_headers(charlie, new_page, instance, violations):
@@ -134,3 +134,27 @@ def test_the_list_shows_by_itself_when_an_export_is_ready(charlie, new_page, ins
     page.wait_for_selector(".badge.good")
     assert page.locator("#snapshots").count() == 1
     assert page.locator("#snapshots").get_attribute("hx-get") is None
+
+
+@pytest.mark.parametrize("look", list(LOOKS))
+def test_a_training_set_and_the_statistics_have_no_violation(charlie, new_page, instance, violations, look):
+    page = new_page(user=charlie, **LOOKS[look])
+    page.goto("/c/books/exports/")
+    page.check("input[value=prism]")
+    page.select_option("#id_teacher", "votes")
+    page.locator(".make-export details > summary").click()
+    page.check("#id_balance")
+    shoot(page, f"training-set-options-{look}")
+    assert violations(page) == []
+    page.get_by_role("button", name="Make export").click()
+    page.wait_for_selector(".snapshot .badge.good")
+    for summary in page.locator(".snapshot details > summary").all():
+        summary.click()
+    assert "dev 4 rows of 4 queries" in page.inner_text(".snapshot")
+    assert violations(page) == []
+    shoot(page, f"training-set-{look}")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.goto("/c/books/statistics/")
+    assert violations(page) == []
+    shoot(page, f"statistics-{look}")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -6,11 +6,12 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from annotation.exports.snapshots import used_since
 from corpus.errors import BadInput
-from corpus.models import Label, Pair
+from corpus.models import Collection, Label, Pair
 from judges.models import JudgeVersion
 from tests.evidence import make_assessor, make_campaign, make_judgment, make_label, make_votes
-from tests.factories import make_document, make_item, make_pair, make_query
+from tests.factories import make_collection, make_document, make_item, make_pair, make_query
 from tests.judged_books import export, lines, make_books
 
 pytestmark = pytest.mark.django_db
@@ -176,8 +177,10 @@ def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
     rows = [row for split in ("train", "dev") for row in lines(tmp_path / "out" / f"{split}.jsonl")]
     assert {row["source"] for row in rows} == {"books", "films"}
     assert all(row["query_id"].startswith(f"{row['source']}:q") for row in rows)
-    with pytest.raises(BadInput, match="no collection named songs"):
-        export(books, "prism", tmp_path / "no", teacher="votes", collections=("songs",))
+    films = Collection.objects.get(name="films")
+    assert used_since(films.pk, films.created_at) and not used_since(make_collection("songs").pk, films.created_at)
+    with pytest.raises(BadInput, match="no collection named poems"):
+        export(books, "prism", tmp_path / "no", teacher="votes", collections=("songs", "poems"))
 
 
 def test_the_same_texts_in_two_collections_stay_on_one_side(books, tmp_path):

@@ -92,6 +92,8 @@ def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
     rows = {f"{n / bins:.2f} to {(n + 1) / bins:.2f}": counts[n] for n in reversed(range(bins))}
     filled = sum(n > 0 for row in counts for n in row)
     most, pairs = max(map(max, counts)), sum(map(sum, counts))
+    where = f"{pairs:,} pairs to train on in {filled} of {bins * len(columns)} cells, at most {most:,} in one"
+    even = f"entropy {spread['entropy']:.3f}, coefficient of variation {spread['coefficient_of_variation']:.2f}"
     return heat(
         f"balance-{snapshot}-{when}",
         f"Length by score {when} balancing",
@@ -100,9 +102,7 @@ def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
         x="words of the document",
         y="teacher's score",
         high=max(most, 1),
-        summary=f"{pairs:,} pairs to train on in {filled} of {bins * len(columns)} cells, at most {most:,} in one; "
-        f"normalised entropy {spread['entropy']:.3f}, coefficient of variation "
-        f"{spread['coefficient_of_variation']:.2f}.",
+        summary=f"{when.capitalize()} balancing: {where}; normalised {even}.",
     )
 
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from annotation import guidelines
 from annotation.exports import files
@@ -146,9 +146,14 @@ def _manifest(
 
 
 def used_since(collection_id: int, moment: datetime) -> bool:
-    """Whether a snapshot of judgments or labels holds, or is about to hold, the data of that moment (MECHANICS M5)."""
+    """Whether a snapshot of judgments or labels holds, or is about to hold, the data of that moment (MECHANICS M5).
+
+    A training set may have been drawn from several collections: it belongs to one and names the others.
+    """
+    names = Collection.objects.filter(pk=collection_id).values_list("name", flat=True)
+    drawn = Q(options__set__collections__contains=list(names))
     return (
-        Snapshot.objects.filter(collection=collection_id, created_at__gte=moment)
+        Snapshot.objects.filter(Q(collection=collection_id) | drawn, created_at__gte=moment)
         .exclude(state=Snapshot.State.FAILED)
         .exclude(format="debates")
         .exists()
