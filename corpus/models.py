@@ -30,7 +30,7 @@ class Collection(models.Model):
     audit = models.FloatField(
         default=0.02, db_default=0.02, help_text="Share of automatic labels that people check; 0: none."
     )
-    hourly_rate = models.FloatField(null=True, help_text="USD for an hour of an annotator; null: unknown.")
+    hourly_rate = models.FloatField(null=True, blank=True, help_text="USD for an hour of an annotator; null: unknown.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="collection",
             name="hourly_rate",
-            field=models.FloatField(help_text="USD for an hour of an annotator; null: unknown.", null=True),
+            field=models.FloatField(blank=True, help_text="USD for an hour of an annotator; null: unknown.", null=True),
         ),
         migrations.AddConstraint(
             model_name="collection",
