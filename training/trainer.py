@@ -64,12 +64,17 @@ def _ended(folder: JobFolder, leads: bool, state: str, code: int, error: str) ->
 
 
 def work(folder: JobFolder, stop: Stop) -> dict[str, Any]:
-    """Train and publish, or score; the result for the job's row."""
+    """Train and publish, write, or score; the result for the job's row."""
     folder.say(state="running", phase="starting", error="")
-    if folder.job.get("kind", "train") == "train":
+    kind = folder.job.get("kind", "train")
+    if kind == "train":
         from training.engine.training import train
 
         return train(folder, stop)
+    if kind == "generate":
+        from training.engine.outputs_job import write
+
+        return write(folder, stop)
     from training.engine.scoring_job import score
 
     return score(folder, stop)

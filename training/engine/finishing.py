@@ -42,13 +42,20 @@ FIXTURE = (
 class Row(Protocol):
     """What is needed of an example of the dev split (training/data.py)."""
 
-    query: str
-    document: str
-    instruction: str
-    label: int | None
-    teacher: float | None
-    query_id: str
-    doc_id: str
+    @property
+    def query(self) -> str: ...
+    @property
+    def document(self) -> str: ...
+    @property
+    def instruction(self) -> str: ...
+    @property
+    def label(self) -> int | None: ...
+    @property
+    def teacher(self) -> float | None: ...
+    @property
+    def query_id(self) -> str: ...
+    @property
+    def doc_id(self) -> str: ...
 
 
 class Trained(Protocol):

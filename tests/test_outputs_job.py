@@ -1,0 +1,92 @@
+"""Job `generate`: base and tuned model write on the dev split, killed and resumed; the measures in evaluation.json."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from corpus.errors import BadInput  # noqa: E402
+from tests.learnable import export  # noqa: E402
+from training import rendering  # noqa: E402
+from training.engine.base import tiny_base  # noqa: E402
+from training.engine.generating import generate  # noqa: E402
+from training.engine.loop import Cancelled  # noqa: E402
+from training.engine.outputs_job import Writer, write  # noqa: E402
+from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
+from training.folder import JobFolder  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A base and an export."""
+    folder = tmp_path_factory.mktemp("outputs")
+    return tiny_base(folder / "base"), tiny_base(folder / "tuned", seed=4), export(folder / "data", queries=2, dev=4)
+
+
+def job(folder, made, **changes):
+    """Both models write at most 12 tokens about 20 rows."""
+    base, tuned, data = made
+    one = JobFolder(folder)
+    models = {"base": str(base), "tuned": str(tuned)}
+    one.ask({"kind": "generate", "models": models, "data": str(data), "limit": 20, "max_new_tokens": 12} | changes)
+    return one
+
+
+def test_both_models_are_measured_on_the_same_rows(made, tmp_path):
+    one = job(tmp_path, made)
+    result = write(one, lambda: False)
+    assert result["rows"] == 20 and set(result["outputs"]) == {"base", "tuned"}
+    kept = json.loads((tmp_path / "evaluation.json").read_text())
+    assert kept == result["outputs"] and kept["base"]["words"] == "tiny model, CPU"
+    assert kept["base"]["label_match"] is not None and kept["base"]["rows"] == 20
+    lines = [json.loads(line) for line in (tmp_path / "tuned.outputs.jsonl").read_text().splitlines()]
+    assert len(lines) == 20 and all(line["output"] for line in lines)
+    assert one.state["steps"] == one.state["total"] == 40
+
+
+def test_a_cancelled_job_goes_on_where_it_was(made, tmp_path):
+    whole = write(job(tmp_path / "whole", made), lambda: False)
+    one = job(tmp_path / "cut", made)
+    with pytest.raises(Cancelled):
+        write(one, lambda: True)
+    assert len((tmp_path / "cut" / "base.outputs.jsonl").read_text().splitlines()) == 16
+    with (tmp_path / "cut" / "base.outputs.jsonl").open("a") as file:
+        file.write('{"query_id": "torn')
+    assert write(one, lambda: False) == whole
+
+
+@pytest.mark.parametrize("shape", ["qwen3", "qwen3.5"])
+def test_answers_of_a_batch_are_those_of_single_prompts(shape, tmp_path):
+    writer = Writer(tiny_base(tmp_path, shape=shape), "cpu", 8)
+    texts = [rendering.render("q", "word " * count) for count in (1, 30, 7)]
+    together = generate(writer.model, writer.tokenizer, texts, max_length=512, tail=rendering.TAIL, max_new_tokens=8)
+    alone = [
+        generate(writer.model, writer.tokenizer, [one], max_length=512, tail=rendering.TAIL, max_new_tokens=8)[0]
+        for one in texts
+    ]
+    assert together == alone and all(together)
+
+
+def test_an_answer_begins_with_what_the_score_reads(made):
+    base, _, _ = made
+    writer = Writer(base, "cpu", 1)
+    text = rendering.render("q", "d")
+    ids = writer.tokenizer(text, return_tensors="pt", add_special_tokens=False)
+    with torch.no_grad():
+        first = int(writer.model(**ids).logits[0, -1].argmax())
+    found = generate(writer.model, writer.tokenizer, [text], max_length=512, tail=rendering.TAIL, max_new_tokens=1)
+    assert found == [writer.tokenizer.decode([first], skip_special_tokens=True)]
+
+
+def test_encoders_and_sets_without_a_dev_split_are_refused(made, tmp_path):
+    encoder = tiny_encoder(tmp_path / "encoder")
+    with pytest.raises(BadInput, match="is an encoder"):
+        write(job(tmp_path / "one", made, models={"base": str(encoder)}), lambda: False)
+    bare = export(tmp_path / "bare", queries=1, dev=1)
+    manifest = json.loads((bare / "manifest.json").read_text())
+    manifest["files"] = manifest["files"][:1]
+    (bare / "manifest.json").write_text(json.dumps(manifest))
+    (bare / "dev.jsonl").unlink()
+    with pytest.raises(BadInput, match="dev split has no row"):
+        write(job(tmp_path / "two", made, data=str(bare)), lambda: False)
