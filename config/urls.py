@@ -7,4 +7,5 @@ from config.health import healthz
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("", include("annotation.urls")),
+    path("", include("training.urls")),
 ]

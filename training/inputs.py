@@ -11,6 +11,7 @@ from corpus.models import Collection, Document, Label, Pair, Query
 from training import data
 from training.folder import JobFolder
 from training.folder import write as write_whole
+from training.metrics import kept_apart
 from training.models import Job
 
 PAIRS = "pairs.jsonl"
@@ -45,7 +46,7 @@ def _ranked(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
     """The first BM25 documents of the queries: those of the dev split for an evaluation, else all."""
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("external_id")
     if job.kind == Job.Kind.EVALUATE:
-        wanted = sorted({one.query_id for one in data.read(Path(job.options["data"])).dev})
+        wanted = sorted(dev_queries(Path(job.options["data"]))[0])
         judged = Label.objects.filter(
             pair__query__external_id__in=wanted,
             pair__collection=collection,
@@ -60,6 +61,16 @@ def _ranked(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
         ranked = [(documents[pk], score) for pk, score in found if pk in documents]
         if ranked:
             yield _line(collection, query, ranked)
+
+
+def dev_queries(folder: Path) -> tuple[set[str], bool]:
+    """Queries to compare rankings on: those of the dev split that had no say in choosing the checkpoint, and True.
+
+    Where they are too few for that: all of the dev split, and False, because the comparison favours the tuned model.
+    """
+    dev = data.read(folder).dev
+    apart = kept_apart([one.query_id for one in dev], [one.label for one in dev])
+    return (apart, True) if apart else ({one.query_id for one in dev}, False)
 
 
 def _waiting(collection: Collection) -> Iterable[dict[str, Any]]:

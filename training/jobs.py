@@ -137,6 +137,18 @@ def go_on(job: Job) -> bool:
     return bool(done)
 
 
+def use(model: Model, kind: str, user: str = "") -> Job:
+    """Score with a model: the dev queries against BM25 and the base, all queries, or what waits for people."""
+    trained = model.job.options
+    models = {
+        Job.Kind.EVALUATE: {"base": trained["base"], "tuned": model.folder},
+        Job.Kind.RERANK: {"tuned": model.folder},
+        Job.Kind.ORDER: {"model": model.folder},
+    }[Job.Kind(kind)]
+    options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name}
+    return begin(kind=kind, options=options, collection=model.collection, device=model.job.device, user=user)
+
+
 def publish(job: Job) -> Model:
     """The row of the model that a training wrote."""
     result = job.result

@@ -2,26 +2,33 @@
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from benchmark import measures
 from corpus.items import reprioritise
 from corpus.models import Pair
 from training import jobs
-from training.folder import JobFolder
-from training.inputs import PAIRS, QRELS
+from training.folder import JobFolder, write
+from training.inputs import PAIRS, QRELS, dev_queries
 from training.models import Job
 
 MEASURES = ("nDCG@10", "RR@10", "R@20")
 BATCH = 5000
+CAVEAT = {
+    True: "These queries had no say in choosing the checkpoint.",
+    False: "The checkpoint was chosen on these same queries, which favours the tuned model: take p with care.",
+}
 
 
 def store(job: Job, folder: JobFolder) -> dict[str, Any]:
     """Write what belongs into the database; the result as the job's page shows it. Raises QuorumError."""
+    if job.kind != Job.Kind.TRAIN:
+        write_runs(folder)
     if job.kind == Job.Kind.TRAIN:
         jobs.publish(job)
     elif job.kind == Job.Kind.EVALUATE:
-        return {**job.result, **evaluation(folder)}
+        return {**job.result, **evaluation(folder), "caveat": CAVEAT[dev_queries(Path(job.options["data"]))[1]]}
     elif job.kind == Job.Kind.ORDER:
         return {**job.result, "ordered": order(job, folder)}
     return dict(job.result)
@@ -48,6 +55,24 @@ def evaluation(folder: JobFolder) -> dict[str, Any]:
         "per_query": {name: result.per_query for name, result in found.items()},
         "compared": compared,
     }
+
+
+def write_runs(folder: JobFolder) -> None:
+    """TREC runs of what was scored, each document's raw fp32 margin as its score."""
+    for path in folder.path.glob("*.scores.jsonl"):
+        name = path.name.removesuffix(".scores.jsonl")
+        ranking = _scored(folder, name)
+        lines = [
+            f"{query} Q0 {doc} {rank} {score:.9g} {name}\n"
+            for query, docs in ranking.items()
+            for rank, (doc, score) in enumerate(ranked(docs), 1)
+        ]
+        write(folder.path / f"{name}.run", "".join(lines))
+
+
+def ranked(docs: dict[str, float]) -> list[tuple[str, float]]:
+    """Score descending, then document id descending, as trec_eval breaks ties."""
+    return sorted(sorted(docs.items(), reverse=True), key=lambda one: -one[1])
 
 
 def _bm25(folder: JobFolder) -> dict[str, dict[str, float]]:

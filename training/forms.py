@@ -1,0 +1,66 @@
+"""The form that starts a training."""
+
+from typing import Any
+
+from django import forms
+
+from training import pages
+from training.recipes import TABLE
+
+BASES = [
+    ("tiny:qwen3", "Tiny, Qwen3's shape (made here, random weights): shows that the loop works"),
+    ("tiny:qwen3.5", "Tiny, Qwen3.5's shape (made here, random weights)"),
+    ("tiny:encoder", "Tiny encoder (made here, random weights), for the recipe cross-encoder"),
+    ("", "A folder on the server, or a hub id in its local cache"),
+]
+
+
+class TrainForm(forms.Form):
+    """Which rows, which base, which recipe; empty fields take the preset's value."""
+
+    training_set = forms.ChoiceField(label="Training set", help_text="Exports of this collection in the format prism.")
+    recipe = forms.ChoiceField(choices=[(name, name) for name in TABLE], initial="prism")
+    base = forms.ChoiceField(choices=BASES, required=False, label="Base model")
+    base_path = forms.CharField(
+        required=False, max_length=300, label="Folder or hub id", help_text="Only with the last choice above."
+    )
+    preset = forms.ChoiceField(
+        choices=[("", "tiny for a tiny base, else paper"), *((name, name) for name in TABLE["prism"])],
+        required=False,
+        help_text="Defaults of the recipe. For the cross-encoder: paper or tiny.",
+    )
+    device = forms.ChoiceField(choices=[("cpu", "CPU"), ("cuda", "GPU")], initial="cpu")
+    max_steps = forms.IntegerField(required=False, min_value=1, label="Steps at most")
+    epochs = forms.FloatField(required=False, min_value=0.01)
+    learning_rate = forms.FloatField(required=False, min_value=1e-9)
+    sft_reduction = forms.ChoiceField(
+        choices=[("", "as the preset"), ("sum", "sum"), ("mean", "mean")],
+        required=False,
+        label="Cross-entropy of a row's tokens",
+    )
+    seed = forms.IntegerField(required=False, min_value=0)
+
+    def __init__(self, *args: Any, found: list[pages.TrainingData], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["training_set"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(one.folder, str(one)) for one in found]
+
+    def clean(self) -> dict[str, Any]:
+        """The base is one or the other."""
+        given: dict[str, Any] = super().clean() or {}
+        base = given.get("base") or (given.get("base_path") or "").strip()
+        if not base:
+            self.add_error("base_path", "Name the folder of a model or a hub id, or choose a tiny base.")
+        given["base"] = base
+        if base.startswith("tiny:") and (base == "tiny:encoder") != (given.get("recipe") == "cross-encoder"):
+            self.add_error("base", "The recipe prism takes a causal base, cross-encoder the encoder.")
+        return given
+
+    def options(self) -> dict[str, Any]:
+        """What was filled in, by the recipe's names."""
+        given = self.cleaned_data
+        names = ("max_steps", "epochs", "learning_rate", "sft_reduction", "seed")
+        chosen = {name: given[name] for name in names if given[name] not in (None, "")}
+        preset = given["preset"] or ("tiny" if given["base"].startswith("tiny:") else "paper")
+        return {"preset": preset, **chosen}

@@ -1,0 +1,38 @@
+"""Filters of the training pages."""
+
+from pathlib import PurePath
+from typing import Any
+
+from django import template
+
+register = template.Library()
+
+
+@register.filter
+def basename(value: str) -> str:
+    """The last part of a path: where things lie on the server is nobody's business."""
+    return PurePath(value).name
+
+
+@register.filter
+def figure(value: float | None) -> str:
+    """Three decimals, or that there is no value."""
+    return f"{value:.3f}" if isinstance(value, int | float) else "undefined"
+
+
+@register.filter
+def signed(value: float | None) -> str:
+    """Three decimals with their sign."""
+    return f"{value:+.3f}" if isinstance(value, int | float) else "undefined"
+
+
+@register.filter
+def chance(value: float) -> str:
+    """A p value."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+@register.filter
+def ndcg(value: dict[str, Any]) -> str:
+    """nDCG@10 of a line of measures, whose name no template can spell."""
+    return figure(value.get("ndcg@10"))

@@ -1,0 +1,16 @@
+"""Addresses of training."""
+
+from django.urls import URLPattern, path
+
+from training import views
+
+urlpatterns: list[URLPattern] = [
+    path("c/<slug:name>/training/", views.training, name="training"),
+    path("c/<slug:name>/training/start/", views.start_training, name="start_training"),
+    path("c/<slug:name>/training/jobs/<int:job>/", views.training_job, name="training_job"),
+    path("c/<slug:name>/training/jobs/<int:job>/files/<str:file>", views.job_file, name="job_file"),
+    path("c/<slug:name>/training/jobs/<int:job>/<slug:act>/", views.control_job, name="control_job"),
+    path("c/<slug:name>/training/models/<int:model>/", views.training_model, name="training_model"),
+    path("c/<slug:name>/training/models/<int:model>/card", views.model_card, name="model_card"),
+    path("c/<slug:name>/training/models/<int:model>/<slug:act>/", views.use_model, name="use_model"),
+]
