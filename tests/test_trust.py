@@ -155,7 +155,10 @@ def test_costs_of_machine_and_people_and_what_is_to_come(books, campaign, couple
         tallies.add(campaign.pk, key, value)
     for key, value in {"cost": 0.5, "calls": 50, "audited": 1}.items():
         tallies.add(campaign.pk, key, value)
-    judged(make_pair(books), couple, [1, 1], milliseconds=10_000)
+    item = judged(make_pair(books), couple, [1, 1], milliseconds=10_000)
+    for judgment, member in zip(item.judgments.order_by("pk"), couple, strict=True):
+        values = {"lease_until": judgment.created_at, "ended_at": judgment.created_at, "judgment": judgment}
+        Assignment.objects.create(item=item, membership=member, state=Assignment.State.DONE, **values)
     found = costs(books, selectors.status(books, campaign))
     assert (found.machine, found.machine_forecast) == (0.5, pytest.approx(0.5))
     assert found.people == pytest.approx(4 * 10 / 3600 * 36), "two of an item and two of an audit"

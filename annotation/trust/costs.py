@@ -9,13 +9,14 @@ from corpus.models import Collection
 from judges.audits import OVERLAP
 
 TIME = """
-SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY milliseconds), count(*) FROM (
-    SELECT j.milliseconds FROM annotation_membership m CROSS JOIN LATERAL (
-        SELECT milliseconds FROM corpus_judgment
-        WHERE assessor_id = m.assessor_id AND milliseconds IS NOT NULL ORDER BY id DESC LIMIT 200) j
-    WHERE m.collection_id = %(collection)s) newest
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY j.milliseconds)
+FROM annotation_membership m CROSS JOIN LATERAL (
+    SELECT judgment_id FROM annotation_assignment
+    WHERE membership_id = m.id AND state = 'done' ORDER BY ended_at DESC LIMIT 100) newest
+JOIN corpus_judgment j ON j.id = newest.judgment_id
+WHERE m.collection_id = %(collection)s
 """
-"""Of everybody's newest 200: a page must not read all judgments."""
+"""Of everybody's newest 100: a page must not read all judgments."""
 
 WORK = """
 SELECT t.key, sum(t.value) FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id
@@ -31,7 +32,7 @@ def costs(collection: Collection, status: dict[str, Any]) -> Costs:
     """
     with connection.cursor() as cursor:
         cursor.execute(TIME, {"collection": collection.pk})
-        median, _ = cursor.fetchone()
+        (median,) = cursor.fetchone()
         cursor.execute(WORK, {"collection": collection.pk})
         counts = {key: float(n) for key, n in cursor.fetchall()}
     seconds = None if median is None else median / 1000

@@ -33,7 +33,14 @@ class Decided:
     row: Row = field(default_factory=dict)
 
 
-Ended = Attempted | Decided
+@dataclass(slots=True)
+class Written:
+    """A target that a judge wrote: good, or for a person to edit. It labels nothing."""
+
+    row: Row = field(default_factory=dict)
+
+
+Ended = Attempted | Decided | Written
 
 ATTEMPTS = """
 WITH r AS MATERIALIZED (
@@ -181,8 +188,8 @@ opened AS (
 
 AUDITS = """
 routed AS MATERIALIZED (
-    SELECT e.* FROM ended e WHERE e.state = 'labelled' AND e.stratum IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM corpus_item i WHERE i.pair_id = e.pair AND i.reason <> 'audit')
+    SELECT e.* FROM ended e WHERE e.state = 'labelled' AND e.stratum IS NOT NULL AND (
+        SELECT true FROM corpus_item i WHERE i.pair_id = e.pair AND i.reason <> 'audit' LIMIT 1) IS NOT TRUE
 ),
 drawn AS MATERIALIZED (
     SELECT e.*, i.id AS item, i.state AS known FROM routed e LEFT JOIN LATERAL (
@@ -207,17 +214,57 @@ audited AS (
     ON CONFLICT DO NOTHING
 )""".format(overlap=OVERLAP)
 """Labelled pairs that were drawn go to people with the label, unless people met the pair with another reason before:
-their answers would not be blind, so such pairs belong to no route. An earlier audit's item serves again."""
+their answers would not be blind, so such pairs belong to no route. An earlier audit's item serves again. (A scalar
+query, because NOT EXISTS may be planned as a join that reads all items.)"""
 
 OUTCOMES = OUTCOMES.format(
     items=ITEMS, audits=AUDITS, tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums")
 )
+
+TARGETS = """
+WITH r AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
+        work bigint, fence int, campaign bigint, pair bigint, collection bigint, good bool, contribution text,
+        evidence text, writer text, measures jsonb, priority float8)
+),
+ended AS (
+    UPDATE judges_work w SET state = CASE WHEN r.good THEN 'labelled' ELSE 'escalated' END,
+        reason = CASE WHEN r.good THEN '' ELSE 'evidence' END, error = '', lease_until = NULL, ended_at = now()
+    FROM r WHERE w.id = r.work AND w.fence = r.fence AND w.state = 'running'
+    RETURNING r.*
+),
+targets AS (
+    INSERT INTO corpus_target (pair_id, version, kind, writer, contribution, evidence, measures, good)
+    SELECT e.pair, COALESCE((SELECT max(t.version) + 1 FROM corpus_target t WHERE t.pair_id = e.pair), 1),
+        'judge', e.writer, e.contribution, e.evidence, e.measures, e.good
+    FROM ended e ORDER BY e.pair
+),
+opened AS (
+    INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
+    SELECT e.collection, e.pair, e.campaign, 'evidence',
+        COALESCE((SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = e.pair AND i.reason = 'evidence'), 0),
+        'open', e.priority, 1, 0, 0
+    FROM ended e WHERE NOT e.good AND NOT EXISTS (
+        SELECT 1 FROM corpus_item i
+        WHERE i.pair_id = e.pair AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
+    ORDER BY e.pair
+),
+sums AS (
+    SELECT campaign, %(shard)s::int AS shard, key, sum(value) AS value FROM (
+        SELECT campaign, CASE WHEN good THEN 'written' ELSE 'escalated:evidence' END, 1 FROM ended
+    ) AS k(campaign, key, value) GROUP BY 1, 3 ORDER BY 1, 3
+),
+tallied AS ({tally})
+SELECT work FROM ended
+""".format(tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums"))
+"""The state `labelled` says that the work is done; its label stays null, and no judgment, label or audit is written."""
 
 
 def store(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
     """Write everything in the connection's present transaction: attempts first, then outcomes."""
     attempts = [one for one in ended if isinstance(one, Attempted)]
     outcomes = [one.row for one in ended if isinstance(one, Decided)]
+    targets = [one.row for one in ended if isinstance(one, Written)]
     if attempts:
         values = {
             "rows": json.dumps([one.row for one in attempts]),
@@ -230,3 +277,6 @@ def store(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> No
     if outcomes:
         connection.execute(LOCK_PAIRS, [[row["pair"] for row in outcomes if row["state"] == "labelled"]])
         connection.execute(OUTCOMES, {"rows": json.dumps(outcomes), "shard": shard})
+    if targets:
+        connection.execute(LOCK_PAIRS, [[row["pair"] for row in targets]])
+        connection.execute(TARGETS, {"rows": json.dumps(targets), "shard": shard})
