@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder  # noqa: E402
-from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
+from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E402
 from training.engine import publishing  # noqa: E402
 from training.engine.causal import LoraTrained, Prompt  # noqa: E402
 from training.engine.finishing import finish  # noqa: E402
@@ -193,3 +193,13 @@ def test_a_model_whose_every_weight_was_trained_is_published_without_an_adapter(
     outcome = finish(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
     assert outcome.evaluation["adapter"] is None and not (tmp_path / "out" / "adapter").exists()
     assert outcome.evaluation["base"]["label_pearson"] != outcome.evaluation["merged"]["label_pearson"]
+
+
+def test_a_base_with_vision_is_published_as_the_text_model_that_was_trained(tmp_path):
+    base, yes_id, no_id = with_vision(tmp_path / "base")
+    one = LoraTrained(base, adapter_of(base, tmp_path / "adapter"), Prompt(render, yes_id, no_id, LENGTH))
+    finish(tmp_path / "out", one, dev_rows(1), record(one), report=lambda phase: None)
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert (config["model_type"], config["mtp_num_hidden_layers"]) == ("qwen3_5_text", 0)
+    plain = by_transformers(tmp_path / "out", PAIRS[:2])
+    assert by_cross_encoder(tmp_path / "out", PAIRS[:2]) == pytest.approx(plain, abs=1e-5)

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from corpus.errors import BadInput
-from training import data, outputs, rendering
+from training import data, rendering
 from training.data import Example
 from training.engine.base import answer_ids, check_causal, find_base, is_tiny, load_tokenizer
 from training.engine.causal import Prompt, load_causal
 from training.engine.generating import generate
 from training.engine.loop import Cancelled
 from training.folder import JobFolder
+from training.outputs import measure
 from training.scorer import about
 
 LIMIT = 200
@@ -40,7 +41,7 @@ def write(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any
         writer = Writer(model, job.get("device") or "cpu", int(job.get("max_new_tokens") or MOST_NEW_TOKENS))
         folder.say(words=writer.words)
         written = _written(folder, writer, name, rows, place * len(rows), asked_to_stop)
-        found[name] = outputs.measure(rows, written, writer.count, words=writer.words)
+        found[name] = measure(rows, written, writer.count, words=writer.words)
     (folder.path / "evaluation.json").write_text(json.dumps(found, indent=1))
     return {"rows": len(rows), "outputs": found}
 
