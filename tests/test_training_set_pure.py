@@ -132,6 +132,14 @@ def test_a_sample_of_shingles_finds_copies_too():
     assert groups[4] == groups[5] != groups[1]
 
 
+def test_one_word_changed_in_a_short_passage_makes_a_near_duplicate():
+    passage = [f"word{n}" for n in range(20)]
+    changed = [*passage[:9], "another", *passage[10:]]
+    texts = {1: " ".join(passage), 2: " ".join(changed), 3: " ".join(reversed(passage))}
+    groups = near.groups_of(texts, 0.8, near.DOCUMENT_WORDS)
+    assert groups[1] == groups[2] != groups[3]
+
+
 # Choices
 
 

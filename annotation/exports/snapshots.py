@@ -88,7 +88,7 @@ def _write(
     collection, origins = snapshot.collection, snapshot.options["origins"]
     with one_view() as moment:
         if isinstance(form, SetFormat):
-            asked = replace(Options.of(snapshot.options["set"]), origins=tuple(origins) if origins else None)
+            asked = replace(Options.of(snapshot.options["set"]), origins=None if origins is None else tuple(origins))
             made = make_set(collection, form.name, asked, written, progress)
         else:
             asked = None

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from corpus.text import words
 
 QUERY_WORDS = 1
-DOCUMENT_WORDS = 5
+DOCUMENT_WORDS = 2
 MOST = 40_000_000
 """Shingles that are compared; beyond it a sample by hash stands for each text."""
 AT_ONCE = 2_000_000
