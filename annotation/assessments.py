@@ -138,22 +138,34 @@ def assessments(
     return Assessments(tuple(chosen), pairs, grades)
 
 
-def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") -> NDArray[np.int64]:
-    """Ids of the pairs that both graded and where they `disagree`, `agree`, or either (`both`).
+def options_of(cell: str) -> tuple[str, int | None, Population]:
+    """What a cell compares: `disagree`, `agree`, `both`, or two grades as `0x1`; then a bound, then a population.
 
     `disagree:2` compares grades as 2 and more or not; `disagree:escalated` looks at escalated pairs only; both may be
-    given. Raises BadInput for an unknown name.
+    given.
+    """
+    kind, *options = cell.split(":")
+    bounds = [int(option) for option in options if option.isdecimal() and len(option) < 4]
+    return kind, bounds[-1] if bounds else None, "escalated" if "escalated" in options else "all"
+
+
+def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") -> NDArray[np.int64]:
+    """Ids of the pairs that both graded and where their grades are as the cell says (`options_of`).
+
+    Twice the same name: the pairs that one graded. Raises BadInput for an unknown name.
     """
     known = known_assessors(collection)
-    kind, *options = cell.split(":")
-    population: Population = "escalated" if "escalated" in options else "all"
-    chosen = [choose(known, names=[name])[0] for name in (a, b)]
+    kind, bound, population = options_of(cell)
+    chosen = [choose(known, names=[name])[0] for name in dict.fromkeys((a, b))]
     found = assessments(collection, chosen, population=population)
-    first, second = found.grades
+    first, second = found.grades[0], found.grades[-1]
     both = (first != MISSING) & (second != MISSING)
-    for grade in (int(option) for option in options if option.isdecimal() and len(option) < 4):
-        first, second = first >= grade, second >= grade
+    if bound is not None:
+        first, second = first >= bound, second >= bound
     cells = {"disagree": both & (first != second), "agree": both & (first == second)}
+    x, cross, y = kind.partition("x")
+    if cross and x.isdecimal() and y.isdecimal() and len(kind) < 8:
+        cells[kind] = both & (first == int(x)) & (second == int(y))
     pairs: NDArray[np.int64] = found.pairs[cells.get(kind, both)]
     return pairs
 

@@ -7,7 +7,6 @@ from typing import Any
 from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 from django.utils import timezone
 
-from annotation import flow
 from annotation.models import Assignment, Membership, Role, User
 from annotation.skipped import skipped_by_all
 from corpus.models import Collection, Item
@@ -235,7 +234,6 @@ class Overview:
 
     status: Status
     campaign: Campaign | None
-    picture: flow.Flow | None
     conflicts: int
     skipped: int
     """Pairs that everybody skipped."""
@@ -299,7 +297,6 @@ def overview(collection: Collection, campaign: Campaign | None) -> Overview:
     return Overview(
         status=status,
         campaign=campaign,
-        picture=_picture(status) if campaign else None,
         conflicts=conflicts(collection),
         skipped=skipped_by_all(collection).count(),
         earlier=_earlier(collection, campaign) if campaign else 0,
@@ -320,18 +317,3 @@ def _earlier(collection: Collection, campaign: Campaign) -> int:
 def _failures(campaign: Campaign, limit: int = 5) -> list[Work]:
     failed = Work.objects.filter(campaign=campaign, state=Work.State.FAILED)
     return list(failed.select_related("pair__query", "pair__document").order_by("-id")[:limit])
-
-
-def _picture(status: Status) -> flow.Flow:
-    return flow.layout(
-        pairs=status["pairs"],
-        outcomes=[
-            ("labelled", "labelled by judges", status["labelled"]),
-            ("escalated", "escalated to people", status["escalated"]),
-            ("failed", "failed", status["failed"]),
-            ("running", "being judged", status["running"]),
-            ("pending", "waiting for judges", status["pending"]),
-        ],
-        people=[("settled", "settled", status["settled"]), ("open", "open", status["open"])],
-        through="escalated",
-    )

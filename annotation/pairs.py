@@ -12,7 +12,7 @@ from annotation.assessments import pairs_where
 from annotation.models import Assignment
 from annotation.skipped import skipped_by_all
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
-from judges.models import Campaign, Work
+from judges.models import Audit, Campaign, Work
 
 PAGE = 50
 COUNTED = 1000
@@ -31,7 +31,7 @@ STATES = [
     ("settled", "settled by people"),
     ("new", "in no campaign"),
 ]
-WITHOUT_CONTROL = ("campaign", "verdict", "round", "a", "b", "cell")
+WITHOUT_CONTROL = ("campaign", "verdict", "round", "route", "a", "b", "cell")
 ORIGINS = ["people", "adjudicator", *Campaign.Policy.values]
 
 
@@ -45,6 +45,8 @@ class Filters:
     label: str = ""
     verdict: str = ""
     round: str = ""
+    route: str = ""
+    """Pairs that were drawn for the audit of this route (judges.audits), in any state."""
     origin: str = ""
     gold: str = ""
     campaign: str = ""
@@ -146,6 +148,7 @@ def matching(collection: Collection, filters: Filters, *, campaign: Campaign | N
     for condition in (
         _text(collection, filters.q),
         _state(collection, filters, campaign),
+        _route(filters, campaign),
         _label(filters),
         _gold(filters),
     ):
@@ -191,6 +194,11 @@ def _state(collection: Collection, filters: Filters, campaign: Campaign | None) 
     if not work:
         return Q()
     return Q(pk__in=Work.objects.filter(campaign=campaign, **work).values("pair")) if campaign else Q(pk__in=[])
+
+
+def _route(filters: Filters, campaign: Campaign | None) -> Q:
+    drawn = Audit.objects.filter(campaign=campaign, stratum=filters.route)
+    return Q(pk__in=drawn.values("pair")) if filters.route else Q()
 
 
 def _items(collection: Collection, filters: Filters) -> QuerySet[Any]:

@@ -1,12 +1,15 @@
-"""Addresses: agreement and exports."""
+"""Addresses: agreement, statistics and exports."""
 
 from django.urls import URLPattern, path
 
-from annotation.views import reports
+from annotation.views import agreement, reports
 
 urlpatterns: list[URLPattern] = [
-    path("c/<slug:name>/agreement/", reports.agreement, name="agreement"),
-    path("c/<slug:name>/agreement/table.csv", reports.agreement_csv, name="agreement_csv"),
+    path("c/<slug:name>/agreement/", agreement.agreement, name="agreement"),
+    path("c/<slug:name>/agreement/table.csv", agreement.agreement_csv, name="agreement_csv"),
+    path("c/<slug:name>/agreement/two/", agreement.two_assessors, name="two_assessors"),
+    path("c/<slug:name>/agreement/over-time/", agreement.over_time, name="agreement_over_time"),
+    path("c/<slug:name>/agreement/people/", agreement.people_quality, name="people_quality"),
     path("c/<slug:name>/statistics/", reports.statistics, name="statistics"),
     path("c/<slug:name>/exports/", reports.exports, name="exports"),
     path("c/<slug:name>/exports/make/", reports.make_export, name="make_export"),

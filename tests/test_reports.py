@@ -79,7 +79,7 @@ def test_the_page_shows_every_measure_with_its_interval_and_population(client, b
 
 def test_a_cell_opens_the_pairs_where_the_two_differ(client, books, charlie):
     judged(books)
-    assert '/c/books/pairs/?a=judge-0&amp;b=judge-2&amp;cell=disagree"' in page(client, "agreement")
+    assert '/c/books/agreement/two/?a=judge-0&amp;b=judge-2&amp;cell=disagree"' in page(client, "agreement")
 
 
 def test_undefined_is_said_with_its_reason(client, books, charlie):

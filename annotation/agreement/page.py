@@ -9,6 +9,8 @@ from django.http import QueryDict
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.report import OneAssessor, Report
 from annotation.assessments import BY_NAME_ONLY, JUDGES, PEOPLE, Known, Population, choose
+from corpus.charts import Chart
+from corpus.charts import heat as heat_chart
 from corpus.models import Assessor, Collection
 
 RESAMPLES = 1_000
@@ -119,6 +121,20 @@ def _cell(report: Report, asked: Asked, pair: Pairwise | None, row: int, at: int
 def heat(value: float | None) -> str:
     """The class of a value's colour."""
     return "heat-none" if value is None else f"heat-{sum(value >= step for step in STEPS)}"
+
+
+def picture(report: Report, asked: Asked) -> Chart:
+    """The heat map as a file."""
+    found = {(pair.a, pair.b): getattr(pair, asked.measure).value for pair in report.measures.pairwise}
+    places = range(len(report.assessors))
+    return heat_chart(
+        "matrix",
+        f"{MEASURES[asked.measure]}, two by two",
+        {report.name(row): [found.get((min(row, at), max(row, at))) for at in places] for row in places},
+        [one.name for one in report.assessors],
+        summary=" ".join(summary(report, asked)),
+        source=f"{report.collection}: {POPULATIONS[report.population]}",
+    )
 
 
 def words(statistic: Statistic) -> str:

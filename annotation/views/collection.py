@@ -5,7 +5,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from annotation import overview
+from annotation.dashboard import dashboard
 from annotation.permissions import Scope, action
+from corpus.charting import download
 from judges.models import Campaign
 
 STOP_POLLING = 286
@@ -25,10 +27,11 @@ def home(request: HttpRequest, scope: Scope) -> HttpResponse:
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The page, or for HTMX its changing part, until the campaign runs no more."""
     newest = Campaign.objects.filter(collection=scope.collection).order_by("-pk").first()
-    story = overview.overview(scope.collection, newest)
-    context = {"scope": scope, "section": "home", "story": story, "status": story.status}
-    if scope.membership:
-        context["own"] = overview.own_work(scope.membership)
+    board = dashboard(scope.collection, newest)
+    if file := download(request, board.charts):
+        return file
+    story = board.story
+    context = {"scope": scope, "section": "home", "board": board, "story": story, "status": story.status}
     if not request.headers.get("HX-Request"):
         return render(request, "collections/home.html", context)
     return render(request, "collections/_story.html", context, status=200 if story.is_live else STOP_POLLING)

@@ -1,4 +1,4 @@
-"""Pages of agreement and exports."""
+"""Pages of statistics and exports."""
 
 from itertools import chain
 
@@ -9,10 +9,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from annotation.agreement import page
-from annotation.agreement.aggregates import second
-from annotation.agreement.report import Report, agreement_report, mixed_prompts
-from annotation.assessments import known_assessors
 from annotation.exports import listing
 from annotation.exports.formats import EVERY, FORMATS, SETS, SetFormat, format_named
 from annotation.exports.snapshots import begin, fill
@@ -20,55 +16,8 @@ from annotation.forms_exports import SetForm
 from annotation.models import Snapshot
 from annotation.permissions import Scope, action
 from annotation.statistics import statistics_of
-from corpus.cells import csv_line
 from corpus.charting import download
 from corpus.errors import BadInput
-
-
-@action("admin")
-@require_GET
-def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """How far the chosen assessors agree, with intervals, as numbers and as a heat map."""
-    known = known_assessors(scope.collection)
-    asked = page.read(request.GET, scope.collection, known)
-    report = _report(scope, asked)
-    context = {
-        "scope": scope,
-        "section": "agreement",
-        "asked": asked,
-        "groups": page.groups(known),
-        "measures": page.MEASURES,
-        "populations": page.POPULATIONS,
-        "report": report,
-        "summary": page.summary(report, asked),
-        "mixed": mixed_prompts(scope.collection),
-        "overall": page.overall(report, two_grades=scope.collection.grades == 1 or asked.binarize is not None),
-        "matrix": page.matrix(report, asked),
-        "second": second(report),
-        "majority": list(zip(report.assessors, report.measures.majority, strict=True)),
-    }
-    return render(request, "reports/agreement.html", context)
-
-
-@action("admin")
-@require_GET
-def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The same values as a table to download."""
-    asked = page.read(request.GET, scope.collection, known_assessors(scope.collection))
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-agreement.csv"'
-    response.writelines(map(csv_line, [page.CSV_HEADER, *page.csv_rows(_report(scope, asked))]))
-    return response
-
-
-def _report(scope: Scope, asked: page.Asked) -> Report:
-    return agreement_report(
-        scope.collection,
-        asked.chosen,
-        binarize=asked.binarize,
-        bootstrap=page.RESAMPLES,
-        population=asked.population,
-    )
 
 
 @action("admin")

@@ -61,7 +61,8 @@ def _bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
     if row.value is None:
         return
     middle = top + 29
-    canvas.box(plot.left, middle - 5, max(plot.x(row.value) - plot.left, 1), 10, tone="accent")
+    ends = sorted((plot.x(max(plot.x_ticks[0], 0.0)), plot.x(row.value)))
+    canvas.box(ends[0], middle - 5, max(ends[1] - ends[0], 1), 10, tone="accent")
     if row.low is not None and row.high is not None:
         canvas.rule(plot.x(row.low), middle, plot.x(row.high), middle, kind="ink", width=2)
         for end in (row.low, row.high):

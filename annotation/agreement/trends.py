@@ -1,0 +1,62 @@
+"""Charts of agreement over time, and of annotators side by side."""
+
+from annotation.agreement.measures import Statistic
+from annotation.trust.records import OverTime, People
+from corpus.charts import Bar, Chart, bars, line
+
+UNITS = {"day": "day", "week": "week (its Monday)"}
+
+
+def chart(collection: str, over: OverTime) -> Chart | None:
+    """A line for judges and one for people, with 95% bands; None where nothing is measured yet."""
+    points = [point for point in over.points or () if point.kappa.value is not None]
+    starts = sorted({point.start for point in points})
+    if not starts:
+        return None
+    at = {start: float(place) for place, start in enumerate(starts)}
+    groups = list(dict.fromkeys(point.group for point in points))
+    series = {name: [(at[p.start], p.kappa.value or 0.0) for p in points if p.group == name] for name in groups}
+    bands = {
+        name: [
+            (at[p.start], p.kappa.low, p.kappa.high)
+            for p in points
+            if p.group == name and p.kappa.low is not None and p.kappa.high is not None
+        ]
+        for name in groups
+    }
+    return line(
+        "over-time",
+        f"Agreement by {over.unit}",
+        series,
+        x=UNITS.get(over.unit, over.unit),
+        y="Krippendorff's alpha",
+        bands=bands,
+        names={place: start for start, place in at.items()},
+        high=1.0,
+        source=f"{collection}: {over.population}; 95% intervals",
+    )
+
+
+def people_charts(collection: str, people: People) -> list[Chart]:
+    """Agreement with the others and with the reference, annotator by annotator; none where nobody judged."""
+    found = people.people or ()
+    sides = (
+        ("majority", "Agreement with the others on the same item", "share equal to the majority of the others"),
+        ("gold", "Right against the reference", "share equal to the reference"),
+    )
+    return [
+        bars(
+            key,
+            title,
+            [_bar(person.name, getattr(person, key)) for person in found],
+            x=f"{x}, 95% interval",
+            high=1.0,
+            source=f"{collection}: {people.population}",
+        )
+        for key, title, x in sides
+        if any(getattr(person, key).value is not None for person in found)
+    ]
+
+
+def _bar(label: str, found: Statistic) -> Bar:
+    return Bar(label, found.value, found.low, found.high, found.n, found.reason or "")

@@ -1,0 +1,132 @@
+"""Two assessors closely: how often each grade of one met each grade of the other."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.agreement.measures import Pairwise, Statistic
+from annotation.agreement.page import MEASURES, RESAMPLES, words
+from annotation.agreement.report import agreement_report
+from annotation.agreement.resampling import MISSING
+from annotation.assessments import choose, known_assessors, options_of
+from annotation.pairs import Filters
+from corpus.charts import Chart, heat
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A cell of the cross table."""
+
+    count: int
+    query: str
+    """Query string of this page with its pairs below."""
+    equal: bool
+    chosen: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Two:
+    """The page of two assessors."""
+
+    a: str
+    b: str
+    measured: Pairwise
+    grades: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Crossing, ...]], ...]
+    population: str
+    summary: str
+    shown: str
+    """Which pairs stand below."""
+    disagree: str
+    """Query string of all pairs on which they differ."""
+    query: str
+    """This page's own."""
+    chart: Chart
+
+    @property
+    def measures(self) -> list[tuple[str, Statistic]]:
+        """Every measure of two, by its words."""
+        return [(label, getattr(self.measured, name)) for name, label in MEASURES.items()]
+
+
+def compare(collection: Collection, filters: Filters) -> Two:
+    """Measure the two that `filters` names; `cell` says what of their grades is compared (annotation.assessments).
+
+    Raises BadInput for a name that is no assessor's, or twice the same.
+    """
+    if filters.a == filters.b:
+        raise BadInput(f"{filters.a}: an assessor cannot be compared with themself; name two")
+    kind, binarize, population = options_of(filters.cell or "disagree")
+    known = known_assessors(collection)
+    chosen = [choose(known, names=[name])[0] for name in (filters.a, filters.b)]
+    report = agreement_report(collection, chosen, binarize=binarize, bootstrap=RESAMPLES, population=population)
+    place = {one.name: row for row, one in enumerate(report.found.assessors)}
+    counts = _counts(report.found.grades[[place[filters.a], place[filters.b]]], 1 if binarize else collection.grades)
+    rest = f"{f':{binarize}' if binarize else ''}{':escalated' if population == 'escalated' else ''}"
+    (measured,) = report.measures.pairwise
+    grades = ("below", f"{binarize} and more") if binarize else tuple(map(str, range(collection.grades + 1)))
+    over = "escalated pairs" if population == "escalated" else "all pairs"
+    summary = (
+        f"{filters.a} and {filters.b} both graded {measured.n:,} pairs (of {over}) and gave the same grade to "
+        f"{int(np.trace(counts)):,}. Cohen's kappa is {words(measured.kappa)}."
+    )
+    return Two(
+        a=filters.a,
+        b=filters.b,
+        measured=measured,
+        grades=grades,
+        rows=tuple(
+            (grades[x], tuple(_crossing(filters, counts, x, y, kind, rest) for y in range(len(grades))))
+            for x in range(len(grades))
+        ),
+        population=over,
+        summary=summary,
+        shown=_shown(filters, kind, grades),
+        disagree=_query(filters, f"disagree{rest}"),
+        query=_query(filters, filters.cell),
+        chart=_chart(filters, counts, grades, summary, collection.name),
+    )
+
+
+def _counts(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]:
+    """a's grades x b's grades, over pairs that both graded."""
+    first, second = (row[(grades != MISSING).all(axis=0)].astype(np.int64) for row in grades)
+    size = highest + 1
+    return np.bincount(first * size + second, minlength=size * size).reshape(size, size)
+
+
+def _crossing(filters: Filters, counts: NDArray[np.int64], x: int, y: int, kind: str, rest: str) -> Crossing:
+    cell = f"{x}x{y}"
+    said = f"{filters.a} {x}, {filters.b} {y}: {counts[x, y]:,} pairs"
+    return Crossing(int(counts[x, y]), _query(filters, cell + rest), x == y, kind == cell, said)
+
+
+def _query(filters: Filters, cell: str) -> str:
+    return urlencode({"a": filters.a, "b": filters.b, **({"cell": cell} if cell else {})})
+
+
+def _shown(filters: Filters, kind: str, grades: tuple[str, ...]) -> str:
+    x, cross, y = kind.partition("x")
+    if cross and int(x) < len(grades) and int(y) < len(grades):
+        return f"Pairs that {filters.a} graded {grades[int(x)]} and {filters.b} {grades[int(y)]}"
+    return {"agree": "Pairs on which they agree", "both": "Pairs that both graded"}.get(
+        kind, "Pairs on which they differ"
+    )
+
+
+def _chart(filters: Filters, counts: NDArray[np.int64], grades: tuple[str, ...], summary: str, name: str) -> Chart:
+    rows = {f"{filters.a}: {grade}": [float(n) for n in counts[x]] for x, grade in enumerate(grades)}
+    return heat(
+        "cross-table",
+        f"Grades of {filters.a} and {filters.b}",
+        rows,
+        [f"{filters.b}: {grade}" for grade in grades],
+        high=max(float(counts.max(initial=0)), 1.0),
+        summary=summary,
+        source=f"{name}: pairs that both graded",
+    )

@@ -1,0 +1,196 @@
+"""The admin's home: one story, told from counters, audits, agreement and cost (UI.md, docs/dashboard.md)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+
+from annotation.agreement.measures import Statistic
+from annotation.overview import Overview, overview
+from annotation.trust import costs, decisions
+from annotation.trust.records import Audits, Costs, Decision, Kappa
+from annotation.trust.statistics import Standing, is_stale, standing
+from corpus.charts import Bar, Chart, Link, Node, bars, flow
+from corpus.models import Collection
+from judges.models import Campaign
+
+DEBATES = ("debate", "debate+ensemble")
+NOT_STATES = {"pairs", "agreed", "disputed"}
+SAID_ABOVE = {"conflicts", "skipped", "failed"}
+"""Kinds of decisions that the story words itself, with a button that acts."""
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A decision with the address where it is taken."""
+
+    decision: Decision
+    address: str
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """Everything on the admin's home."""
+
+    collection: Collection
+    story: Overview
+    standing: Standing
+    costs: Costs
+    alarms: tuple[Alarm, ...]
+    is_stale: bool
+
+    @property
+    def audits(self) -> Audits | None:
+        """The audit of the newest campaign."""
+        return self.standing.trust.audits
+
+    @cached_property
+    def flow(self) -> Chart | None:
+        """Where the pairs stand; None before the first campaign."""
+        campaign = self.story.campaign
+        if campaign is None:
+            return None
+        nodes, links = _flow(self.story.status)
+        source = f"{self.collection.name}, campaign {campaign.pk}, {_at(self.story.at)}"
+        return flow("flow", "Where the pairs stand", nodes, links, summary=self.story.in_words, source=source)
+
+    @cached_property
+    def accuracy(self) -> Chart | None:
+        """Accuracy of the automatic labels by route; None where nothing is labelled."""
+        audits = self.audits
+        if audits is None or not audits.routes:
+            return None
+        rows = [_bar(f"{route.words}; {route.population:,} pairs", route.accuracy) for route in audits.routes]
+        return bars(
+            "audits",
+            "Accuracy of the judges' labels by route",
+            rows,
+            x="share of audited pairs where people found the same, 95% interval",
+            high=1.0,
+            summary=accuracy_words(audits),
+            source=f"{self.collection.name}: {audits.population}; {_at(self.story.at)}",
+        )
+
+    @cached_property
+    def agreement(self) -> Chart | None:
+        """Agreement of judges and of people by population; None before it is computed, or where there is none."""
+        known = [one for one in self.standing.trust.kappas or () if one.pairs]
+        if not known:
+            return None
+        return bars(
+            "agreement",
+            "Agreement beyond chance",
+            [_bar(kappa_words(one), one.kappa) for one in known],
+            x="Krippendorff's alpha, relevant or not, 95% interval",
+            high=1.0,
+            source=f"{self.collection.name}, {_at(self.standing.trust.at or self.story.at)}",
+        )
+
+    @property
+    def parts(self) -> list[Node]:
+        """The states that the list of pairs can be narrowed to, with their counts."""
+        found = _flow(self.story.status)[0] if self.story.campaign else []
+        return [node for node in found if node.count and node.key not in NOT_STATES]
+
+    @property
+    def charts(self) -> tuple[Chart | None, ...]:
+        """What can be saved."""
+        return (self.flow, self.accuracy, self.agreement)
+
+    @property
+    def trust_words(self) -> str:
+        """Can the labels be trusted, in a sentence."""
+        return accuracy_words(self.audits) if self.audits else "No pair is labelled yet, so there is nothing to audit."
+
+    @property
+    def cost_words(self) -> str:
+        """What is not in the figures."""
+        found = self.costs
+        if found.calls_without_price:
+            n = found.calls_without_price
+            return f"{n:,} call{'s have' if n > 1 else ' has'} an unknown price and stand in no sum."
+        return ""
+
+
+def dashboard(collection: Collection, campaign: Campaign | None) -> Dashboard:
+    """The home of `collection`, whose newest campaign is `campaign`."""
+    story = overview(collection, campaign)
+    stand = standing(collection, campaign)
+    waiting = decisions(
+        collection, story.status, audits=stand.trust.audits, people=stand.people.people, skipped=story.skipped
+    )
+    alarms = tuple(Alarm(one, address_of(one, collection)) for one in waiting if one.kind not in SAID_ABOVE)
+    return Dashboard(collection, story, stand, costs(collection, story.status), alarms, is_stale(stand))
+
+
+def address_of(decision: Decision, collection: Collection) -> str:
+    """Where the decision is taken."""
+    try:
+        address = reverse(decision.url, args=[collection.name, *decision.arguments])
+    except NoReverseMatch:
+        address = reverse("pairs", args=[collection.name])
+    return f"{address}?{decision.query}" if decision.query else address
+
+
+def accuracy_words(audits: Audits) -> str:
+    """The audit in a sentence that names its population."""
+    found = audits.overall
+    if not audits.drawn:
+        return f"Not measured: none of {audits.population} is drawn for people to check."
+    if found.value is None or found.low is None or found.high is None:
+        return f"Not measured yet: of {audits.population}, {audits.drawn:,} are drawn for people to check."
+    return (
+        f"Of {audits.population}, {found.value:.1%} are right by people's answers (95% interval {found.low:.1%} to "
+        f"{found.high:.1%}, from {audits.settled:,} of {audits.drawn:,} audited pairs)."
+        + ("" if audits.covered > 0.999 else f" That is about {audits.covered:.0%} of them: the rest is not measured.")
+    )
+
+
+def kappa_words(one: Kappa) -> str:
+    """Who, over which pairs; agreement never stands without percent and prevalence."""
+    percent = f", {one.percent.value:.0%} equal" if one.percent.value is not None else ""
+    relevant = f", {one.prevalence:.0%} relevant" if one.prevalence is not None else ""
+    return f"{one.assessors} {one.group}, {one.population} pairs{percent}{relevant}"
+
+
+def _bar(label: str, found: Statistic) -> Bar:
+    return Bar(label, found.value, found.low, found.high, found.n, found.reason or "")
+
+
+def _flow(status: Mapping[str, Any]) -> tuple[list[Node], list[Link]]:
+    """pairs -> debate -> label or people -> settled. Pairs whose debate agreed may still go to people (a conflict)."""
+    labelled, escalated = status["labelled"], status["escalated"]
+    ended = labelled + escalated
+    agreed = min(sum(status["agreed_in_round"].values()), ended) if status["policy"] in DEBATES else ended
+    words = "agents agreed" if status["policy"] in DEBATES else "judged by the panel"
+    both = min(labelled, agreed)
+    second = [
+        Node("agreed", words, agreed, 1, "accent"),
+        Node("disputed", "agents disagreed", ended - agreed, 1, "warn"),
+    ]
+    after = [Link("agreed", "labelled", both), Link("agreed", "escalated", agreed - both)]
+    after += [
+        Link("disputed", "labelled", labelled - both),
+        Link("disputed", "escalated", escalated - (agreed - both)),
+    ]
+    nodes = [
+        Node("pairs", "pairs", status["pairs"], 0),
+        *second,
+        Node("failed", "failed", status["failed"], 1, "danger"),
+        Node("running", "being judged", status["running"], 1, "quiet"),
+        Node("pending", "waiting for judges", status["pending"], 1, "quiet"),
+        Node("labelled", "labelled by judges", labelled, 2, "accent"),
+        Node("escalated", "escalated to people", escalated, 2, "warn"),
+        Node("settled", "settled", status["settled"], 3, "accent"),
+        Node("open", "open", status["open"], 3, "warn"),
+    ]
+    people = [Link("escalated", "settled", status["settled"]), Link("escalated", "open", status["open"])]
+    first = [Link("pairs", node.key, node.count) for node in nodes if node.column == 1]
+    return nodes, [link for link in (*first, *after, *people) if link.count > 0]
+
+
+def _at(when: Any) -> str:
+    return f"{timezone.localtime(when):%Y-%m-%d %H:%M}"

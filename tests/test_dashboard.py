@@ -1,0 +1,171 @@
+"""The admin's home as a story, and the pages behind its figures: what they say, what they open, what they cost."""
+
+import re
+from html import unescape
+from xml.etree import ElementTree
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from annotation.assessments import pairs_where
+from annotation.models import Computed, Role
+from corpus.models import Collection, Item, Pair
+from judges import tallies
+from judges.models import Audit, Campaign, Work
+from tests.admin_site import judged_collection, people_at_work
+from tests.evidence import make_assessor, make_judgment
+from tests.factories import make_collection, make_item, make_member, make_pair, make_query
+
+pytestmark = pytest.mark.django_db
+ROUTE = "r1.m5.y"
+
+
+@pytest.fixture
+def books() -> Collection:
+    return judged_collection()
+
+
+@pytest.fixture
+def charlie(books: Collection) -> Client:
+    client = Client()
+    client.force_login(people_at_work(books)["charlie"].user)
+    return client
+
+
+def get(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200, address
+    return response.content.decode()
+
+
+def audited(books: Collection, right: int, wrong: int) -> Campaign:
+    """A route of `right` + `wrong` labelled pairs, all drawn and settled by two people."""
+    campaign = Campaign.objects.get(collection=books)
+    people = [make_assessor(books, f"auditor-{place}") for place in range(2)]
+    for number in range(right + wrong):
+        pair = make_pair(books, make_query(books, external_id=f"audited-{number}"))
+        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, claims=1)
+        item = make_item(pair, "audit", campaign=campaign.pk, state="settled", overlap=2, taken=2, done=2)
+        Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=ROUTE, probability=1.0, label=1)
+        for person in people:
+            make_judgment(pair, person, int(number < right), item=item, milliseconds=20_000)
+    tallies.add(campaign.pk, f"route:{ROUTE}", right + wrong)
+    tallies.add(campaign.pk, "labelled:1", right + wrong)
+    tallies.add(campaign.pk, "pairs", right + wrong)
+    tallies.add(campaign.pk, "audited", right + wrong)
+    return campaign
+
+
+def test_the_home_tells_the_story_from_top_to_bottom(books: Collection, charlie: Client) -> None:
+    audited(books, right=38, wrong=2)
+    page = get(charlie, "/c/books/")
+    headings = re.findall(r"<h2[^>]*>([^<]+)</h2>", page)
+    assert headings[:4] == [
+        "Where the pairs stand",
+        "Can the labels be trusted?",
+        "What it cost, and what it will cost",
+        "What needs a decision now",
+    ]
+    assert re.search(r"Of 40 pairs that debate\+ensemble labelled in campaign \d+, 95\.0% are right", page)
+    assert "from 40 of 40 audited pairs" in page
+
+
+def test_audited_pairs_of_a_route_are_behind_its_number(books: Collection, charlie: Client) -> None:
+    campaign = audited(books, right=12, wrong=3)
+    page = get(charlie, "/c/books/")
+    address = f"/c/books/pairs/?campaign={campaign.pk}&amp;route={ROUTE}"
+    assert re.search(rf'href="{re.escape(address)}">15 of 15', page)
+    listed = get(charlie, unescape(address))
+    assert len(re.findall(r'<a href="/c/books/pairs/\d+/"', listed)) == 15
+
+
+def test_a_route_that_is_surely_wrong_raises_an_alarm(books: Collection, charlie: Client) -> None:
+    audited(books, right=20, wrong=30)
+    page = get(charlie, "/c/books/")
+    assert "too many wrong" in page and '<span class="badge danger">alarm</span>' in page
+
+
+def test_without_pairs_or_campaign_the_home_says_what_to_do(charlie: Client) -> None:
+    olga = make_member(empty := make_collection("empty"), "olga", Role.ADMIN)
+    client = Client()
+    client.force_login(olga.user)
+    assert "This collection has no pairs yet" in get(client, "/c/empty/")
+    make_pair(empty)
+    assert "1 pair is ready to be judged" in get(client, "/c/empty/")
+    assert "Nobody has judged a pair yet" in get(client, "/c/empty/agreement/people/")
+    assert "Nothing to compare yet" in get(client, "/c/empty/agreement/over-time/")
+
+
+def test_people_cost_what_the_rate_says_and_unknown_prices_are_named(books: Collection, charlie: Client) -> None:
+    page = get(charlie, "/c/books/")
+    assert "Set what an hour of work costs" in page
+    assert "calls have an unknown price and stand in no sum" in page
+    Collection.objects.update(hourly_rate=36.0)
+    assert "Together" in get(charlie, "/c/books/")
+
+
+@pytest.mark.parametrize("key", ["flow", "audits", "agreement"])
+def test_charts_of_the_home_are_saved_as_svg_and_csv(books: Collection, charlie: Client, key: str) -> None:
+    audited(books, right=8, wrong=1)
+    svg = charlie.get(f"/c/books/?chart={key}&as=svg")
+    assert svg["Content-Type"].startswith("image/svg+xml") and "attachment" in svg["Content-Disposition"]
+    ElementTree.fromstring(svg.content)
+    table = charlie.get(f"/c/books/?chart={key}&as=csv")
+    assert table["Content-Type"].startswith("text/csv") and table.content.count(b"\n") > 1
+    assert charlie.get("/c/books/?chart=nonsense").status_code == 404
+    assert charlie.get(f"/c/books/?chart={key}&as=exe").status_code == 404
+
+
+def test_a_cross_table_counts_what_its_cells_list(books: Collection, charlie: Client) -> None:
+    page = get(charlie, "/c/books/agreement/two/?a=books-judge-1&b=reference")
+    cells = re.findall(r'href="\?([^"]+)#pairs-h"[^>]*><span class="visually-hidden">[^<]*: ([\d,]+) pairs', page)
+    assert cells
+    for query, count in cells:
+        shown = get(charlie, f"/c/books/agreement/two/?{unescape(query)}")
+        assert len(re.findall(r'<a href="/c/books/pairs/\d+/"', shown)) == int(count)
+        assert 'aria-current="true"' in shown
+    total = sum(int(count) for _, count in cells)
+    assert total == len(pairs_where(books, "books-judge-1", "reference", "both"))
+
+
+def test_a_cross_table_of_nobody_or_of_one_is_not_there(charlie: Client) -> None:
+    assert charlie.get("/c/books/agreement/two/").status_code == 302
+    assert charlie.get("/c/books/agreement/two/?a=books-judge-1&b=nobody").status_code == 404
+    assert charlie.get("/c/books/agreement/two/?a=alice&b=alice").status_code == 404
+
+
+@pytest.mark.parametrize("address", ["", "two/?a=books-judge-1&b=books-judge-2", "over-time/", "people/"])
+def test_pages_of_agreement_save_their_charts(books: Collection, charlie: Client, address: str) -> None:
+    audited(books, right=8, wrong=1)
+    page = get(charlie, f"/c/books/agreement/{address}")
+    files = re.findall(r'href="(\?[^"]*as=(?:svg|csv))"', page)
+    assert files
+    for file in files:
+        path = address.partition("?")[0]
+        assert charlie.get(f"/c/books/agreement/{path}{unescape(file)}").status_code == 200, file
+
+
+def test_judgments_of_an_annotator_open_as_pairs(books: Collection, charlie: Client) -> None:
+    page = get(charlie, "/c/books/agreement/people/")
+    found = re.search(r'href="([^"]+a=alice[^"]+)">(\d+)</a>', page)
+    assert found
+    assert len(re.findall(r'<a href="/c/books/pairs/\d+/"', get(charlie, unescape(found[1])))) == int(found[2])
+
+
+def test_the_home_of_a_large_collection_reads_stored_figures(
+    books: Collection, charlie: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("annotation.trust.statistics.SMALL", 10)
+    audited(books, right=8, wrong=1)
+    assert "not computed yet" in get(charlie, "/c/books/")
+    from annotation.trust import refresh
+
+    refresh(books)
+    assert Computed.objects.count() == 1
+    assert "as of" in get(charlie, "/c/books/")
+    with CaptureQueriesContext(connection) as found:
+        get(charlie, "/c/books/")
+    assert len(found) <= 20
+    assert Item.objects.count() and Pair.objects.count()
