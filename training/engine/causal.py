@@ -83,35 +83,6 @@ class LoraTrained:
         return margins_of_folder(folder, self.prompt, rows, self.device)
 
 
-class FullTrained:
-    """`finishing.Trained` of a base and a checkpoint in which every weight was trained (lora_rank 0)."""
-
-    kind: Kind = "causal"
-    has_adapter = False
-
-    def __init__(self, base: Path, tuned: Path, prompt: Prompt, *, device: str = "cpu") -> None:
-        self.base, self.tuned, self.prompt, self.device = base, tuned, prompt, device
-        self.tokenizer = AutoTokenizer.from_pretrained(base)
-
-    def base_margins(self, rows: Sequence[Any]) -> list[float]:
-        """The base's own with our prompt."""
-        return self.prompt.margins(load_causal(self.base, self.device), self.tokenizer, rows)
-
-    def trained_margins(self, rows: Sequence[Any]) -> list[float]:
-        """The chosen checkpoint's."""
-        return self.prompt.margins(load_causal(self.tuned, self.device), self.tokenizer, rows)
-
-    def write(self, folder: Path) -> None:
-        """Weights of the chosen checkpoint, tokenizer of the base."""
-        template = chat_template(self.prompt.render)
-        model = load_causal(self.tuned, "cpu")
-        write_causal(folder, model, self.tokenizer, template=template, max_length=self.prompt.max_length)
-
-    def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
-        """By what is in the folder: its own weights, tokenizer and chat template."""
-        return margins_of_folder(folder, self.prompt, rows, self.device)
-
-
 def margins_of_folder(folder: Path, prompt: Prompt, rows: Sequence[Any], device: str) -> list[float]:
     """As somebody scores who has the folder and no code of ours: the prompt is the template's."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
