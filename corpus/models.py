@@ -174,6 +174,7 @@ class Item(models.Model):
         REFUSED = "refused", "a judge refused to answer"
         ERROR = "error", "a judge could not be reached"
         AUDIT = "audit", "drawn to check the automatic labels"
+        EVIDENCE = "evidence", "contribution and evidence to be edited"
 
     class State(models.TextChoices):
         OPEN = "open", "open"
@@ -274,3 +275,34 @@ class Label(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pair_id}: {self.grade} ({self.origin})"
+
+
+class Target(models.Model):
+    """Contribution and evidence of a relevant pair, as somebody wrote them (SPEC S6). Append-only.
+
+    A judge's text that fails its measures is kept too, with `good` false: it is what a person edits. Undo appends a
+    row that withdraws another. `corpus.targets` says which one holds.
+    """
+
+    class Kind(models.TextChoices):
+        JUDGE = "judge", "judge"
+        PERSON = "person", "person"
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="targets", db_index=False)
+    version = models.PositiveIntegerField(help_text="From 1 for each pair.")
+    kind = models.CharField(max_length=6, choices=Kind)
+    writer = models.CharField(max_length=150, help_text="The judge's or the person's name.")
+    contribution = models.TextField(blank=True)
+    evidence = models.TextField(blank=True)
+    measures = models.JSONField(default=dict, help_text="By rule and judged, and the problems that were found.")
+    good = models.BooleanField(help_text="It may be learned from.")
+    item = models.ForeignKey(Item, models.CASCADE, null=True, related_name="targets", help_text="On whose desk it was.")
+    withdraws = models.OneToOneField("self", models.CASCADE, null=True, related_name="withdrawn_by")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pair", "version"], name="target_version")]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id} version {self.version}"

@@ -27,6 +27,8 @@ from judges.records import Judge
 
 State = Campaign.State
 Policy = Campaign.Policy
+JUDGING = tuple(value for value in Policy.values if value != Policy.EVIDENCE)
+"""Policies that label pairs; judges.evidence starts the one that writes targets."""
 UNFINISHED = (State.RUNNING, State.BUDGET)
 
 ENQUEUE = """
@@ -44,6 +46,28 @@ WITH chosen AS (
 ), counted AS ({tally})
 SELECT count(*) FROM added
 """.format(tally=tallies.ADD.format(rows="SELECT %(campaign)s, 0, 'pairs', count(*) FROM added HAVING count(*) > 0"))
+
+# A pair whose newest standing target is good needs none, unless all shall be written again; what a person wrote is
+# never written over, and what waits for one is left to them.
+POSITIVES = """
+WITH chosen AS (
+    SELECT p.id FROM corpus_label l
+    JOIN corpus_pair p ON p.id = l.pair_id AND p.collection_id = %(collection)s
+    JOIN corpus_collection c ON c.id = p.collection_id
+    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+    WHERE l.aspect_id IS NULL AND l.grade >= c.relevant_from AND NOT EXISTS (
+        SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = %(campaign)s
+            OR (w.campaign_id = ANY(%(earlier)s) AND w.state IN ('labelled', 'failed'))))
+      AND NOT EXISTS (
+        SELECT 1 FROM corpus_target t WHERE t.pair_id = p.id AND t.good AND (t.kind = 'person' OR NOT %(again)s)
+            AND NOT EXISTS (SELECT 1 FROM corpus_target later WHERE later.withdraws_id = t.id))
+      AND NOT EXISTS (
+        SELECT 1 FROM corpus_item i
+        WHERE i.pair_id = p.id AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
+    ORDER BY p.id LIMIT %(limit)s
+), added AS (""" + ENQUEUE.split("), added AS (")[1]
+"""ENQUEUE for relevant pairs without a target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +127,8 @@ def configuration(
     """The panel's members in their present versions, some of them replaced by name. Raises BadInput."""
     chosen = _panel(panel)
     rule = policy or Policy.DEBATE_ENSEMBLE.value
-    if rule not in Policy.values:
-        raise BadInput(f"{rule!r} is no policy: use one of {', '.join(Policy.values)}")
+    if rule not in JUDGING:
+        raise BadInput(f"{rule!r} is no policy: use one of {', '.join(JUDGING)}")
     if rounds is not None and not 1 <= rounds <= 5:
         raise BadInput(f"--rounds {rounds}: a debate has 1 to 5 rounds")
     agents = _members(debaters or chosen.debate, "debaters")
@@ -192,7 +216,7 @@ def start_or_join(
         if failed_to_people and joined:
             escalate_failed(campaign)
         earlier = [] if again else [one.pk for one in known]
-        added = _enqueue(campaign, earlier, limit)
+        added = _enqueue(campaign, earlier, limit, again=again)
         if not joined and not added:
             transaction.set_rollback(True)
             return Started(None)
@@ -237,7 +261,7 @@ def _set(campaign: Campaign, *, budget: float | None, max_calls: int | None, fai
     campaign.save(update_fields=fields)
 
 
-def _enqueue(campaign: Campaign, earlier: list[int], limit: int | None) -> int:
+def _enqueue(campaign: Campaign, earlier: list[int], limit: int | None, *, again: bool) -> int:
     """Add pairs without an outcome, up to `limit` in the campaign; how many."""
     room = None if limit is None else max(0, limit - Work.objects.filter(campaign=campaign).count())
     values: dict[str, Any] = {
@@ -245,9 +269,10 @@ def _enqueue(campaign: Campaign, earlier: list[int], limit: int | None) -> int:
         "collection": campaign.collection_id,
         "earlier": earlier,
         "limit": room,
+        "again": again,
     }
     with connection.cursor() as cursor:
-        cursor.execute(ENQUEUE, values)
+        cursor.execute(POSITIVES if campaign.policy == Policy.EVIDENCE else ENQUEUE, values)
         (added,) = cursor.fetchone()
     return int(added)
 
@@ -272,8 +297,8 @@ def _lock(collection: Collection) -> None:
 
 
 def newest(*, collection: Collection) -> Campaign:
-    """The collection's newest campaign. Raises BadInput when there is none."""
-    campaign = Campaign.objects.filter(collection=collection).order_by("-pk").first()
+    """The collection's newest campaign that judges. Raises BadInput when there is none."""
+    campaign = Campaign.objects.filter(collection=collection, policy__in=JUDGING).order_by("-pk").first()
     if campaign is None:
         raise BadInput(f"{collection.name} has no campaign yet: start one with `judge {collection.name}`")
     return campaign

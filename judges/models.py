@@ -93,6 +93,8 @@ class Campaign(models.Model):
         ENSEMBLE = "ensemble", "ensemble"
         DEBATE_ENSEMBLE = "debate+ensemble", "debate + ensemble"
         SINGLE = "single", "single judge"
+        EVIDENCE = "evidence", "contribution and evidence"
+        """Writes targets of relevant pairs and labels nothing (judges.evidence)."""
 
     class State(models.TextChoices):
         RUNNING = "running", "running"
@@ -197,6 +199,9 @@ class Attempt(models.Model):
         AGAINST = "against", "against"
         VOTE = "vote", "vote"
         CHECK = "check", "check"
+        WRITE = "write", "write"
+        ENTITY = "entity", "entity"
+        MEASURE = "measure", "measure"
 
     class Outcome(models.TextChoices):
         LABELLED = "labelled", "labelled"
@@ -217,8 +222,10 @@ class Attempt(models.Model):
     outcome = models.CharField(max_length=12, choices=Outcome)
     counts = models.BooleanField(help_text="This is the turn or the vote; earlier tries are not.")
     cached = models.BooleanField(default=False, help_text="Taken over from an earlier, equal call: nothing was sent.")
-    verdict = models.SmallIntegerField(null=True, help_text="0 or 1; null unless labelled.")
-    reason = models.TextField(blank=True)
+    verdict = models.SmallIntegerField(
+        null=True, help_text="0 or 1; null unless labelled. 1 for an answer that is not about relevance."
+    )
+    reason = models.TextField(blank=True, help_text="Of a turn or vote; the answer itself for write and measure.")
     quotes = models.JSONField(default=list, help_text="[{text, start, end}]; start and end null: not in the document.")
     error = models.TextField(blank=True)
     status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status, where there was one.")

@@ -7,11 +7,22 @@ from judges.models import JudgeVersion, Panel
 OFFLINE = "offline"
 OFFLINE_DEBATE = ["offline-for", "offline-against"]
 OFFLINE_ENSEMBLE = ["offline-answers", "offline-bm25", "offline-tfidf", "offline-coverage", "offline-ngrams"]
+OFFLINE_WRITERS = ["offline-writer", "offline-measurer"]
+"""Write and measure contribution and evidence; they sit on no panel."""
 
 
 def offline_models() -> dict[str, str]:
     """Judge name to the offline model behind it."""
     return {name: name.removeprefix("offline-") for name in OFFLINE_DEBATE + OFFLINE_ENSEMBLE}
+
+
+def ensure_writers() -> None:
+    """The offline writer and measurer, made where they are missing."""
+    for name in OFFLINE_WRITERS:
+        if not JudgeVersion.objects.filter(name=name, is_current=True).exists():
+            version = JudgeVersion.objects.filter(name=name).count() + 1
+            model = name.removeprefix("offline-")
+            JudgeVersion.objects.create(name=name, provider=OFFLINE, model=model, version=version)
 
 
 @transaction.atomic

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from corpus.evidence import Target
+
 
 class Side(StrEnum):
     """Whose turn it is in a debate: who began with "relevant", who with "not relevant"."""
@@ -107,11 +109,13 @@ class Request:
     schema: dict[str, Any]
     inputs: Inputs
     role: str
-    """for, against, vote or check."""
+    """for, against, vote, check, write, entity or measure."""
     round: int = 0
     sample: int = 0
     history: tuple[Turn, Turn] | None = None
     """Turns of the round before: (for, against); None in round 1. Offline judges read it; others see the prompt."""
+    written: Target | None = None
+    """What is to be measured, for roles entity and measure. Offline judges read it; others see the prompt."""
     arrived: Callable[[Body], None] | None = None
     """Called as soon as the answer's last byte is here, before the SDK sees it."""
 

@@ -108,7 +108,8 @@ def _document(
     labels = _group(sums, "labelled:")
     pairs, failed = int(sums.get("pairs", 0)), int(sums.get("failed", 0))
     audits = escalations.get("audit", 0)
-    labelled, escalated = sum(labels.values()), sum(escalations.values()) - audits
+    written = int(sums.get("written", 0))
+    labelled, escalated = sum(labels.values()) + written, sum(escalations.values()) - audits
     settled = min(escalated, int(sums.get("settled", 0) + sums.get("moved", 0)))
     calls, unpriced = int(sums.get("calls", 0)), int(sums.get("calls_without_price", 0))
     return {
@@ -134,7 +135,7 @@ def _document(
         "tokens": {part: int(sums.get(f"tokens_{part}", 0)) for part in ("in", "cached", "out", "reasoning")},
         "cost": None if calls and unpriced == calls else round(sums.get("cost", 0.0), 10),
         "calls_without_price": unpriced,
-    }
+    } | ({"written": written} if policy == Campaign.Policy.EVIDENCE else {})
 
 
 def _group(sums: dict[str, float], prefix: str) -> dict[str, int]:
@@ -143,8 +144,8 @@ def _group(sums: dict[str, float], prefix: str) -> dict[str, int]:
 
 
 def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
-    """Newest first."""
-    return Campaign.objects.filter(collection=collection).order_by("-pk")
+    """Those that judge, newest first; campaigns that write targets are asked for by name or id."""
+    return Campaign.objects.filter(collection=collection).exclude(policy=Campaign.Policy.EVIDENCE).order_by("-pk")
 
 
 def failed_of(campaign: Campaign) -> QuerySet[Work]:

@@ -1,8 +1,9 @@
 """Counters of a campaign, written in the transaction of what they count; status pages read only these.
 
-Keys: `pairs`, `labelled:<0|1>`, `escalated:<reason>`, `failed`, `agreed:<round>`, `settled` (items of the campaign that
-people settled, but for audits), `audited` (audits that they settled), `route:<stratum>` (labelled pairs by how they
-came to the label, judges.audits; `escalated:audit` are those drawn), `moved` (open items that a later campaign escalated again and took over), `calls`, `calls_failed`,
+Keys: `pairs`, `written` (good targets of an evidence campaign), `labelled:<0|1>`, `escalated:<reason>`, `failed`,
+`agreed:<round>`, `settled` (items of the campaign that people settled, but for audits), `audited` (audits that they
+settled), `route:<stratum>` (labelled pairs by how they came to the label, judges.audits; `escalated:audit` are those
+drawn), `moved` (open items that a later campaign escalated again and took over), `calls`, `calls_failed`,
 `calls_cached`, `calls_without_price`, `tokens_in`, `tokens_cached`, `tokens_out`, `tokens_reasoning`, `cost`.
 """
 

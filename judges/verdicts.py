@@ -50,38 +50,41 @@ class Gone:
 
 def parse_turn(text: str, document: str) -> Turn:
     """A debate turn: reference, reason, response. Quotes are looked up in `document`. Raises Unparsed, OutOfRange."""
-    fields = _object(text, required={"reference", "reason", "response"}, optional=set())
+    fields = fields_of(text, required={"reference", "reason", "response"}, optional=set())
     sentences = fields["reference"]
     if not isinstance(sentences, list):
         raise Unparsed('"reference" is not a list of strings')
-    quoted = [_string(sentence, "reference") for sentence in sentences]
-    reason = _string(fields["reason"], "reason")
+    quoted = [string(sentence, "reference") for sentence in sentences]
+    reason = string(fields["reason"], "reason")
     return Turn(_verdict(fields), reason, tuple(locate(quote, document) for quote in quoted if quote.strip()))
 
 
 def parse_vote(text: str) -> Turn:
     """A vote: response, and a reason if it has one. Raises Unparsed, OutOfRange."""
-    fields = _object(text, required={"response"}, optional={"reason"})
-    reason = _string(fields.get("reason", ""), "reason")
+    fields = fields_of(text, required={"response"}, optional={"reason"})
+    reason = string(fields.get("reason", ""), "reason")
     return Turn(_verdict(fields), reason)
 
 
 def _verdict(fields: Mapping[str, Any]) -> int:
-    response = _string(fields["response"], "response")
+    response = string(fields["response"], "response")
     if response not in VERDICTS:
         raise OutOfRange('"response" is neither "yes" nor "no"')
     return VERDICTS[response]
 
 
-def _string(value: object, name: str) -> str:
+def string(value: object, name: str) -> str:
+    """A field that is text and can be stored. Raises Unparsed."""
     if not isinstance(value, str):
-        raise Unparsed(f'"{name}" is not made of strings' if name == "reference" else f'"{name}" is not a string')
+        lists = name in ("reference", "entities")
+        raise Unparsed(f'"{name}" is not made of strings' if lists else f'"{name}" is not a string')
     if _UNSTORABLE.search(value):
         raise Unparsed(f'"{name}" holds characters that are not text')
     return value
 
 
-def _object(text: str, *, required: set[str], optional: set[str]) -> dict[str, Any]:
+def fields_of(text: str, *, required: set[str], optional: set[str]) -> dict[str, Any]:
+    """One JSON object with these keys and no others, none twice. Raises Unparsed."""
     if not text.strip():
         raise Unparsed("it was empty")
     try:

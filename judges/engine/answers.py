@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from zlib import compress
 
-from judges import verdicts
+from judges import verdicts, writings
 from judges.engine.rows import Attempted, Row
 from judges.prices import Price
 from judges.records import Body, Judge, ProviderError, Reply, Turn
@@ -87,8 +87,11 @@ class Sent:
             return Gone("error")
 
     def _turn(self, text: str) -> Turn:
-        vote = self.row["role"] == "vote"
-        turn = verdicts.parse_vote(text) if vote else verdicts.parse_turn(text, self.document)
+        role = self.row["role"]
+        if role in writings.ROLES:
+            turn = writings.parse(role, text, self.document)
+        else:
+            turn = verdicts.parse_vote(text) if role == "vote" else verdicts.parse_turn(text, self.document)
         quotes = [asdict(quote) for quote in turn.quotes]
         self.row.update(outcome="labelled", counts=True, verdict=turn.verdict, reason=turn.reason, quotes=quotes)
         return turn

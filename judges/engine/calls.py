@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from corpus.evidence import Target
 from judges import prompts
 from judges.engine import cache as caches
 from judges.engine.answers import Decision, Repair, Retry, Sent, dump, one_line
@@ -53,6 +54,7 @@ class Question:
     schema: dict[str, Any]
     key_sample: int = 0
     history: tuple[Turn, Turn] | None = None
+    written: Target | None = None
 
 
 @dataclass(slots=True)
@@ -190,6 +192,7 @@ class Caller:
             round=round,
             sample=sample,
             history=question.history,
+            written=question.written,
             arrived=call.arrived,
         )
 

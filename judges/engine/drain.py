@@ -14,7 +14,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from judges.engine import claims, pairs
+from judges.engine import claims, pairs, targets
 from judges.engine.budget import STOP, Budget, Spent
 from judges.engine.calls import Caller, Stopped, Tools
 from judges.engine.claims import Claimed
@@ -117,7 +117,8 @@ class Flight:
 
     async def _judge(self, claimed: Claimed) -> None:
         try:
-            row = await pairs.judge(self.caller, claimed)
+            work = targets.write if self.plan.writes else pairs.judge
+            row = await work(self.caller, claimed)
         except Stopped:
             await self._release([claimed])
             return

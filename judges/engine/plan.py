@@ -1,7 +1,7 @@
 """A campaign as the engine sees it: its judges, prices, limits and prompts, read once for each drain."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.db.models import Min
 
@@ -26,6 +26,9 @@ FIELDS = [
     "input_price",
     "output_price",
 ]
+
+ROOM = 2048
+"""Tokens of an answer about contribution and evidence, which may be as long as a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,11 @@ class Plan:
     bounded: bool = field(default=False)
     """The campaign has a budget or a number of calls."""
 
+    @property
+    def writes(self) -> bool:
+        """It writes targets of relevant pairs (judges.engine.targets) instead of labelling pairs."""
+        return self.policy == Campaign.Policy.EVIDENCE
+
 
 def judge_of(version: JudgeVersion) -> Judge:
     """The row as the record that providers take."""
@@ -81,7 +89,8 @@ def load(campaign_id: int) -> Plan | None:
         return None
     collection = campaign.collection
     debaters, voters = tuple(judges_of(campaign.debaters)), tuple(judges_of(campaign.voters))
-    policy, _ = Assessor.objects.get_or_create(collection=collection, kind=Assessor.Kind.POLICY, name=campaign.policy)
+    if campaign.policy == Campaign.Policy.EVIDENCE:
+        voters = tuple(roomy(judge) for judge in voters)
     return Plan(
         campaign=campaign.pk,
         collection=collection.pk,
@@ -98,7 +107,7 @@ def load(campaign_id: int) -> Plan | None:
         prices={judge.id: price(judge) for judge in (*debaters, *voters)},
         limits={judge.account: limit_of(judge.account) for judge in (*debaters, *voters)},
         prompt_ids=prompt_ids(),
-        assessor=policy.pk,
+        assessor=_assessor(campaign),
         relevant=collection.relevant_from,
         overlap=collection.overlap,
         order=collection.order,
@@ -107,6 +116,19 @@ def load(campaign_id: int) -> Plan | None:
         pairs=int(tallies.read(campaign.pk)["pairs"]),
         bounded=campaign.budget is not None or campaign.max_calls is not None,
     )
+
+
+def _assessor(campaign: Campaign) -> int:
+    """Under whose name the policy's labels stand; 0 for a campaign that labels nothing."""
+    if campaign.policy == Campaign.Policy.EVIDENCE:
+        return 0
+    kind = Assessor.Kind.POLICY
+    return Assessor.objects.get_or_create(collection=campaign.collection, kind=kind, name=campaign.policy)[0].pk
+
+
+def roomy(judge: Judge) -> Judge:
+    """With room for a long text, unless the judges file sets the room itself."""
+    return replace(judge, parameters={"max_output_tokens": ROOM, **judge.parameters})
 
 
 def _samples(voters: tuple[Judge, ...]) -> tuple[int, ...]:

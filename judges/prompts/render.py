@@ -38,6 +38,13 @@ VOTE_SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
+WRITING: dict[str, tuple[str, ...]] = {
+    "write": ("write", "write-again"),
+    "entity": ("entity",),
+    "measure": ("measure",),
+}
+"""Prompts about contribution and evidence (judges.prompts.writing), and their templates."""
+
 
 def turn_prompt(inputs: Inputs, side: Side, round: int, history: tuple[Turn, Turn] | None = None) -> Prompt:
     """One side's question in a round from 1. `history`: the turns (for, against) of the round before, from round 2 on.
@@ -92,13 +99,19 @@ def versions() -> dict[str, tuple[str, str]]:
 
 def _texts() -> dict[str, str]:
     found = {}
-    for kind, names in (("debate", ("debate-first", "debate-later")), ("vote", ("vote",))):
+    judging: dict[str, tuple[str, ...]] = {"debate": ("debate-first", "debate-later"), "vote": ("vote",)}
+    for kind, names in judging.items():
         for form in ("answers", "plain"):
             parts = {"system": _system(kind, form), "inputs": templates.text("inputs")}
             parts |= {name: templates.text(name) for name in names}
             joined = "\n\n".join(f"[{name}]\n{text}" for name, text in parts.items())
             found[f"{kind}-{form}"] = joined
             found[f"{kind}-{form}-repair"] = f"{joined}\n\n[repair]\n{templates.text('repair')}"
+    for kind, names in WRITING.items():
+        used = (f"{kind}-system", *names, *(("inputs",) if kind != "entity" else ()))
+        joined = "\n\n".join(f"[{name}]\n{templates.text(name)}" for name in used)
+        found[kind] = joined
+        found[f"{kind}-repair"] = f"{joined}\n\n[repair]\n{templates.text('repair')}"
     return found
 
 

@@ -17,6 +17,13 @@ PLACES: dict[str, frozenset[str]] = {
     "vote": frozenset({"inputs"}),
     "inputs": frozenset({"definition", "data"}),
     "repair": frozenset({"request", "problem"}),
+    "write-system": frozenset(),
+    "write": frozenset({"inputs"}),
+    "write-again": frozenset({"inputs", "earlier"}),
+    "entity-system": frozenset(),
+    "entity": frozenset({"data"}),
+    "measure-system": frozenset(),
+    "measure": frozenset({"inputs", "written"}),
 }
 
 

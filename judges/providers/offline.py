@@ -8,7 +8,7 @@ from time import monotonic
 from django.db import DatabaseError, connection
 
 from corpus.bm25 import Index, index_for
-from judges import offline, offline_debate
+from judges import offline, offline_debate, offline_evidence, writings
 from judges.records import Body, Inputs, Judge, Rejected, Reply, Request, Side, Unreachable
 
 FRESH_S = 60.0
@@ -16,6 +16,8 @@ FRESH_S = 60.0
 LONG = 20_000
 """Characters of a document from which on counting would hold up the other calls of the process."""
 DEBATERS = ("for", "against")
+WRITERS = (offline_evidence.WRITER, offline_evidence.MEASURER)
+KNOWN = (*offline.ASSESSORS, *DEBATERS, *WRITERS)
 
 
 class CollectionLexicon:
@@ -95,17 +97,34 @@ def answer(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
     Any offline model may debate: the role decides what is asked. A debater that votes gives its opening verdict.
     """
     model, inputs = request.judge.model, request.inputs
-    if model not in offline.ASSESSORS and model not in DEBATERS:
-        names = ", ".join([*offline.ASSESSORS, *DEBATERS])
+    if model not in KNOWN:
+        names = ", ".join(KNOWN)
         raise Rejected(f"{model!r} is no offline judge: take one of {names}.")
+    if request.role in writings.ROLES:
+        return _written(request, lexicon)
     if request.role in DEBATERS:
         told = offline_debate.argue(Side(request.role), inputs, lexicon, request.history)
         return {"reference": list(told.quotes), "reason": told.reason, "response": _word(told.verdict)}
     if model in DEBATERS:
         told = offline_debate.argue(Side(model), inputs, lexicon, None)
         return {"reason": told.reason, "response": _word(told.verdict)}
+    if model in WRITERS:
+        raise Rejected(f"{model!r} writes and measures contribution and evidence: it cannot judge relevance.")
     verdict, reason = offline.assess(model, inputs, lexicon)
     return {"reason": reason, "response": _word(verdict)}
+
+
+def _written(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
+    """Contribution and evidence, the entities in them, or their scores."""
+    if request.role == "write":
+        target = offline_evidence.write(request.inputs, lexicon, request.round)
+        return {"contribution": target.contribution, "evidence": target.evidence}
+    if request.written is None:
+        raise Rejected("There is nothing to measure.")
+    if request.role == "entity":
+        return {"entities": list(offline_evidence.entities(request.written.evidence))}
+    scores = offline_evidence.measure(request.inputs, request.written, lexicon)
+    return {"note": "By counting words only.", **scores}
 
 
 def _word(verdict: int) -> str:

@@ -30,6 +30,7 @@ def idle_line(collection: Collection) -> str:
 
 
 class Command(QuorumCommand):
+    name = "judge"
     help = "Judge a collection's pairs with a panel. The same command again goes on where it was."
 
     def arguments(self, parser: CommandParser) -> None:
@@ -78,7 +79,7 @@ class Command(QuorumCommand):
     def follow(self, collection: Collection, started: Started, options: dict[str, Any]) -> object:
         """Say what was started; wait for it where that was asked for."""
         if started.idle or started.campaign is None:
-            self.say(idle_line(collection))
+            self.say(self.idle(collection))
             return self.end(collection, started.campaign, strict=False)
         campaign = started.campaign
         self.note(
@@ -93,6 +94,10 @@ class Command(QuorumCommand):
         with self.interruptible(collection, campaign):
             self.wait(collection, campaign, options["workers"])
         return self.end(collection, campaign, strict=True)
+
+    def idle(self, collection: Collection) -> str:
+        """Why there is nothing to do."""
+        return idle_line(collection)
 
     def wait(self, collection: Collection, campaign: Campaign, workers: int | None) -> None:
         """Until the campaign runs no more; workers of our own where no other serves the queue."""
@@ -137,7 +142,7 @@ class Command(QuorumCommand):
             error = f"; the last one: {last.error}" if last is not None and last.error else ""
             raise Incomplete(
                 f"{status['failed']:,} pairs failed{error}; judge them again with "
-                f"`judge {collection.name} ... --retry-failed`",
+                f"`{self.name} {collection.name} ... --retry-failed`",
                 status,
             )
         return status
@@ -151,6 +156,10 @@ class Command(QuorumCommand):
         bounded = options["budget"] is not None or options["max_calls"] is not None
         if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return
+        self.confirm()
+
+    def confirm(self) -> None:
+        """Ask on the terminal. Raises BadInput for anything but yes."""
         self.stderr.write("Go on? [y/N] ", ending="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise BadInput("not started: set a --budget, or answer yes")
@@ -164,7 +173,7 @@ class Command(QuorumCommand):
             others = "the workers of `serve` go on with it" if wakeups.live_workers() else "nobody works on it now"
             self.note(
                 f"\ninterrupted: campaign {campaign.pk} keeps what was judged; {others}; "
-                f"the same `judge {collection.name}` command goes on, "
+                f"the same `{self.name} {collection.name}` command goes on, "
                 f"`campaign {collection.name} pause` stops it"
             )
             raise

@@ -1,0 +1,94 @@
+"""Campaigns that write contribution and evidence of relevant pairs (SPEC S6): who writes, who measures, what it costs.
+
+They are campaigns like others (claims, cache, limits, budget, rows of attempts) and label nothing. In their status
+`labelled` counts pairs with a good target, `escalated` those whose texts wait for a person.
+"""
+
+from dataclasses import dataclass
+
+from django.db.models import F
+
+from corpus.errors import BadInput
+from corpus.models import Collection, Label
+from corpus.targets import newest_targets
+from judges.campaigns import Configuration, Started, start_or_join
+from judges.engine.plan import judge_of
+from judges.models import Campaign, JudgeVersion
+from judges.panels import ensure_writers
+from judges.quality import judged_as
+from judges.records import Judge
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How far the relevant pairs of a collection have texts to learn from."""
+
+    positives: int
+    good: int
+    by_people: int
+
+    @property
+    def missing(self) -> int:
+        """Relevant pairs without a good target."""
+        return self.positives - self.good
+
+
+def configuration(writer: str, measure: str = "") -> Configuration:
+    """The writer, and the judge that measures, in their present versions. Raises BadInput."""
+    ensure_writers()
+    judges = tuple(judge_named(name) for name in (writer, measure) if name)
+    return Configuration(
+        panel=writer,
+        policy=Campaign.Policy.EVIDENCE.value,
+        rounds=2,
+        debaters=(),
+        voters=judges,
+        majority=1,
+        early_stop=False,
+    )
+
+
+def judge_named(name: str) -> Judge:
+    """A current judge. Raises BadInput."""
+    ensure_writers()
+    version = JudgeVersion.objects.filter(name=name, is_current=True).first()
+    if version is None:
+        known = ", ".join(JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True))
+        raise BadInput(f"there is no judge {name!r}: load it with configure_judges; known are {known}")
+    return judge_of(version)
+
+
+def meaning(wanted: Configuration) -> str:
+    """What the scores of this configuration say: quality, fidelity to teacher, or nothing (no measuring judge)."""
+    return judged_as(wanted.voters[1], wanted.voters[0]) if len(wanted.voters) > 1 else ""
+
+
+def start(
+    *,
+    collection: Collection,
+    wanted: Configuration,
+    limit: int | None = None,
+    budget: float | None = None,
+    max_calls: int | None = None,
+    again: bool = False,
+    retry: bool = False,
+) -> Started:
+    """Start writing, or go on; what has a good target already is left alone. Raises BadInput."""
+    return start_or_join(
+        collection=collection,
+        wanted=wanted,
+        limit=limit,
+        budget=budget,
+        max_calls=max_calls,
+        again=again,
+        retry=retry,
+    )
+
+
+def coverage(collection: Collection) -> Coverage:
+    """Counts for the page and the command."""
+    positives = Label.objects.filter(
+        pair__collection=collection, aspect=None, grade__gte=F("pair__collection__relevant_from")
+    )
+    targets = newest_targets(collection).filter(pair__in=positives.values("pair"))
+    return Coverage(positives.count(), targets.count(), targets.filter(kind="person").count())

@@ -1,0 +1,79 @@
+"""write_evidence NAME --writer J: let a judge write contribution and evidence of relevant pairs, measured (SPEC S6)."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges import evidence
+from judges.campaigns import Configuration
+from judges.management.commands import judge
+from judges.management.commands.status import collection_named
+from judges.prices import price
+from judges.quality import TEACHER
+
+
+class Command(judge.Command):
+    """Follows its campaign as `judge` does: the same progress, exit codes and interruptions."""
+
+    name = "write_evidence"
+    help = "Write contribution and evidence of a collection's relevant pairs. The same command again goes on."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Who writes, who measures, and where it stops."""
+        parser.add_argument("name")
+        parser.add_argument("--writer", required=True, help="the judge that writes; offline-writer needs no key")
+        parser.add_argument("--measure", default="", help="the judge that measures; without one only rules do")
+        parser.add_argument("--limit", type=int, help="pairs that the campaign covers in all")
+        parser.add_argument("--budget", type=float, help="USD that the campaign may cost in all")
+        parser.add_argument("--max-calls", type=int, help="calls that the campaign may make in all")
+        parser.add_argument("--workers", type=int, help="worker processes that --wait starts (default: one per CPU)")
+        parser.add_argument("--wait", action="store_true", help="show progress until the campaign ends")
+        parser.add_argument("--again", action="store_true", help="write anew what a judge wrote (never what people did)")
+        parser.add_argument("--retry-failed", action="store_true", help="try failed pairs again")
+        parser.add_argument("--yes", action="store_true", help="do not ask before a paid campaign")
+
+    def run(self, **options: Any) -> object:
+        """Start or join, and with --wait stay until the end; the status document of the campaign."""
+        collection = collection_named(options["name"])
+        if options["workers"] is not None and not 1 <= options["workers"] <= 64:
+            raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
+        wanted = evidence.configuration(options["writer"], options["measure"])
+        if evidence.meaning(wanted) == TEACHER:
+            self.note(f"{options['measure']} measures its own model's texts: scores mean fidelity to teacher")
+        self.ask_before_paying(collection, wanted, options)
+        started = evidence.start(
+            collection=collection,
+            wanted=wanted,
+            limit=options["limit"],
+            budget=options["budget"],
+            max_calls=options["max_calls"],
+            again=options["again"],
+            retry=options["retry_failed"],
+        )
+        return self.follow(collection, started, options)
+
+    def idle(self, collection: Collection) -> str:
+        """Why there is nothing to do."""
+        covered = evidence.coverage(collection)
+        if not covered.positives:
+            return f"nothing to do: {collection.name} has no relevant pairs yet: judge it first"
+        return (
+            f"nothing to do: {covered.good:,} of {covered.positives:,} relevant pairs of {collection.name} have "
+            "their texts, the others wait for people or failed (--retry-failed)"
+        )
+
+    def ask_before_paying(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> None:
+        """Say how many calls a paid campaign may make, and ask on a terminal."""
+        if not any(known is None or known.input or known.output for known in map(price, wanted.judges)):
+            return
+        pairs = evidence.coverage(collection).missing
+        pairs = min(pairs, options["limit"]) if options["limit"] else pairs
+        most = 2 * pairs * (3 if len(wanted.voters) > 1 else 1)
+        self.note(f"estimate: {most // 2:,} calls for {pairs:,} pairs, at most {most:,} where all are written twice")
+        bounded = options["budget"] is not None or options["max_calls"] is not None
+        if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return
+        self.confirm()
