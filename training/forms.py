@@ -7,11 +7,12 @@ from django import forms
 from training import pages
 from training.recipes import TABLE
 
+OTHER = "other"
 BASES = [
     ("tiny:qwen3", "Tiny, Qwen3's shape (made here, random weights): shows that the loop works"),
     ("tiny:qwen3.5", "Tiny, Qwen3.5's shape (made here, random weights)"),
     ("tiny:encoder", "Tiny encoder (made here, random weights), for the recipe cross-encoder"),
-    ("", "A folder on the server, or a hub id in its local cache"),
+    (OTHER, "A folder on the server, or a hub id in its local cache"),
 ]
 
 
@@ -20,7 +21,7 @@ class TrainForm(forms.Form):
 
     training_set = forms.ChoiceField(label="Training set", help_text="Exports of this collection in the format prism.")
     recipe = forms.ChoiceField(choices=[(name, name) for name in TABLE], initial="prism")
-    base = forms.ChoiceField(choices=BASES, required=False, label="Base model")
+    base = forms.ChoiceField(choices=BASES, initial=BASES[0][0], label="Base model")
     base_path = forms.CharField(
         required=False, max_length=300, label="Folder or hub id", help_text="Only with the last choice above."
     )
@@ -49,7 +50,9 @@ class TrainForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """The base is one or the other."""
         given: dict[str, Any] = super().clean() or {}
-        base = given.get("base") or (given.get("base_path") or "").strip()
+        base = str(given.get("base") or "")
+        if base == OTHER:
+            base = str(given.get("base_path") or "").strip()
         if not base:
             self.add_error("base_path", "Name the folder of a model or a hub id, or choose a tiny base.")
         given["base"] = base
