@@ -8,7 +8,7 @@ from django.core.management import call_command
 
 from annotation.exports.snapshots import used_since
 from corpus.errors import BadInput
-from corpus.models import Collection, Label, Pair
+from corpus.models import Collection, Document, Label, Pair, Target
 from judges.models import JudgeVersion
 from tests.evidence import make_assessor, make_campaign, make_judgment, make_label, make_votes
 from tests.factories import make_collection, make_document, make_item, make_pair, make_query
@@ -209,6 +209,14 @@ def test_near_copies_of_a_query_go_to_one_side(books, tmp_path):
     assert train and dev and not train & dev
 
 
+def test_a_set_whose_documents_are_all_alike_is_refused_with_what_to_do(books, tmp_path):
+    Document.objects.filter(collection=books).update(text="The same text everywhere.", title="")
+    with pytest.raises(BadInput, match="every document is, or nearly equals, one of dev"):
+        export(books, "prism", tmp_path / "out", teacher="votes")
+    assert not (tmp_path / "out").exists()
+    export(books, "prism", tmp_path / "off", teacher="votes", near=None)
+
+
 def test_a_failed_training_set_leaves_nothing(books, tmp_path, monkeypatch):
     def broken(*args, **options):
         raise OSError("No space left on device")
@@ -218,3 +226,23 @@ def test_a_failed_training_set_leaves_nothing(books, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         export(books, "beir", tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_relevant_pair_with_contribution_and_evidence_carries_both_losses(books, tmp_path):
+    pair = Pair.objects.get(query__external_id="q0", document__external_id="d0-0")
+    for version, (text, good) in enumerate((("old", True), ("new", True), ("bad", False)), 1):
+        values = {"contribution": f"{text} contribution", "evidence": f"{text} evidence", "good": good}
+        Target.objects.create(pair=pair, version=version, kind="judge", writer="judge-1", **values)
+    manifest = export(books, "prism", tmp_path / "out", teacher="votes", split=1)
+    rows = {row["doc_id"]: row for row in lines(tmp_path / "out" / "train.jsonl")}
+    written = "<contribution>new contribution</contribution>\n<evidence>new evidence</evidence>"
+    assert (rows["d0-0"]["contribution_evidence"], rows["d0-0"]["loss_type"]) == (written, "point-wise;sft")
+    assert (rows["d1-0"]["contribution_evidence"], rows["d1-0"]["loss_type"]) == ("", "point-wise")
+    assert manifest["losses"] == {"point-wise": 9, "point-wise;sft": 21}
+    assert manifest["relevant_without_target"] == 9
+    export(books, "trl", tmp_path / "trl", split=1)
+    completions = [row["completion"] for row in lines(tmp_path / "trl" / "train.jsonl")]
+    assert completions.count("no") == 20 and [one for one in completions if one != "no"] == [f"yes\n{written}"]
+    Pair.objects.filter(collection=books).update(teacher_score=0.6)
+    released = export(books, "prism", tmp_path / "released", teacher="scores", preset="released", split=1)
+    assert released["losses"] == {"point-wise;sft": 20, "sft": 1}

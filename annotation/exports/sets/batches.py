@@ -7,6 +7,7 @@ from typing import Protocol
 from annotation.exports.sets import source
 from annotation.exports.sets.rows import Query
 from annotation.exports.sets.source import Text
+from corpus.targets import texts_of
 
 ROWS = 2_000
 
@@ -61,7 +62,7 @@ def _filled(queries: list[Query], instructions: dict[str, str], evidence: bool) 
     documents = source.documents([row.document for query in queries for row in query.rows])
     pairs = [row.pair for query in queries for row in query.rows if row.pair]
     votes = source.votes(pairs) if evidence else {}
-    targets = source.targets(pairs) if evidence else {}
+    targets = texts_of(pairs) if evidence else {}
     return [
         Filled(query, texts[query.key], documents, texts[query.key].title or instructions[query.source], votes, targets)
         for query in queries

@@ -25,6 +25,7 @@ from annotation.exports.sets.source import Source
 from annotation.exports.sets.splitting import TRAIN, split
 from corpus.errors import BadInput
 from corpus.models import Collection
+from corpus.targets import texts_of
 from corpus.text import words
 
 Progress = Callable[[int], None]
@@ -53,6 +54,11 @@ def make_set(collection: Collection, name: str, asked: Options, files: Files, pr
     queries = _chosen(sources, asked, left)
     groups, documents, sample = _near(queries, asked)
     sides = split(queries, asked.split, asked.seed, groups=groups, documents=documents, left=left)
+    if not sides[TRAIN]:
+        raise BadInput(
+            "nothing is left to train on: every document is, or nearly equals, one of dev; "
+            "let texts stand on both sides (--near-duplicates off) or take another --split"
+        )
     details: dict[str, Any] = {"near_duplicates": {"from": asked.near, "shingle_sample": sample}} if groups else {}
     if asked.balance:
         sides[TRAIN], details["balance"] = _balanced(sides[TRAIN], asked, left)
@@ -106,7 +112,7 @@ def _of_one(one: Source, asked: Options, left: Left) -> list[Query]:
 def _with_a_loss(rows: list[Row], left: Left) -> list[Row]:
     """The released code takes no score that contradicts the label; without a text to learn nothing is left then."""
     bare = [row.pair for row in rows if row.relevant and (row.teacher is None or row.teacher <= 0.5)]
-    texts = {pair for pairs in source.in_pieces(bare) for pair in source.targets(pairs)}
+    texts = {pair for pairs in source.in_pieces(bare) for pair in texts_of(pairs)}
     without = set(bare) - texts
     left["relevant with a low score and without contribution and evidence"] += len(without)
     return [row for row in rows if row.pair not in without]

@@ -202,8 +202,3 @@ def in_pieces(keys: Sequence[int], size: int = PIECE) -> Iterator[Sequence[int]]
     """A few at a time."""
     for at in range(0, len(keys), size):
         yield keys[at : at + size]
-
-
-def targets(pairs: Sequence[int]) -> dict[int, str]:
-    """Contribution and evidence of pairs, where somebody wrote them: the text that a model learns to write."""
-    return {}
