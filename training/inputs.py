@@ -23,7 +23,7 @@ BATCH = 2000
 
 def write(job: Job, folder: JobFolder) -> None:
     """Write them, unless an earlier claim did. Raises BadInput when there is nothing to work on."""
-    if job.kind == Job.Kind.TRAIN or (folder.path / PAIRS).exists():
+    if job.kind in (Job.Kind.TRAIN, Job.Kind.GENERATE) or (folder.path / PAIRS).exists():
         return
     if job.collection is None:
         raise BadInput("the job belongs to no collection: start it from a model's page")

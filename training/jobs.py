@@ -138,12 +138,16 @@ def go_on(job: Job) -> bool:
 
 
 def use(model: Model, kind: str, user: str = "") -> Job:
-    """Score with a model: the dev queries against BM25 and the base, all queries, or what waits for people."""
+    """Score with a model: the dev queries against BM25 and the base, all queries, or what waits for people.
+
+    Or let base and model write on the dev split.
+    """
     trained = model.job.options
     models = {
         Job.Kind.EVALUATE: {"base": trained["base"], "tuned": model.folder},
         Job.Kind.RERANK: {"tuned": model.folder},
         Job.Kind.ORDER: {"model": model.folder},
+        Job.Kind.GENERATE: {"base": trained["base"], "tuned": model.folder},
     }[Job.Kind(kind)]
     options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name}
     return begin(kind=kind, options=options, collection=model.collection, device=model.job.device, user=user)

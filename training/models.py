@@ -15,6 +15,7 @@ class Job(models.Model):
         EVALUATE = "evaluate", "evaluation"
         RERANK = "rerank", "reranking"
         ORDER = "order", "ordering the queue"
+        GENERATE = "generate", "writing"
 
     class State(models.TextChoices):
         QUEUED = "queued", "waiting"

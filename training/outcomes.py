@@ -5,11 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmark import measures
+from benchmark import measures, runs
 from corpus.items import reprioritise
 from corpus.models import Pair
 from training import jobs
-from training.folder import JobFolder, write
+from training.folder import JobFolder
 from training.inputs import PAIRS, QRELS, dev_queries
 from training.models import Job
 
@@ -23,7 +23,7 @@ CAVEAT = {
 
 def store(job: Job, folder: JobFolder) -> dict[str, Any]:
     """Write what belongs into the database; the result as the job's page shows it. Raises QuorumError."""
-    if job.kind != Job.Kind.TRAIN:
+    if job.kind not in (Job.Kind.TRAIN, Job.Kind.GENERATE):
         write_runs(folder)
     if job.kind == Job.Kind.TRAIN:
         jobs.publish(job)
@@ -37,8 +37,8 @@ def store(job: Job, folder: JobFolder) -> dict[str, Any]:
 def evaluation(folder: JobFolder) -> dict[str, Any]:
     """BM25, base and tuned on the same queries, and each pair of them compared."""
     qrels = json.loads((folder.path / QRELS).read_text())
-    runs = {"BM25": _bm25(folder)} | {name: _scored(folder, name) for name in ("base", "tuned")}
-    found = {name: measures.evaluate(qrels, run, MEASURES) for name, run in runs.items()}
+    rankings = {"BM25": _bm25(folder)} | {name: _scored(folder, name) for name in ("base", "tuned")}
+    found = {name: measures.evaluate(qrels, run, MEASURES) for name, run in rankings.items()}
     pairs = (("base", "BM25"), ("tuned", "BM25"), ("tuned", "base"))
     compared = [
         {
@@ -61,18 +61,9 @@ def write_runs(folder: JobFolder) -> None:
     """TREC runs of what was scored, each document's raw fp32 margin as its score."""
     for path in folder.path.glob("*.scores.jsonl"):
         name = path.name.removesuffix(".scores.jsonl")
-        ranking = _scored(folder, name)
-        lines = [
-            f"{query} Q0 {doc} {rank} {score:.9g} {name}\n"
-            for query, docs in ranking.items()
-            for rank, (doc, score) in enumerate(ranked(docs), 1)
-        ]
-        write(folder.path / f"{name}.run", "".join(lines))
-
-
-def ranked(docs: dict[str, float]) -> list[tuple[str, float]]:
-    """Score descending, then document id descending, as trec_eval breaks ties."""
-    return sorted(sorted(docs.items(), reverse=True), key=lambda one: -one[1])
+        run = folder.path / f"{name}.run"
+        run.unlink(missing_ok=True)
+        runs.write_run(run, _scored(folder, name), name)
 
 
 def _bm25(folder: JobFolder) -> dict[str, dict[str, float]]:

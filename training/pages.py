@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from corpus.charts import Chart, Dot, line, scatter
 from corpus.models import Collection
-from training import fleet
+from training import fleet, written
 from training.folder import JobFolder
 from training.models import Job, Model
 from training.outcomes import MEASURES
@@ -239,4 +239,4 @@ def by_query(result: dict[str, Any]) -> Chart | None:
 
 def charts(live: Live) -> Iterable[Chart | None]:
     """Those of a job's page."""
-    return (live.loss, by_query(live.job.result))
+    return (live.loss, by_query(live.job.result), written.chart(live.job.result))

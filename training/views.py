@@ -11,11 +11,16 @@ from django.views.decorators.http import require_GET, require_POST
 from corpus.access import Scope, action
 from corpus.charting import download
 from corpus.errors import BadInput
-from training import jobs, pages
+from training import jobs, pages, written
 from training.forms import TrainForm
 from training.models import Job, Model
 
-KINDS = {"evaluate": Job.Kind.EVALUATE, "rerank": Job.Kind.RERANK, "order": Job.Kind.ORDER}
+KINDS = {
+    "evaluate": Job.Kind.EVALUATE,
+    "rerank": Job.Kind.RERANK,
+    "order": Job.Kind.ORDER,
+    "generate": Job.Kind.GENERATE,
+}
 FILES = {"tuned": "tuned.run", "base": "base.run", "bm25": "bm25.run"}
 
 
@@ -90,6 +95,10 @@ def training_job(request: HttpRequest, scope: Scope, job: int) -> HttpResponse:
         "queries": pages.by_query(found.result),
         "table": pages.table(found.result.get("evaluation")),
         "sides": pages.SIDES,
+        "written": written.table(found.result),
+        "written_sides": written.sides(found.result),
+        "written_reasons": written.reasons(found.result),
+        "written_chart": written.chart(found.result),
     }
     if request.headers.get("HX-Request"):
         return render(request, "training/_job.html", context, status=286 if found.is_over else 200)
@@ -133,7 +142,7 @@ def training_model(request: HttpRequest, scope: Scope, model: int) -> HttpRespon
 @action("admin")
 @require_POST
 def use_model(request: HttpRequest, scope: Scope, model: int, act: str) -> HttpResponse:
-    """evaluate, rerank, order: another job."""
+    """evaluate, rerank, order, generate: another job."""
     found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
     if act not in KINDS:
         raise Http404("No such act.")
@@ -154,7 +163,7 @@ def model_card(request: HttpRequest, scope: Scope, model: int) -> HttpResponseBa
 def job_file(request: HttpRequest, scope: Scope, job: int, file: str) -> HttpResponseBase:
     """A run of a finished job, or its metrics."""
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
-    names = {"metrics.jsonl", "log.txt", *(path.name for path in Path(found.folder).glob("*.run"))}
+    names = {"metrics.jsonl", "log.txt", "evaluation.json", *(path.name for path in Path(found.folder).glob("*.run"))}
     if file not in names:
         raise Http404("No such file.")
     return _file(Path(found.folder) / file, f"{scope.collection.name}-{found.pk}-{file}")

@@ -1,0 +1,97 @@
+"""From a model's page an admin lets base and model write on the dev split, and sees how well they did."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+
+from annotation.models import Role
+from corpus.models import Collection
+from tests.factories import make_collection, make_member
+from training import inputs, outcomes, outputs
+from training.calibration import Calibration
+from training.folder import JobFolder
+from training.models import Job, Model
+
+pytestmark = pytest.mark.django_db
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the dev split."""
+
+    query: str
+    document: str
+    label: int | None
+
+
+@pytest.fixture
+def books(settings, tmp_path, client) -> Collection:
+    settings.VAR = tmp_path
+    books = make_collection("books")
+    client.force_login(make_member(books, "alice", Role.ADMIN).user)
+    return books
+
+
+@pytest.fixture
+def model(books, tmp_path) -> Model:
+    """A published prism model."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "reranker.json").write_text("{}")
+    options = {"base": "tiny:qwen3", "data": str(tmp_path / "set"), "recipe": "prism"}
+    job = Job.objects.create(collection=books, options=options, folder=str(tmp_path / "job"), state="finished")
+    summary = {
+        "gain": {"shown": False, "words": "no gain shown: p = 0.4 (nDCG@10 +0.010 over 30 queries)"},
+        "calibration": Calibration(reason="the dev split is too small").as_json(),
+        "checkpoint": {"step": 3, "words": "the last one"},
+        "merge_difference": 1e-7,
+        "evaluation": {},
+    }
+    names = {"name": "prism-1", "recipe": "prism", "base": "tiny:qwen3", "words": "tiny model, CPU"}
+    return Model.objects.create(collection=books, job=job, folder=str(folder), summary=summary, **names)
+
+
+def test_alice_lets_base_and_model_write(client, books, model):
+    page = client.get(reverse("training_model", args=["books", model.pk])).content.decode()
+    assert "Measure what it writes" in page and "No gain shown: p = 0.4" in page
+    client.post(reverse("use_model", args=["books", model.pk, "generate"]))
+    job = Job.objects.get(kind=Job.Kind.GENERATE)
+    asked = JobFolder(Path(job.folder)).job
+    assert asked["models"] == {"base": "tiny:qwen3", "tuned": model.folder} and asked["kind"] == "generate"
+    inputs.write(job, JobFolder(Path(job.folder)))  # needs nothing of the database
+    assert not (Path(job.folder) / inputs.PAIRS).exists()
+
+
+def test_an_encoder_writes_nothing_and_its_page_does_not_offer_it(client, books, model):
+    Model.objects.update(recipe="cross-encoder")
+    page = client.get(reverse("training_model", args=["books", model.pk])).content.decode()
+    assert "Measure what it writes" not in page and "Evaluate before and after" in page
+
+
+def test_the_jobs_page_shows_both_sides_reasons_and_the_scatter(client, books, model):
+    rows = [Row("how high", "The tower is 381 metres high and has 102 floors.", 1)]
+    good = "yes\n<contribution>It gives the height.</contribution>\n<evidence>It is 381 metres high.</evidence>"
+    sides = {"base": "the the", "tuned": good}
+    found = {name: outputs.measure(rows, [text], lambda text: len(text.split())) for name, text in sides.items()}
+    job = Job.objects.create(
+        collection=books,
+        kind="generate",
+        folder=model.job.folder,
+        state="finished",
+        words="tiny model, CPU",
+        options={"name": "prism-1", "model": model.pk},
+        result={"rows": 1, "outputs": found},
+    )
+    Path(job.folder).mkdir()
+    (Path(job.folder) / "evaluation.json").write_text("{}")
+    assert outcomes.store(job, JobFolder(Path(job.folder)))["rows"] == 1
+    address = reverse("training_job", args=["books", job.pk])
+    page = client.get(address).content.decode()
+    assert "What they write on 1 rows of the dev split (tiny model, CPU)" in page
+    assert "Format score" in page and "Base: entity fidelity" not in page and "Base: Entity fidelity" in page
+    assert "<svg" in page and "1 rows with evidence; in 1 of them it is shorter than the document." in page
+    assert client.get(address, {"chart": "evidence", "as": "csv"}).status_code == 200
+    file = client.get(reverse("job_file", args=["books", job.pk, "evaluation.json"]))
+    assert b"".join(file.streaming_content) == b"{}"
