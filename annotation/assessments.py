@@ -22,7 +22,7 @@ from corpus.models import Assessor, Collection, Judgment
 from judges.ensemble import drawn_first, pair_seed
 from judges.models import Campaign, JudgeVersion
 
-Population = Literal["all", "escalated"]
+Population = Literal["all", "escalated", "audited"]
 Kind = Assessor.Kind
 PEOPLE = (Kind.PERSON, Kind.HUMAN_IMPORT)
 JUDGES = (Kind.JUDGE, Kind.JUDGE_IMPORT)
@@ -129,8 +129,8 @@ def assessments(
         (_places(votes["who"], rows, True), votes["pair"], votes["verdict"] * collection.relevant_from),
     ]
     row, pair, grade = (np.concatenate(column) for column in zip(*parts, strict=True))
-    if population == "escalated":
-        inside = np.isin(pair, _escalated(collection))
+    if population != "all":
+        inside = np.isin(pair, population_of(collection, population))
         row, pair, grade = row[inside], pair[inside], grade[inside]
     pairs, column = np.unique(pair, return_inverse=True)
     grades = np.full((len(chosen), len(pairs)), MISSING, dtype=np.int16)
@@ -141,12 +141,13 @@ def assessments(
 def options_of(cell: str) -> tuple[str, int | None, Population]:
     """What a cell compares: `disagree`, `agree`, `both`, or two grades as `0x1`; then a bound, then a population.
 
-    `disagree:2` compares grades as 2 and more or not; `disagree:escalated` looks at escalated pairs only; both may be
-    given.
+    `disagree:2` compares grades as 2 and more or not; `disagree:escalated` and `disagree:audited` look at such pairs
+    only; both kinds may be given.
     """
     kind, *options = cell.split(":")
     bounds = [int(option) for option in options if option.isdecimal() and len(option) < 4]
-    return kind, bounds[-1] if bounds else None, "escalated" if "escalated" in options else "all"
+    named: list[Population] = ["escalated", "audited"]
+    return kind, bounds[-1] if bounds else None, next((one for one in named if one in options), "all")
 
 
 def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") -> NDArray[np.int64]:
@@ -218,12 +219,11 @@ def _drawn(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[
     return kept
 
 
-def _escalated(collection: Collection) -> NDArray[np.int64]:
-    """Pairs that a campaign handed to people; audits are labelled pairs and do not belong."""
+def population_of(collection: Collection, population: Population) -> NDArray[np.int64]:
+    """Pairs that a campaign handed to people (`escalated`), or that were drawn to check its labels (`audited`)."""
+    kind = "reason = 'audit'" if population == "audited" else "reason <> 'audit'"
     return columns(
-        "SELECT DISTINCT pair_id FROM corpus_item WHERE collection_id = %s AND reason <> 'audit'",
-        [collection.pk],
-        ["pair"],
+        f"SELECT DISTINCT pair_id FROM corpus_item WHERE collection_id = %s AND {kind}", [collection.pk], ["pair"]
     )["pair"]
 
 

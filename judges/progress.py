@@ -60,8 +60,10 @@ def summary(status: Status) -> Iterator[str]:
     yield (
         f"  labelled   {status['labelled']:>8,}   relevant {labels.get('1', 0):,}, not relevant {labels.get('0', 0):,}"
     )
-    reasons = ", ".join(f"{reason} {count:,}" for reason, count in status["escalations"].items())
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in status["escalations"].items() if reason != "audit")
     yield f"  to people  {status['escalated']:>8,}   {reasons}".rstrip()
+    if status["audits"]:
+        yield f"  audits     {status['audits']:>8,}   labelled pairs that two people check, blind"
     yield f"  failed     {status['failed']:>8,}"
     yield (
         f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "

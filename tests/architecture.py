@@ -28,7 +28,6 @@ PURE = {
     "annotation.agreement.measures",
     "annotation.agreement.proportions",
     "annotation.agreement.resampling",
-    "annotation.trust.records",
     "annotation.exports.sets.balancing",
     "annotation.exports.sets.choosing",
     "annotation.exports.sets.near",

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from annotation.assessments import pairs_where
 from annotation.models import Assignment, Computed, Role
 from annotation.tasks import compute_statistics
 from annotation.trust import agreement_over_time, audits, costs, decisions, people, returning, statistics, trust
@@ -262,3 +263,13 @@ def test_an_audit_page_shows_neither_debate_nor_label(client, books, judges):
     assert "from the texts alone" in text
     Item.objects.filter(pk=item.pk).update(reason="disagreement")
     assert "tell-tale" in client.get("/c/books/judge/").content.decode()
+
+
+def test_the_agreement_page_can_be_narrowed_to_audited_pairs(client, books, couple):
+    judged(make_pair(books), couple, [1, 0])
+    audited = [judged(make_pair(books), couple, [n, n], "audit").pair_id for n in (0, 1)]
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    text = client.get("/c/books/agreement/?population=audited").content.decode()
+    assert "gave grades to 2 pairs (audited pairs only)" in text
+    assert pairs_where(books, "alice", "bob", "agree:audited").tolist() == audited
+    assert pairs_where(books, "alice", "bob", "disagree:audited").tolist() == []

@@ -20,7 +20,11 @@ MEASURES = {
     "kappa_quadratic": "Kappa, quadratic weights",
     "percent": "Percent agreement",
 }
-POPULATIONS: dict[Population, str] = {"all": "all pairs", "escalated": "escalated pairs only"}
+POPULATIONS: dict[Population, str] = {
+    "all": "all pairs",
+    "escalated": "escalated pairs only",
+    "audited": "audited pairs only",
+}
 GROUPS = (("People", PEOPLE), ("Judges", JUDGES), ("Policies and references", BY_NAME_ONLY))
 STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)
 """Bounds of the heat map's colours: below 0, then by fifths."""
@@ -63,7 +67,7 @@ def read(parameters: QueryDict, collection: Collection, known: Sequence[Known]) 
     measure = parameters.get("measure", "")
     return Asked(
         chosen=chosen,
-        population="escalated" if parameters.get("population", "") == "escalated" else "all",
+        population=next((one for one in POPULATIONS if one == parameters.get("population", "")), "all"),
         measure=measure if measure in MEASURES else "kappa",
         binarize=collection.relevant_from if binary and collection.grades > 1 else None,
     )
@@ -113,7 +117,7 @@ def _cell(report: Report, asked: Asked, pair: Pairwise | None, row: int, at: int
     names = f"{a} and {b}"
     about = f"{names}: {words(shown)}, over {pair.n:,} pairs"
     where = ":".join(["disagree", *([str(asked.binarize)] if asked.binarize else [])])
-    where += ":escalated" if asked.population == "escalated" else ""
+    where += "" if asked.population == "all" else f":{asked.population}"
     pairs = urlencode({"a": a, "b": b, "cell": where})
     return Cell(pair, shown, pair.percent, heat(shown.value), pairs, names, about)
 

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from annotation.agreement.groups import group
 from annotation.agreement.resampling import MISSING
-from annotation.assessments import JUDGES, PEOPLE, Assessments, Known, assessments, columns, known_assessors
+from annotation.assessments import (
+    JUDGES,
+    PEOPLE,
+    Assessments,
+    Known,
+    assessments,
+    columns,
+    known_assessors,
+    population_of,
+)
 from annotation.trust.records import Kappa, Point
 from corpus.models import Collection, Item, Judgment
 
@@ -57,11 +66,10 @@ def _read(collection: Collection, known: list[Known], *, final: bool = False) ->
 
 def kappas(collection: Collection, known: Said) -> Iterator[Kappa]:
     """Judges and people, over all, escalated and audited pairs; populations without a pair of grades are kept."""
-    escalated, audited = _populations(collection)
     masks = {
         "all": np.ones(len(known.found.pairs), dtype=np.bool_),
-        "escalated": np.isin(known.found.pairs, escalated),
-        "audited": np.isin(known.found.pairs, audited),
+        "escalated": np.isin(known.found.pairs, population_of(collection, "escalated")),
+        "audited": np.isin(known.found.pairs, population_of(collection, "audited")),
     }
     for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
         for population, mask in masks.items():
@@ -83,17 +91,6 @@ def _kappa(name: str, population: str, grades: NDArray[np.integer]) -> Kappa:
         percent=measured.percent,
         prevalence=measured.prevalence,
     )
-
-
-def _populations(collection: Collection) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs that were escalated, and pairs that were drawn for an audit."""
-    found = columns(
-        "SELECT pair_id, (reason = 'audit')::int::bigint FROM corpus_item WHERE collection_id = %s",
-        [collection.pk],
-        ["pair", "audit"],
-    )
-    audit = found["audit"] == 1
-    return np.unique(found["pair"][~audit]), np.unique(found["pair"][audit])
 
 
 def _has_both_steps(collection: Collection) -> bool:

@@ -1,4 +1,4 @@
-"""What can be said about a collection's trustworthiness, as frozen records. Every figure names its population. Pure."""
+"""What can be said about a collection's trustworthiness, as frozen records. Every figure names its population."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -186,7 +186,7 @@ opened AS (
 )"""
 """An open item of the same pair and reason is kept and passes to the newer campaign; else the next one opens."""
 
-AUDITS = """
+AUDITS = f"""
 routed AS MATERIALIZED (
     SELECT e.* FROM ended e WHERE e.state = 'labelled' AND e.stratum IS NOT NULL AND (
         SELECT true FROM corpus_item i WHERE i.pair_id = e.pair AND i.reason <> 'audit' LIMIT 1) IS NOT TRUE
@@ -201,7 +201,7 @@ audit_items AS (
     INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
     SELECT d.collection, d.pair, d.campaign, 'audit',
         COALESCE((SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = d.pair AND i.reason = 'audit'), 0),
-        'open', d.priority, {overlap}, 0, 0
+        'open', d.priority, {OVERLAP}, 0, 0
     FROM drawn d WHERE d.item IS NULL ORDER BY d.pair
     ON CONFLICT DO NOTHING
     RETURNING id, pair_id
@@ -212,7 +212,7 @@ audited AS (
     FROM drawn d LEFT JOIN audit_items n ON n.pair_id = d.pair
     WHERE COALESCE(d.item, n.id) IS NOT NULL ORDER BY d.pair
     ON CONFLICT DO NOTHING
-)""".format(overlap=OVERLAP)
+)"""
 """Labelled pairs that were drawn go to people with the label, unless people met the pair with another reason before:
 their answers would not be blind, so such pairs belong to no route. An earlier audit's item serves again. (A scalar
 query, because NOT EXISTS may be planned as a join that reads all items.)"""

@@ -42,7 +42,7 @@ class Command(QuorumCommand):
     def show(self, report: Report) -> None:
         """For people: one line an assessor, one a pair of assessors, one a measure over all."""
         measures = report.measures
-        self.say(f"{len(report.assessors)} assessors, {measures.items} pairs")
+        self.say(f"{len(report.assessors)} assessors, {measures.items} pairs (population: all)")
         for one in report.assessors:
             self.say(f"  {one.name} ({one.kind}): {one.n} pairs, {one.relevant} relevant")
         for pair in measures.pairwise:
