@@ -9,7 +9,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Membership, Role
 from corpus.models import Collection, Item, Judgment, Label, Pair
 from judges import tallies
-from judges.models import Attempt, AttemptBody, Campaign, Work
+from judges.models import Attempt, AttemptBody, Audit, Campaign, Work
 from tests.evidence import make_assessor, make_attempt, make_judge, make_judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 
@@ -32,6 +32,7 @@ TOPICS = [
     ("字典的键可以是什么？", ["可哈希的对象"], "映射类型", "映射对象将可哈希的值映射到任意对象。映射是可变对象。"),
     ("ما الذي يمكن أن يكون مفتاحا؟", ["كائن"], "القواميس", "يربط القاموس قيما قابلة للتجزئة بكائنات."),
 ]
+ROUTE = "r1.m5.y"
 STATES = ["labelled", "labelled", "escalated", "labelled", "escalated", "failed", "pending", "labelled", "escalated"]
 
 
@@ -158,3 +159,21 @@ def _settle(item: Item, member: Membership) -> None:
 def _ended() -> dict[str, object]:
     now = timezone.now()
     return {"lease_until": now, "ended_at": now - timedelta(minutes=3)}
+
+
+def audited(books: Collection, right: int, wrong: int) -> Campaign:
+    """A route of `right` + `wrong` labelled pairs, all drawn and settled by two people."""
+    campaign = Campaign.objects.get(collection=books)
+    people = [make_assessor(books, f"auditor-{place}") for place in range(2)]
+    for number in range(right + wrong):
+        pair = make_pair(books, make_query(books, external_id=f"audited-{number}"))
+        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, claims=1)
+        item = make_item(pair, "audit", campaign=campaign.pk, state="settled", overlap=2, taken=2, done=2)
+        Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=ROUTE, probability=1.0, label=1)
+        for person in people:
+            make_judgment(pair, person, int(number < right), item=item, milliseconds=20_000)
+    tallies.add(campaign.pk, f"route:{ROUTE}", right + wrong)
+    tallies.add(campaign.pk, "labelled:1", right + wrong)
+    tallies.add(campaign.pk, "pairs", right + wrong)
+    tallies.add(campaign.pk, "audited", right + wrong)
+    return campaign

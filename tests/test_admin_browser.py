@@ -11,7 +11,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from annotation.models import User
 from corpus.models import Collection
 from judges.panels import ensure_offline
-from tests.admin_site import judged_collection, people_at_work
+from tests.admin_site import audited, judged_collection, people_at_work
 from tests.factories import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -37,7 +37,14 @@ def fits(page: Any) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
 
 
-PAGES = ["", "pairs/", "PAIR", "members/", "campaigns/", "settings/", "settings/guidelines/"]
+PAGES = ["", "pairs/", "PAIR", "members/", "campaigns/", "settings/", "settings/guidelines/", "exports/", "statistics/"]
+AGREEMENT = [
+    "agreement/",
+    "agreement/two/?a=books-judge-1&b=books-judge-2",
+    "agreement/over-time/",
+    "agreement/people/",
+]
+LIGHT = {"viewport": {"width": 1280, "height": 900}}
 
 
 @pytest.mark.parametrize("look", [DARK, PHONE], ids=["dark", "phone"])
@@ -54,6 +61,23 @@ def test_admin_pages_are_accessible_and_fit(
         else:
             page.goto(f"/c/books/{part}")
         keep(page, f"admin-{part.strip('/').replace('/', '-') or 'home'}-{'dark' if look is DARK else 'phone'}")
+        found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
+    assert {part: problems for part, problems in found.items() if problems} == {}
+
+
+@pytest.mark.parametrize("look", [LIGHT, DARK, PHONE], ids=["light", "dark", "phone"])
+def test_charts_of_the_home_and_of_agreement_are_accessible_and_fit(
+    books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: dict[str, Any]
+) -> None:
+    audited(Collection.objects.get(), right=38, wrong=2)
+    page = new_page(user=books["charlie"], **look)
+    found = {}
+    name = "light" if look is LIGHT else "dark" if look is DARK else "phone"
+    for part in ["", *AGREEMENT]:
+        page.goto(f"/c/books/{part}")
+        for summary in page.locator("figure details > summary").all():
+            summary.click()
+        keep(page, f"chart-{part.partition('?')[0].strip('/').replace('/', '-') or 'home'}-{name}")
         found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
     assert {part: problems for part, problems in found.items() if problems} == {}
 

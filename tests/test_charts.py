@@ -92,4 +92,4 @@ def test_shares_of_a_flow_are_in_proportion_and_never_invisible() -> None:
     root = ElementTree.fromstring(chart.svg)
     heights = [float(element.get("height", 0)) for element in root.iter() if element.tag.endswith("rect")]
     assert heights[0] == pytest.approx(heights[1], rel=1e-3) and heights[2] == 1.5
-    assert chart.rows == (("", "pairs", 1_000_000), ("pairs", "agreed", 999_999), ("pairs", "failed", 1))
+    assert chart.rows == (("all", "pairs", 1_000_000), ("pairs", "agreed", 999_999), ("pairs", "failed", 1))

@@ -12,14 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from annotation.assessments import pairs_where
 from annotation.models import Computed, Role
 from corpus.models import Collection, Item, Pair
-from judges import tallies
-from judges.models import Audit, Campaign, Work
-from tests.admin_site import judged_collection, people_at_work
-from tests.evidence import make_assessor, make_judgment
-from tests.factories import make_collection, make_item, make_member, make_pair, make_query
+from tests.admin_site import ROUTE, audited, judged_collection, people_at_work
+from tests.factories import make_collection, make_member, make_pair
 
 pytestmark = pytest.mark.django_db
-ROUTE = "r1.m5.y"
 
 
 @pytest.fixture
@@ -38,24 +34,6 @@ def get(client: Client, address: str) -> str:
     response = client.get(address)
     assert response.status_code == 200, address
     return response.content.decode()
-
-
-def audited(books: Collection, right: int, wrong: int) -> Campaign:
-    """A route of `right` + `wrong` labelled pairs, all drawn and settled by two people."""
-    campaign = Campaign.objects.get(collection=books)
-    people = [make_assessor(books, f"auditor-{place}") for place in range(2)]
-    for number in range(right + wrong):
-        pair = make_pair(books, make_query(books, external_id=f"audited-{number}"))
-        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, claims=1)
-        item = make_item(pair, "audit", campaign=campaign.pk, state="settled", overlap=2, taken=2, done=2)
-        Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=ROUTE, probability=1.0, label=1)
-        for person in people:
-            make_judgment(pair, person, int(number < right), item=item, milliseconds=20_000)
-    tallies.add(campaign.pk, f"route:{ROUTE}", right + wrong)
-    tallies.add(campaign.pk, "labelled:1", right + wrong)
-    tallies.add(campaign.pk, "pairs", right + wrong)
-    tallies.add(campaign.pk, "audited", right + wrong)
-    return campaign
 
 
 def test_the_home_tells_the_story_from_top_to_bottom(books: Collection, charlie: Client) -> None:
