@@ -70,7 +70,7 @@ def test_nothing_is_asked_twice_and_only_what_is_new_is_asked(server, books):
     found, spoken = ask(server)
     assert (found["pairs"], found["calls"], len(server.asked)) == (0, 0, 2)
     assert "nothing to do" in spoken
-    make_pair(books, books.query_set.get(external_id="q1"), make_document(books, "fox"))
+    make_pair(books, books.query_set.get(external_id="q1"), make_document(books, "fox", external_id="new"))
     assert ask(server)[0]["scored"] == 1
     assert [len(one["documents"]) for one in server.asked] == [3, 3, 1]
 
