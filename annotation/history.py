@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from annotation.models import Assignment, Membership
+from annotation.queue import EVIDENCE
 from annotation.settling import UNDO_WITHIN
 
 PAGE = 50
@@ -84,6 +85,8 @@ def _decision(row: Assignment) -> Decision:
         if row.state == Assignment.State.SKIPPED
         else "Flagged"
         if row.flagged
+        else "Edited"
+        if row.item.reason == EVIDENCE
         else "",
         grade=row.judgment.grade if judged and row.judgment else None,
         comment=row.judgment.comment if judged and row.judgment else row.flag_note,

@@ -11,7 +11,8 @@ from django.utils.safestring import SafeString, mark_safe
 from annotation.debating import Debate, Text, debate_of, text_of
 from annotation.marks import marked
 from annotation.models import Membership
-from annotation.queue import rows
+from annotation.queue import EVIDENCE, rows
+from annotation.targets import Draft, draft_of
 from corpus.models import Collection
 
 QUEUE_SHOWN = 100
@@ -28,6 +29,7 @@ WHY = {
     "refused": "A judge declined to answer.",
     "error": "A judge could not be reached.",
     "audit": "To be judged from the texts alone, without a debate.",
+    "evidence": "It was found relevant, and what a judge wrote about it did not pass its checks.",
 }
 
 
@@ -59,7 +61,9 @@ class Work:
     comment: str = ""
     grade: int | None = None
     blind: bool = False
-    """An audit: judged without the debate."""
+    """Without the debate: an audit, or an item that asks for texts."""
+    draft: Draft | None = None
+    """Contribution and evidence to be edited, where the item asks for them."""
 
     @cached_property
     def marked(self) -> SafeString:
@@ -94,7 +98,7 @@ _DEBATE = """
 (SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'verdict', t.verdict, 'reason', t.reason,
                                    'quotes', t.quotes) ORDER BY t.round, t.role DESC)
  FROM judges_attempt t
- WHERE i.reason <> 'audit' AND t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
+ WHERE i.reason NOT IN ('audit', 'evidence') AND t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
    AND t.campaign_id = (
     SELECT max(c.campaign_id) FROM judges_attempt c
     WHERE c.pair_id = i.pair_id AND c.counts AND c.role IN ('for', 'against')))
@@ -237,7 +241,8 @@ def _work(row: dict[str, Any], collection: Collection) -> Work:
         debate=debate,
         comment=row.get("comment") or "",
         grade=row.get("grade"),
-        blind=row["reason"] == "audit",
+        blind=row["reason"] in ("audit", EVIDENCE),
+        draft=draft_of(row["item"]) if row["reason"] == EVIDENCE else None,
     )
 
 

@@ -30,6 +30,9 @@ ARM = "shown:all"
 BLIND = "hidden"
 """The debate is not on the page: audits are judged from the texts alone (MECHANICS M4)."""
 
+EVIDENCE = "evidence"
+"""The reason of items that ask for texts and not for a grade."""
+
 
 class Lost(Exception):
     """The answer no longer counts: somebody or something closed the item. The text says what happened."""
@@ -115,6 +118,8 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
     if own["state"] == "done" and own["token"] == answer.token:
         return claim(db, desk)
     _check(own, answer.token)
+    if own["reason"] == EVIDENCE:
+        raise Lost("This pair asks for its contribution and evidence, not for a grade.")
     came_to = _outcome(db, desk, own, answer.grade)
     _one(
         db,
@@ -132,6 +137,31 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
         retaken=int(own["state"] == "returned"),
         state=came_to.state,
         label=came_to.grade,
+        campaign=own["campaign"],
+        tally=settled_key(own["reason"]),
+        shard=desk.membership % SHARDS,
+    )
+    return _next(db, desk, own)
+
+
+def finish(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, write: Callable[[int], None]) -> int | None:
+    """Settle an item that asks for texts, and claim the next one. `write` stores the texts of the pair it is given.
+
+    The same token again changes nothing. Raises Unknown, and Lost when the item is closed or asks for a grade.
+    """
+    own = _own(db, desk, item)
+    if own["state"] == "done" and own["token"] == token:
+        return claim(db, desk)
+    _check(own, token)
+    if own["reason"] != EVIDENCE:
+        raise Lost("This pair asks for a grade.")
+    write(own["pair_id"])
+    _one(
+        db,
+        sql.FINISH,
+        assignment=own["id"],
+        item=item,
+        retaken=int(own["state"] == "returned"),
         campaign=own["campaign"],
         tally=settled_key(own["reason"]),
         shard=desk.membership % SHARDS,

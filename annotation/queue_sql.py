@@ -50,7 +50,8 @@ WITH judged AS (
     SELECT %(pair)s, %(label)s::int, 'people'
     WHERE %(label)s::int IS NOT NULL AND NOT EXISTS (
         SELECT FROM corpus_item newer
-        WHERE newer.pair_id = %(pair)s AND newer.id > %(item)s AND newer.state = 'settled')
+        WHERE newer.pair_id = %(pair)s AND newer.id > %(item)s AND newer.state = 'settled'
+          AND newer.reason <> 'evidence')
     ON CONFLICT (pair_id, aspect_id) DO UPDATE
     SET grade = excluded.grade, origin = excluded.origin, updated_at = now()
     WHERE corpus_label.origin <> 'adjudicator'
@@ -61,6 +62,20 @@ WITH judged AS (
     ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = judges_tally.value + 1
 )
 SELECT id FROM judged
+"""
+
+# An item that asks for texts and not for a grade: what was written stands in corpus_target.
+FINISH = """
+WITH ended AS (
+    UPDATE annotation_assignment SET state = 'done', ended_at = now() WHERE id = %(assignment)s
+), tallied AS (
+    INSERT INTO judges_tally (campaign_id, shard, key, value)
+    SELECT %(campaign)s, %(shard)s, %(tally)s, 1 WHERE %(campaign)s::bigint IS NOT NULL
+    ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = judges_tally.value + 1
+)
+UPDATE corpus_item
+SET done = done + 1, taken = taken + %(retaken)s::int, state = 'settled', settled_at = now()
+WHERE id = %(item)s
 """
 
 # Skipped, flagged or returned without a grade. A skip or a return gives the item back at a new place.

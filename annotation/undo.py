@@ -6,9 +6,10 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from annotation import targets
 from annotation.exports.snapshots import used_since
 from annotation.models import Assignment, Membership, new_token
-from annotation.queue import SHARDS, Lost, Unknown, retried, settled_key
+from annotation.queue import EVIDENCE, SHARDS, Lost, Unknown, retried, settled_key
 from annotation.settling import why_not_undo
 from corpus.items import next_place
 from corpus.labels import resolve_pairs
@@ -81,6 +82,9 @@ def give_back(lease: Assignment, item: Item) -> None:
 def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
     judged = own.state == Assignment.State.DONE and own.judgment_id is not None
     withdrawal = _withdraw(own, item, membership) if judged else own.judgment_id
+    edited = item.reason == EVIDENCE and own.state == Assignment.State.DONE and not own.flagged
+    if edited:
+        targets.withdraw(item, membership)
     Assignment.objects.filter(pk=own.pk).update(
         state=Assignment.State.OPEN,
         token=new_token(),
@@ -93,7 +97,7 @@ def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
     flagged = Assignment.objects.filter(item=item, flagged=True, state=Assignment.State.DONE).exists()
     Item.objects.filter(pk=item.pk).update(
         taken=F("taken") + int(own.state == Assignment.State.SKIPPED),
-        done=F("done") - int(judged),
+        done=F("done") - int(judged or edited),
         state=Item.State.CONFLICT if flagged else Item.State.OPEN,
         settled_at=None,
     )

@@ -8,6 +8,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/", judging.judge, name="judge"),
     path("c/<slug:name>/judge/next/", judging.judge_next, name="judge_next"),
     path("c/<slug:name>/judge/submit/", judging.judge_submit, name="judge_submit"),
+    path("c/<slug:name>/judge/evidence/", judging.judge_evidence, name="judge_evidence"),
     path("c/<slug:name>/judge/skip/", judging.judge_skip, name="judge_skip"),
     path("c/<slug:name>/judge/flag/", judging.judge_flag, name="judge_flag"),
     path("c/<slug:name>/judge/undo/", judging.judge_undo, name="judge_undo"),

@@ -25,6 +25,9 @@ PRIORITY_SQL = """CASE {order}
     ELSE -p.uncertainty END"""
 """`priority` in SQL for a pair `p`; format it with the SQL of `order` and `seed` (placeholders or columns)."""
 
+LAST = 1e9
+"""Added for items that ask for texts: they say that a pair is relevant, so whoever audits it blind gets that first."""
+
 
 def next_place() -> int:
     """A place behind all others: the default of the column, for rows written through the ORM."""
@@ -38,6 +41,7 @@ def next_place() -> int:
 def reprioritise(collection: Collection) -> int:
     """Give every unsettled item the priority of the collection's present order; the number of items changed."""
     new = PRIORITY_SQL.format(order="%(order)s", seed="%(seed)s")
+    new = f"({new} + CASE i.reason WHEN 'evidence' THEN {LAST} ELSE 0 END)"
     with connection.cursor() as cursor:
         cursor.execute(
             f"""UPDATE corpus_item i SET priority = {new} FROM corpus_pair p
@@ -74,7 +78,7 @@ def change_overlap(collection: Collection, overlap: int) -> int:
         cursor.execute(
             """UPDATE corpus_item
                SET overlap = GREATEST(%(overlap)s, taken, done + 1)
-               WHERE collection_id = %(collection)s AND state = 'open' AND reason <> 'audit'
+               WHERE collection_id = %(collection)s AND state = 'open' AND reason NOT IN ('audit', 'evidence')
                  AND overlap <> GREATEST(%(overlap)s, taken, done + 1)""",
             {"overlap": overlap, "collection": collection.pk},
         )

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
-from annotation import guidelines, judging, queue, undo
+from annotation import guidelines, judging, queue, targets, undo
 from annotation.forms_judging import Invalid, answer, skip_reason, text, whole
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
@@ -40,6 +40,13 @@ def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
     desk = queue.Desk.of(scope.member)
     return _decide(request, scope, lambda db: queue.submit(db, desk, answer(request.POST, scope.collection)))
+
+
+@action("judge")
+@require_POST
+def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Save contribution and evidence of a pair, and claim the next."""
+    return _decide(request, scope, lambda db: targets.save(db, scope.member, targets.edited(request.POST)))
 
 
 @action("judge")
@@ -106,7 +113,8 @@ def _refused(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
 
 def _lost(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
     """What happened, what was kept, what to do next."""
-    kept = text(request.POST, "comment") or text(request.POST, "note")
+    written = [request.POST.get(name, "").strip() for name in ("contribution", "evidence")]
+    kept = text(request.POST, "comment") or text(request.POST, "note") or "\n\n".join(filter(None, written))
     return _render(request, scope, "judging/_lost.html", {"reason": reason, "kept": kept}, status=409)
 
 
@@ -122,6 +130,9 @@ def _page(
         "taken_back": taken_back,
         "typed": text(request.POST, "comment") if status != 200 else "",
     }
+    if work and work.draft:
+        context["texts"] = request.POST if status == 422 else work.draft
+        return _render(request, scope, "judging/_edit.html", context, status=status)
     fragment = "judging/_work.html" if work else "judging/_rest.html"
     return _render(request, scope, fragment, context, status=status)
 
@@ -145,7 +156,7 @@ def _render(
 @cache
 def addresses(name: str) -> dict[str, str]:
     """The addresses that each fragment of a collection names, resolved once for a process."""
-    names = ("next", "submit", "skip", "flag", "undo", "history")
+    names = ("next", "submit", "evidence", "skip", "flag", "undo", "history")
     return {f"{which}_url": reverse(f"judge_{which}", args=[name]) for which in names}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from corpus import evidence
 from corpus.evidence import Target
-from corpus.items import priority
+from corpus.items import LAST, priority
 from judges import quality, writings
 from judges.engine import pairs
 from judges.engine.calls import Caller, Question
@@ -140,8 +140,7 @@ def _row(plan: Plan, claimed: Claimed, tried: Tried, tries: int) -> Written:
             "evidence": target.evidence,
             "writer": plan.voters[0].name,
             "measures": {**tried.measures, "tries": tries, "campaign": plan.campaign},
-            "priority": priority(
-                plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=1.0
-            ),
+            "priority": LAST
+            + priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=1.0),
         }
     )

@@ -49,6 +49,7 @@
 
   function press(element) {
     if (element.matches("summary")) return toggle(element);
+    if (element.matches("textarea")) return element.focus();
     if (element.matches(".grade")) element.classList.add("pressed");
     element.click();
   }
@@ -62,7 +63,8 @@
       return;
     }
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && typing(event.target)) {
-      const button = $("[data-enter]", event.target.closest(".panel") || document.createElement("i"));
+      const panel = event.target.closest(".panel") || document.createElement("i");
+      const button = event.target.matches("[data-edit]") ? $("#answer [data-save]") : $("[data-enter]", panel);
       if (button) { event.preventDefault(); button.click(); }
       return;
     }
@@ -121,7 +123,8 @@
 
   // --- Drafts: what is typed stays on this device, for this pair and person only -------------------------------
   const draftKey = (desk) => `quorum.draft.${location.pathname}.${desk.dataset.member}.${desk.dataset.item}`;
-  const fields = (desk) => $$("#answer textarea", desk);
+  const ofAnswer = (field) => field.matches("textarea") && field.form?.id === "answer";
+  const fields = (desk) => $$("textarea", desk).filter(ofAnswer);
 
   function keepDraft(desk) {
     const typed = Object.fromEntries(fields(desk).map((field) => [field.name, field.value]));
@@ -133,7 +136,10 @@
   function bringDraft(desk) {
     let draft = null;
     try { draft = JSON.parse(store.get(draftKey(desk))); } catch { /* not ours */ }
-    for (const field of fields(desk)) if (draft && !field.value) field.value = draft.typed[field.name] || "";
+    for (const field of fields(desk)) {
+      // A text that is edited is there from the start: what was typed into it comes back all the same.
+      if (draft && (!field.value || field.matches("[data-edit]"))) field.value = draft.typed[field.name] ?? field.value;
+    }
     sayWritten(desk);
   }
 
@@ -152,7 +158,7 @@
 
   document.addEventListener("input", (event) => {
     const desk = $("#desk[data-item]");
-    if (desk && event.target.closest("#answer")) keepDraft(desk);
+    if (desk && ofAnswer(event.target)) keepDraft(desk);
   });
 
   // --- The lease, mentioned in its last minute only --------------------------------------------------------------

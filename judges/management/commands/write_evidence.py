@@ -31,7 +31,7 @@ class Command(judge.Command):
         parser.add_argument("--max-calls", type=int, help="calls that the campaign may make in all")
         parser.add_argument("--workers", type=int, help="worker processes that --wait starts (default: one per CPU)")
         parser.add_argument("--wait", action="store_true", help="show progress until the campaign ends")
-        parser.add_argument("--again", action="store_true", help="write anew what a judge wrote (never what people did)")
+        parser.add_argument("--again", action="store_true", help="write a judge's texts anew, never a person's")
         parser.add_argument("--retry-failed", action="store_true", help="try failed pairs again")
         parser.add_argument("--yes", action="store_true", help="do not ask before a paid campaign")
 

@@ -1,0 +1,159 @@
+"""Contribution and evidence measured by rule: hand-worked cases (SPEC S6, P 5.3)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpus import evidence
+from corpus.evidence import Malformed, Target, measure
+from judges import quality
+
+GOOD = "<contribution>It states the boiling point.</contribution>\n<evidence>Water boils at 100 °C.</evidence>"
+DOCUMENT = "On 12 May 2021 Anna Berg measured that water boils at 100.5 °C, 3% above the 1,200 earlier readings."
+
+
+@pytest.mark.parametrize(
+    ("output", "score"),
+    [
+        ("no", 1.0),
+        (" no\n", 1.0),
+        ("no.", 0.0),
+        ("no, it does not", 0.0),
+        (f"no\n{GOOD}", 0.0),
+        ("yes", 0.4),
+        ("yes and nothing that is a field", 0.4),
+        ("yes\n<contribution>ten chars.</contribution>", 0.4),
+        ("yes\n<contribution>1234567890</contribution>", 0.4),
+        ("yes\n<contribution>12345678901</contribution>", 0.7),
+        ("yes\n<evidence>12345678901</evidence>", 0.7),
+        ("yes\n<contribution>12345678901</contribution>\n<evidence>short</evidence>", 0.7),
+        ("yes\n<contribution>never closed, though long enough", 0.4),
+        ("yes\n<contribution>one of them</contribution><contribution>and another</contribution>", 0.4),
+        (f"yes\n{GOOD}", 1.0),
+        (f"yes {GOOD}", 1.0),
+        ("nothing", 0.0),
+        ("yesterday", 0.0),
+        ("Yes", 0.0),
+        ("maybe yes", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_the_format_score_of_every_branch(output: str, score: float) -> None:
+    assert evidence.format_score(output) == score
+
+
+def test_an_output_is_read_into_verdict_and_fields() -> None:
+    output = evidence.parse_output(f"yes\n{GOOD}")
+    assert (output.verdict, output.target) == (1, evidence.parse_target(GOOD))
+    assert evidence.parse_output("no") == evidence.Output(0, None, None, "")
+    assert evidence.parse_output("perhaps").verdict is None
+    assert evidence.parse_output("yes\n<contribution>only this one</contribution>").target is None
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (GOOD.replace("\n", ""), "it is not"),
+        (GOOD.replace("\n", "\n\n"), "it is not"),
+        (f"yes\n{GOOD}", "it is not"),
+        (f"{GOOD}\nand more", "it is not"),
+        ("<evidence>first</evidence>\n<contribution>second</contribution>", "it is not"),
+        ("<contribution> </contribution>\n<evidence>something</evidence>", "the contribution is empty"),
+        ("<contribution>a</contribution>\n<evidence>b<evidence>c</evidence>", "one of the tags"),
+    ],
+)
+def test_a_target_is_both_fields_in_order_or_nothing(text: str, problem: str) -> None:
+    with pytest.raises(Malformed, match=problem):
+        evidence.parse_target(text)
+
+
+words = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1).filter(lambda text: text.strip())
+
+
+@given(words, words)
+def test_what_is_written_is_read_back(contribution: str, text: str) -> None:
+    target = Target(contribution.strip(), text.strip())
+    if any(tag in f"{contribution} {text}" for tag in evidence.TAGS):
+        with pytest.raises(Malformed):
+            evidence.check(contribution, text)
+        return
+    assert evidence.parse_target(target.text) == target
+    assert evidence.format_score(f"yes\n{target.text}") >= 0.4
+
+
+@given(st.text())
+def test_any_text_has_a_score(text: str) -> None:
+    assert evidence.format_score(text) in (0.0, 0.4, 0.7, 1.0)
+    for entity in evidence.pattern_entities(text):
+        assert entity in text
+
+
+def test_dates_percentages_and_numbers_are_entities_each_once() -> None:
+    text = "On 12 May 2021 (2021-05-12) 3.5% of 1,200 died; 40 percent and 1,200 again. May 3, 2020. 于2017年6月有35%。"
+    assert evidence.pattern_entities(text) == (
+        "12 May 2021", "2021-05-12", "3.5%", "1,200", "40 percent", "May 3, 2020", "2017年6月", "35%",
+    )  # fmt: skip
+
+
+def test_fidelity_is_the_share_of_entities_that_stand_in_the_document() -> None:
+    """Of six, two are not there: 100 is part of 100.5, and nobody is called Berger."""
+    told = Target("It gives the boiling point.", "On 12 May 2021 Anna Berger found 100 °C, 100.5, 3% and 1,200.")
+    found = measure(told, query="When does water boil?", document=DOCUMENT, named=["Anna Berger", "not in the text"])
+    assert set(found.entities) == {"12 May 2021", "100", "100.5", "3%", "1,200", "Anna Berger"}
+    assert set(found.missing) == {"100", "Anna Berger"}
+    assert found.altered == ("100",)
+    assert found.fidelity == pytest.approx(4 / 6)
+    assert evidence.fidelity(["100"], DOCUMENT, whole=False) == 1.0, "the paper takes any substring"
+    assert evidence.fidelity([], DOCUMENT) is None, "nothing to divide by is no 0 and no 1"
+
+
+GERMAN = "Der Hund ist nicht in dem Haus, und die Katze sitzt auf dem Baum mit den Vögeln. " * 4
+ENGLISH = "The dog is not in the house, and the cat sits on the tree with the birds of this town. " * 4
+CHINESE = "水在海平面的沸点是一百摄氏度，高山上沸点更低，因为气压比较小。" * 5
+
+
+def test_the_language_is_the_documents_and_the_querys_where_it_has_several() -> None:
+    assert evidence.expected_language(GERMAN, "Where is the dog?") == "de"
+    assert evidence.expected_language(CHINESE, "When does water boil?") == "zh"
+    assert set(evidence.languages(GERMAN + ENGLISH)) == {"de", "en"}
+    assert evidence.expected_language(GERMAN + ENGLISH, "Wo ist der Hund und wo die Katze?") == "de"
+    assert evidence.expected_language(GERMAN + CHINESE, "Where is the dog of the house?") == "en"
+
+
+def test_a_text_in_another_language_does_not_fit_and_terms_do_not_count() -> None:
+    assert not evidence.language_fits("The dog is not in the house and the cat is on the tree.", GERMAN, "de")
+    assert evidence.language_fits("Hund, Katze, Vögeln", GERMAN, "de"), "its words are the document's"
+    assert evidence.language_fits("Transformer 使用位置编码，例如 RoPE。", CHINESE, "zh")
+
+
+def test_compression_is_tokens_of_evidence_over_tokens_of_document() -> None:
+    assert evidence.compression("one two three", "one two three four five six") == 0.5
+    assert evidence.compression("one", "") is None
+    values = [0.1 * n for n in range(1, 12)]
+    assert evidence.quantiles(values) == {
+        "p10": pytest.approx(0.2), "median": pytest.approx(0.6), "p90": pytest.approx(1.0),
+    }  # fmt: skip
+    assert evidence.quantiles([]) == {"p10": None, "median": None, "p90": None}
+
+
+SCORES = dict.fromkeys(quality.DIMENSIONS, 5)
+
+
+def test_rules_cap_what_a_judge_overlooks() -> None:
+    altered = measure(Target("It says when.", "Water boils at 101 °C, he found."), query="?", document=DOCUMENT)
+    assert quality.capped(SCORES, altered)["evidence_faithfulness"] == 1
+    copied = measure(Target("It says when.", DOCUMENT), query="?", document=DOCUMENT)
+    assert quality.capped(SCORES, copied) == {**SCORES, "evidence_concision": 3}
+    foreign = measure(Target("It says when.", "The cat is in the house of the dog."), query="?", document=GERMAN)
+    assert quality.capped(SCORES, foreign)["language"] == 1
+    assert quality.capped(SCORES, measure(Target("It says when.", "It boils."), query="?", document=DOCUMENT)) == SCORES
+
+
+def test_problems_are_said_in_words() -> None:
+    rules = measure(Target("It is. It was.", "Water boils at 101 °C."), query="?", document=DOCUMENT)
+    told = " / ".join(quality.problems(rules, {**SCORES, "contribution_coverage": 2}))
+    assert "2 sentences" in told
+    assert "not in the document: “101”" in told
+    assert "leaves out a point, or repeats one (2 of 5)" in told
+    fine = measure(Target("It gives the boiling point.", "Water boils at 100.5 °C."), query="?", document=DOCUMENT)
+    assert quality.problems(fine, SCORES) == ()
