@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "corpus",
     "judges",
     "annotation",
+    "benchmark",
     "training",
 ]
 

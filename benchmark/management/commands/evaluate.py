@@ -1,0 +1,67 @@
+"""`evaluate --qrels F --run F --measures "nDCG@10 R@100"`: means, each query's values, and paired tests."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from benchmark.measures import Result, compare, evaluate, parse
+from benchmark.runs import read_qrels, read_run
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+
+
+class Command(QuorumCommand):
+    """Measure a run, and compare it with others on the same queries."""
+
+    help = "Measure a TREC run by ir_measures. Ties as trec_eval; a query that the run lacks counts 0."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """As the contract has them, and runs to compare with."""
+        parser.add_argument("--qrels", type=Path, required=True, metavar="F")
+        parser.add_argument("--run", type=Path, required=True, metavar="F", dest="ranking")
+        parser.add_argument("--measures", required=True, help='names of ir_measures, such as "nDCG@10 R@100"')
+        parser.add_argument("--against", type=Path, action="append", default=[], metavar="F", help="another run")
+        parser.add_argument("--per-query", action="store_true", help="every query's values too")
+        parser.add_argument("--aspects", type=Path, metavar="F", help="measures of aspects: not yet")
+
+    def run(self, **options: Any) -> object:
+        """Read everything first, then measure."""
+        if options["aspects"]:
+            raise BadInput("--aspects: measures of aspects are not part of this version yet, leave it out")
+        parse(options["measures"])
+        qrels = read_qrels(options["qrels"])
+        result = evaluate(qrels, read_run(options["ranking"]), options["measures"])
+        document: dict[str, Any] = {
+            "run": str(options["ranking"]),
+            "queries": result.queries,
+            "missing_queries": len(result.missing),
+            "measures": result.means,
+        }
+        if options["per_query"]:
+            document["per_query"] = result.per_query
+        if options["against"]:
+            document["against"] = [self.against(path, qrels, result) for path in options["against"]]
+        self.tell(document)
+        return document
+
+    def against(self, path: Path, qrels: dict[str, dict[str, int]], result: Result) -> dict[str, Any]:
+        """The run minus another one."""
+        other = evaluate(qrels, read_run(path), list(result.means))
+        tests = [asdict(compare(name, result.per_query[name], other.per_query[name])) for name in result.means]
+        return {"run": str(path), "missing_queries": len(other.missing), "measures": other.means, "paired": tests}
+
+    def tell(self, document: dict[str, Any]) -> None:
+        """For people."""
+        missing = f", {document['missing_queries']} missing in the run count 0" if document["missing_queries"] else ""
+        self.say(f"{document['run']}: {document['queries']} queries{missing}")
+        for name, value in document["measures"].items():
+            self.say(f"  {name:<12} {value:.4f}")
+        for query, value in (document.get("per_query") or {}).get(next(iter(document["measures"])), {}).items():
+            self.say(f"  {query:<12} {value:.4f}")
+        for other in document.get("against", []):
+            self.say(f"against {other['run']}")
+            for test in other["paired"]:
+                span = f"{test['low']:+.4f} to {test['high']:+.4f}"
+                self.say(f"  {test['measure']:<12} {test['difference']:+.4f}  (95% {span})  p {test['p']:.4f}")

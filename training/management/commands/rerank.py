@@ -1,0 +1,112 @@
+"""`rerank --model DIR --run IN --collection NAME --out OUT`: a run scored anew by a trained model."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from benchmark.runs import read_qrels, read_run, write_run
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.models import Collection, Document, Query
+from corpus.selectors import collection_named
+from training.inputs import whole
+
+EVERY_S = 2.0
+
+
+class Command(QuorumCommand):
+    """Score the pairs of a run; write a run of raw fp32 margins."""
+
+    help = "Rerank a TREC run with a model folder. The score is the raw fp32 margin."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """As the contract has them, and the depth."""
+        parser.add_argument("--model", type=Path, required=True, metavar="DIR")
+        parser.add_argument("--run", type=Path, required=True, metavar="IN", dest="ranking")
+        parser.add_argument("--collection", required=True, metavar="NAME", help="where the texts come from")
+        parser.add_argument("--out", type=Path, required=True, metavar="OUT", help="a new file")
+        parser.add_argument("--depth", type=int, default=100, help="documents for each query (default 100)")
+        parser.add_argument(
+            "--insert-positives", type=Path, metavar="QRELS", help="put relevant documents that the run lacks into it"
+        )
+        parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+
+    def run(self, **options: Any) -> object:
+        """Check everything, then score query by query."""
+        if options["out"].exists():
+            raise BadInput(f"{options['out']} exists: name a new file")
+        if options["depth"] < 1:
+            raise BadInput("--depth must be 1 or more")
+        collection = collection_named(options["collection"])
+        wanted = first(read_run(options["ranking"]), options["depth"])
+        inserted = insert(wanted, options["insert_positives"]) if options["insert_positives"] else {}
+        queries, documents = texts(collection, wanted)
+        from training.scorer import open_scorer
+
+        scorer = open_scorer(options["model"], options["device"])
+        began, told, found = time.monotonic(), 0.0, {}
+        for number, (query_id, ids) in enumerate(wanted.items(), 1):
+            query = queries[query_id]
+            instruction = query.instruction or collection.instruction
+            margins = scorer.margins(query.text, [documents[one] for one in ids], instruction)
+            found[query_id] = dict(zip(ids, margins, strict=True))
+            if time.monotonic() - told > EVERY_S:
+                told = time.monotonic()
+                self.stderr.write(f"{number} of {len(wanted)} queries")
+        lines = write_run(options["out"], found, options["model"].name)
+        if inserted:
+            mark = options["out"].with_name(options["out"].name + ".inserted.json")
+            mark.write_text(json.dumps(inserted) + "\n")
+        seconds = time.monotonic() - began
+        self.say(f"{options['out']}: {lines:,} pairs of {len(found):,} queries in {seconds:.1f} s ({scorer.words})")
+        return {
+            "out": str(options["out"]),
+            "queries": len(found),
+            "pairs": lines,
+            "inserted": sum(map(len, inserted.values())),
+            "seconds": round(seconds, 3),
+            "model": scorer.words,
+        }
+
+
+def first(run: dict[str, dict[str, float]], depth: int) -> dict[str, list[str]]:
+    """The best `depth` documents of each query; `read_run` gives them best first."""
+    return {query: list(documents)[:depth] for query, documents in run.items()}
+
+
+def insert(wanted: dict[str, list[str]], path: Path) -> dict[str, list[str]]:
+    """Relevant documents that a query's list lacks are added to it (SPEC S9, the ablation); which, by query."""
+    found: dict[str, list[str]] = {}
+    for query, graded in read_qrels(path).items():
+        if query in wanted:
+            missing = [one for one, grade in graded.items() if grade > 0 and one not in set(wanted[query])]
+            wanted[query] += missing
+            if missing:
+                found[query] = missing
+    return found
+
+
+def texts(collection: Collection, wanted: dict[str, list[str]]) -> tuple[dict[str, Query], dict[str, str]]:
+    """The queries and the documents' texts. Raises BadInput for ids that the collection does not know."""
+    queries = {
+        one.external_id: one
+        for one in Query.objects.filter(collection=collection, is_current=True, external_id__in=list(wanted))
+    }
+    names = sorted({one for ids in wanted.values() for one in ids})
+    documents = {one.external_id: whole(one) for one in _documents(collection, names)}
+    unknown = [f"query {one!r}" for one in wanted if one not in queries]
+    unknown += [f"document {one!r}" for one in names if one not in documents]
+    if unknown:
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        raise BadInput(f"collection {collection.name} has no {unknown[0]}{more}: rerank a run over its own documents")
+    return queries, documents
+
+
+def _documents(collection: Collection, names: list[str], batch: int = 5000) -> Iterator[Document]:
+    for start in range(0, len(names), batch):
+        chosen = names[start : start + batch]
+        yield from Document.objects.filter(collection=collection, is_current=True, external_id__in=chosen).iterator()
