@@ -49,6 +49,17 @@ def test_every_key_of_the_contract_is_set(configure):
     assert configure(text)[1]["changed"] == []
 
 
+def test_the_share_of_audits_and_the_hourly_rate_are_numbers(configure):
+    make_collection("books", audit=0.02)
+    assert configure("audit = 0.1\nhourly_rate = 40")[1]["changed"] == ["audit", "hourly_rate"]
+    books = Collection.objects.get()
+    assert (books.audit, books.hourly_rate) == (0.1, 40)
+    for bad in ("audit = 2", "audit = -0.1", "audit = nan", "hourly_rate = -1"):
+        assert f'"{bad.split()[0]}" must be from 0 to' in configure(bad)[2]
+    assert '"audit" must be a number' in configure('audit = "0.1"')[2]
+    assert configure("audit = 0")[1]["changed"] == ["audit"]
+
+
 @pytest.mark.parametrize("key", ["checks = 0.1", "arms = {shown = 1}"])
 def test_what_comes_later_is_refused_as_not_yet(configure, key):
     make_collection("books")
