@@ -92,3 +92,11 @@ def test_the_tiny_encoder_is_the_same_at_every_run(tmp_path):
     one, other = tiny_encoder(tmp_path / "one"), tiny_encoder(tmp_path / "other")
     for name in ("model.safetensors", "tokenizer.json", "config.json"):
         assert (one / name).read_bytes() == (other / name).read_bytes()
+
+
+def test_the_tiny_encoder_is_a_base_by_its_name_for_training_and_for_scoring(tmp_path):
+    from training.engine.base import find_base
+    from training.scorer import open_scorer
+
+    scorer = open_scorer(find_base("tiny:encoder", tmp_path))
+    assert scorer.words == "tiny model, CPU" and len(scorer.margins("query", ["one", "two"])) == 2

@@ -16,11 +16,12 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from corpus.bundled.passages import passages
 from corpus.errors import BadInput
 from training import rendering
+from training.engine.tiny_encoder import tiny_encoder
 
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>")
 WHOLE_WORDS = ("yes", "no", "contribution", "evidence")
 VOCABULARY = 2048
-TINY = ("tiny:qwen3", "tiny:qwen3.5")
+TINY = ("tiny:qwen3", "tiny:qwen3.5", "tiny:encoder")
 """Names of bases that are made on demand."""
 
 
@@ -31,9 +32,9 @@ def find_base(name: str, made: Path) -> Path:
     """
     if name in TINY:
         folder = made / name.replace(":", "-")
-        if not (folder / "config.json").exists():
-            tiny_base(folder, shape=name.removeprefix("tiny:"))
-        return folder
+        if (folder / "config.json").exists():
+            return folder
+        return tiny_encoder(folder) if name == "tiny:encoder" else tiny_base(folder, shape=name.removeprefix("tiny:"))
     path = Path(name).expanduser()
     if path.is_dir():
         if not (path / "config.json").exists():

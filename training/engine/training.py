@@ -59,13 +59,7 @@ def prepare(folder: JobFolder, job: dict[str, Any]) -> Task:
 
 def find(job: dict[str, Any], folder: JobFolder) -> Path:
     """The folder of the base; tiny ones are made beside the job."""
-    made = folder.path / "bases"
-    if str(job["base"]) == "tiny:encoder":
-        from training.engine.tiny_encoder import tiny_encoder
-
-        path = made / "tiny-encoder"
-        return path if (path / "config.json").exists() else tiny_encoder(path)
-    return find_base(str(job["base"]), made)
+    return find_base(str(job["base"]), folder.path / "bases")
 
 
 def open_recipe(task: Task) -> Recipe:
