@@ -64,7 +64,7 @@ def known_assessors(collection: Collection) -> list[Known]:
         .exclude(kind=Kind.JUDGE)
         .values_list("kind", "id", "name")
     )
-    campaigns = Campaign.objects.filter(collection=collection).values_list("pk", flat=True)
+    campaigns = Campaign.judging.filter(collection=collection).values_list("pk", flat=True)
     voters = judge_names(campaigns, voters_only=True)
     found = [*rows, *((Kind.JUDGE.value, pk, name) for pk, name in voters.items())]
     uses = Counter(name for _, _, name in found)

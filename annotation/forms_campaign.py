@@ -4,7 +4,7 @@ from django import forms
 
 from judges import campaigns
 from judges.campaigns import Configuration
-from judges.models import Campaign, Panel
+from judges.models import Campaign, JudgeVersion, Panel
 from judges.panels import ensure_offline
 
 OPTIONS = {
@@ -17,6 +17,8 @@ OPTIONS = {
 }
 """Options of the command `judge` in its errors, as this page calls them."""
 
+POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in campaigns.JUDGING]
+
 
 def panels() -> list[tuple[str, str]]:
     """Names of panels with who sits on them; the default first."""
@@ -24,11 +26,33 @@ def panels() -> list[tuple[str, str]]:
     return [(row.name, f"{row.name} ({len(row.debate)} debaters, {len(row.ensemble)} judges)") for row in rows]
 
 
+def writers() -> list[tuple[str, str]]:
+    """Current judges that may write; the offline writer last, it needs no key."""
+    names = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline").order_by("name")
+    return [(row.name, f"{row.name} ({row.model})") for row in names] + [("offline-writer", "offline-writer (copies)")]
+
+
+def measurers() -> list[tuple[str, str]]:
+    """Current judges that may measure; nobody first: then rules alone do."""
+    names = [(value, words) for value, words in writers() if value != "offline-writer"]
+    return [("", "nobody: rules alone"), *names, ("offline-measurer", "offline-measurer (counts words)")]
+
+
+class WriteForm(forms.Form):
+    """Who writes contribution and evidence of relevant pairs, who measures them, and where it stops."""
+
+    writer = forms.ChoiceField(choices=writers)
+    measure = forms.ChoiceField(choices=measurers, required=False, label="Measured by")
+    limit = forms.IntegerField(min_value=1, required=False, label="Pairs at most")
+    budget = forms.FloatField(min_value=0.000001, required=False, label="Budget (USD)")
+    max_calls = forms.IntegerField(min_value=1, required=False, label="Calls at most")
+
+
 class StartForm(forms.Form):
     """Which panel judges by which policy, and where it stops."""
 
     panel = forms.ChoiceField(choices=panels)
-    policy = forms.ChoiceField(choices=Campaign.Policy.choices, initial=Campaign.Policy.DEBATE_ENSEMBLE)
+    policy = forms.ChoiceField(choices=POLICIES, initial=Campaign.Policy.DEBATE_ENSEMBLE)
     rounds = forms.IntegerField(min_value=1, max_value=5, initial=2, help_text="Of debate, at most.")
     limit = forms.IntegerField(
         min_value=1, required=False, label="Pairs at most", help_text="In the whole campaign. Empty: all."

@@ -35,8 +35,8 @@ class Counted:
 
     @property
     def labelled(self) -> int:
-        """Labelled by the policy."""
-        return self._sum("labelled:")
+        """Labelled by the policy, or written by a campaign that writes targets."""
+        return self._sum("labelled:") + self._sum("written")
 
     @property
     def escalated(self) -> int:
@@ -84,7 +84,7 @@ def cards(user: User) -> list[Card]:
     seen = list(collections)
     admin = {c.pk for c in seen if user.is_owner or memberships[c.pk].role >= Role.ADMIN}
     campaigns: dict[int, list[Campaign]] = {collection.pk: [] for collection in seen}
-    for campaign in Campaign.objects.filter(collection__in=admin).order_by("pk") if admin else []:
+    for campaign in Campaign.judging.filter(collection__in=admin).order_by("pk") if admin else []:
         campaigns[campaign.collection_id].append(campaign)
     counts = _counters([campaign.pk for found in campaigns.values() for campaign in found])
     return [_card(one, memberships.get(one.pk), one.pk in admin, campaigns[one.pk], counts) for one in seen]
@@ -169,7 +169,7 @@ class CampaignRow(Counted):
 
 def campaign_rows(collection: Collection, limit: int = 100) -> list[CampaignRow]:
     """The newest campaigns of a collection, in two statements."""
-    found = list(selectors.campaigns_of(collection)[:limit])
+    found = list(Campaign.objects.filter(collection=collection).order_by("-pk")[:limit])
     counts = _counters([campaign.pk for campaign in found])
     return [CampaignRow(campaign, counts[campaign.pk]) for campaign in found]
 

@@ -12,6 +12,7 @@ from annotation.assessments import pairs_where
 from annotation.models import Assignment
 from annotation.skipped import skipped_by_all
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
+from judges.campaigns import JUDGING
 from judges.models import Audit, Campaign, Work
 
 PAGE = 50
@@ -32,7 +33,7 @@ STATES = [
     ("new", "in no campaign"),
 ]
 WITHOUT_CONTROL = ("campaign", "verdict", "round", "route", "a", "b", "cell")
-ORIGINS = ["people", "adjudicator", *Campaign.Policy.values]
+ORIGINS = ["people", "adjudicator", *JUDGING]
 
 
 @dataclass(frozen=True)

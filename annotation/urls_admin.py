@@ -37,6 +37,7 @@ collection_urls = [
     path("invitations/<int:invitation>/revoke/", members.revoke, name="revoke_invitation"),
     path("campaigns/", campaigns.campaigns, name="campaigns"),
     path("campaigns/start/", campaigns.start, name="start_campaign"),
+    path("campaigns/evidence/", campaigns.write_evidence, name="write_evidence"),
     path("campaigns/<int:campaign>/<slug:act>/", campaigns.control, name="control_campaign"),
     path("pairs/", pairs.pairs, name="pairs"),
     path("pairs/skipped/adjudicate/", pairs.hand_over_skipped, name="hand_over_skipped"),

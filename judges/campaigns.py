@@ -298,7 +298,7 @@ def _lock(collection: Collection) -> None:
 
 def newest(*, collection: Collection) -> Campaign:
     """The collection's newest campaign that judges. Raises BadInput when there is none."""
-    campaign = Campaign.objects.filter(collection=collection, policy__in=JUDGING).order_by("-pk").first()
+    campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if campaign is None:
         raise BadInput(f"{collection.name} has no campaign yet: start one with `judge {collection.name}`")
     return campaign

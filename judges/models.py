@@ -85,6 +85,14 @@ class PromptVersion(models.Model):
         return f"{self.name} {self.sha256[:8]}"
 
 
+class Judging(models.Manager["Campaign"]):
+    """Campaigns that label pairs, without those that write contribution and evidence."""
+
+    def get_queryset(self) -> models.QuerySet["Campaign"]:
+        """Without the policy `evidence`."""
+        return super().get_queryset().exclude(policy=Campaign.Policy.EVIDENCE)
+
+
 class Campaign(models.Model):
     """One execution of a policy with a panel over pairs of a collection."""
 
@@ -123,6 +131,9 @@ class Campaign(models.Model):
     calls_spent = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
+
+    objects = models.Manager["Campaign"]()
+    judging = Judging()
 
     class Meta:
         indexes = [models.Index(fields=["collection", "-id"], name="campaign_latest")]

@@ -145,7 +145,7 @@ def _group(sums: dict[str, float], prefix: str) -> dict[str, int]:
 
 def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
     """Those that judge, newest first; campaigns that write targets are asked for by name or id."""
-    return Campaign.objects.filter(collection=collection).exclude(policy=Campaign.Policy.EVIDENCE).order_by("-pk")
+    return Campaign.judging.filter(collection=collection).order_by("-pk")
 
 
 def failed_of(campaign: Campaign) -> QuerySet[Work]:

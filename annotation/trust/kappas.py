@@ -127,7 +127,7 @@ def _judged_on(collection: Collection) -> NDArray[np.void]:
     return columns(
         """SELECT w.pair_id, max(w.ended_at::date - date '2000-01-03')::bigint
            FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
-           WHERE c.collection_id = %s AND w.ended_at IS NOT NULL GROUP BY 1""",
+           WHERE c.collection_id = %s AND c.policy <> 'evidence' AND w.ended_at IS NOT NULL GROUP BY 1""",
         [collection.pk],
         ["pair", "day"],
     )

@@ -46,7 +46,7 @@ class Standing:
 
 def standing(collection: Collection, campaign: Campaign | None, status: dict[str, Any] | None = None) -> Standing:
     """Audits, kappas, people and agreement over time; `campaign` None: the newest."""
-    campaign = campaign or Campaign.objects.filter(collection=collection).order_by("-pk").first()
+    campaign = campaign or Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if is_large(collection):
         row = Computed.objects.filter(collection=collection).first()
         return _standing(row.values if row else None, row.at if row else None, campaign, stored=True)
@@ -109,7 +109,7 @@ def refresh(collection: Collection) -> bool:
 def store(collection: Collection) -> Computed:
     """Compute now and keep the values with their time."""
     at = timezone.now()
-    campaign = Campaign.objects.filter(collection=collection).order_by("-pk").first()
+    campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
     values = {"values": compute(collection, campaign), "at": at, "asked_at": None}
     return Computed.objects.update_or_create(collection=collection, defaults=values)[0]
 

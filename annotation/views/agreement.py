@@ -72,7 +72,7 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     filters = listing.Filters.read(request.GET)
     if not (filters.a and filters.b):
         return redirect("agreement", scope.collection.name)
-    campaign = Campaign.objects.filter(collection=scope.collection).order_by("-pk").first()
+    campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
     after, before = (_key(request.GET.get(name, "")) for name in ("after", "before"))
     try:
         found = two.compare(scope.collection, filters)

@@ -8,10 +8,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation import overview
-from annotation.forms_campaign import StartForm
+from annotation.forms_campaign import StartForm, WriteForm
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from judges import campaigns as services
+from judges import evidence
 from judges.forecasts import forecast
 from judges.models import Campaign
 
@@ -37,6 +38,28 @@ def start(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as error:
         form.add_error(None, form.for_people(str(error)))
         return _page(request, scope, form, status=422)
+
+
+@action("admin")
+@require_POST
+def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Let a judge write contribution and evidence of the relevant pairs that have none."""
+    form = WriteForm(request.POST, prefix="write")
+    if not form.is_valid():
+        return _page(request, scope, StartForm(), writing=form, status=422)
+    given = form.cleaned_data
+    try:
+        wanted = evidence.configuration(given["writer"], given["measure"])
+        limits = {name: given[name] for name in ("limit", "budget", "max_calls")}
+        started = evidence.start(collection=scope.collection, wanted=wanted, **limits)
+    except BadInput as error:
+        form.add_error(None, StartForm.for_people(str(error)))
+        return _page(request, scope, StartForm(), writing=form, status=422)
+    if started.campaign is None or started.idle:
+        messages.info(request, "Nothing to do: every relevant pair has its texts, or waits for somebody.")
+    else:
+        messages.success(request, f"Campaign {started.campaign.pk} writes for {started.added:,} pairs.")
+    return redirect("campaigns", scope.collection.name)
 
 
 @action("admin")
@@ -117,11 +140,15 @@ def _start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
     return redirect("collection", scope.collection.name)
 
 
-def _page(request: HttpRequest, scope: Scope, form: StartForm, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, scope: Scope, form: StartForm, *, writing: WriteForm | None = None, status: int = 200
+) -> HttpResponse:
     context = {
         "scope": scope,
         "section": "campaigns",
         "form": form,
         "rows": overview.campaign_rows(scope.collection),
+        "writing": writing or WriteForm(prefix="write"),
+        "texts": evidence.coverage(scope.collection),
     }
     return render(request, "collections/campaigns.html", context, status=status)

@@ -26,7 +26,7 @@ def home(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The page, or for HTMX its changing part, until the campaign runs no more."""
-    newest = Campaign.objects.filter(collection=scope.collection).order_by("-pk").first()
+    newest = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
     board = dashboard(scope.collection, newest)
     if file := download(request, board.charts):
         return file

@@ -62,7 +62,7 @@ def _campaign(collection: Collection, asked: str) -> Campaign | None:
     """The campaign that was asked for, else the newest; None while there is none."""
     campaigns = Campaign.objects.filter(collection=collection)
     if not asked:
-        return campaigns.order_by("-pk").first()
+        return Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if not asked.isdecimal() or len(asked) > 15:
         raise Http404("No such campaign.")
     return get_object_or_404(campaigns, pk=int(asked))

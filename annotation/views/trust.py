@@ -22,7 +22,7 @@ from judges.models import Campaign
 @require_GET
 def audit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Accuracy of the automatic labels by route, of the newest campaign or of the one that is asked for."""
-    known = Campaign.objects.filter(collection=scope.collection).order_by("-pk")
+    known = Campaign.judging.filter(collection=scope.collection).order_by("-pk")
     asked = request.GET.get("campaign", "")
     campaign = get_object_or_404(known, pk=asked) if asked.isdecimal() else known.first()
     found = audits(scope.collection, campaign, tallies.read(campaign.pk)) if campaign else None
