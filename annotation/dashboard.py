@@ -18,6 +18,8 @@ from corpus.models import Collection
 from judges.models import Campaign
 
 DEBATES = ("debate", "debate+ensemble")
+HALF = 520
+"""Width of a chart beside another, so that its words stay as large as the page's."""
 NOT_STATES = {"pairs", "agreed", "disputed"}
 SAID_ABOVE = {"conflicts", "skipped", "failed"}
 """Kinds of decisions that the story words itself, with a button that acts."""
@@ -63,14 +65,15 @@ class Dashboard:
         audits = self.audits
         if audits is None or not audits.routes:
             return None
-        rows = [_bar(f"{route.words}; {route.population:,} pairs", route.accuracy) for route in audits.routes]
+        rows = [_bar(route.words, route.accuracy) for route in audits.routes]
         return bars(
             "audits",
             "Accuracy of the judges' labels by route",
             rows,
-            x="share of audited pairs where people found the same, 95% interval",
+            x="share right by people's answers, 95% interval",
             high=1.0,
-            summary=accuracy_words(audits),
+            mark=1.0 - audits.limit,
+            width=HALF,
             source=f"{self.collection.name}: {audits.population}; {_at(self.story.at)}",
         )
 
@@ -86,6 +89,7 @@ class Dashboard:
             [_bar(kappa_words(one), one.kappa) for one in known],
             x="Krippendorff's alpha, relevant or not, 95% interval",
             high=1.0,
+            width=HALF,
             source=f"{self.collection.name}, {_at(self.standing.trust.at or self.story.at)}",
         )
 
@@ -99,6 +103,14 @@ class Dashboard:
     def charts(self) -> tuple[Chart | None, ...]:
         """What can be saved."""
         return (self.flow, self.accuracy, self.agreement)
+
+    @property
+    def waiting(self) -> int:
+        """Kinds of decisions that wait: what stands in the list at the end."""
+        story, status = self.story, self.story.status
+        said = (story.conflicts, story.skipped, story.earlier, status["failed"], status["open"])
+        stopped = status["state"] in (Campaign.State.PAUSED, Campaign.State.BUDGET)
+        return len(self.alarms) + sum(map(bool, said)) + stopped
 
     @property
     def trust_words(self) -> str:

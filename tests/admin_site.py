@@ -174,6 +174,7 @@ def audited(books: Collection, right: int, wrong: int) -> Campaign:
             make_judgment(pair, person, int(number < right), item=item, milliseconds=20_000)
     tallies.add(campaign.pk, f"route:{ROUTE}", right + wrong)
     tallies.add(campaign.pk, "labelled:1", right + wrong)
+    tallies.add(campaign.pk, "agreed:1", right + wrong)
     tallies.add(campaign.pk, "pairs", right + wrong)
     tallies.add(campaign.pk, "audited", right + wrong)
     return campaign

@@ -65,7 +65,7 @@ def test_a_table_has_every_point_and_no_formula() -> None:
 
 def test_intervals_stand_in_words_and_in_the_table() -> None:
     chart = every()[3]
-    assert "0.9 (0.8 to 0.95), n = 40" in chart.summary and "b: not measured." in chart.summary
+    assert "0.90 (0.80 to 0.95), n = 40" in chart.summary and "b: not measured." in chart.summary
     assert chart.rows[1] == ("b", None, None, None, None, "not measured")
 
 

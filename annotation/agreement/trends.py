@@ -32,6 +32,7 @@ def chart(collection: str, over: OverTime) -> Chart | None:
         y="Krippendorff's alpha",
         bands=bands,
         names={place: start for start, place in at.items()},
+        low=min([0.0, *(point.kappa.value for point in points if point.kappa.value is not None)]),
         high=1.0,
         source=f"{collection}: {over.population}; 95% intervals",
     )

@@ -72,7 +72,7 @@ def compare(collection: Collection, filters: Filters) -> Two:
     grades = ("below", f"{binarize} and more") if binarize else tuple(map(str, range(collection.grades + 1)))
     over = "escalated pairs" if population == "escalated" else "all pairs"
     summary = (
-        f"{filters.a} and {filters.b} both graded {measured.n:,} pairs (of {over}) and gave the same grade to "
+        f"{filters.a} and {filters.b} both graded {measured.n:,} pairs (over {over}) and gave the same grade to "
         f"{int(np.trace(counts)):,}. Cohen's kappa is {words(measured.kappa)}."
     )
     return Two(

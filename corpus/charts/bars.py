@@ -29,6 +29,7 @@ def bars(
     low: float = 0.0,
     high: Value = None,
     mark: Value = None,
+    width: float = WIDTH,
     summary: str = "",
     source: str = "",
 ) -> Chart:
@@ -36,22 +37,23 @@ def bars(
     known = [value for row in rows for value in (row.value, row.high) if value is not None]
     across = ticks(min([low, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
     step = 44
-    plot = Plot(8, 8, WIDTH - 24, 16 + step * len(rows), across, [0.0, 1.0])
-    canvas = Canvas(WIDTH, plot.bottom + 46)
+    plot = Plot(8, 8, width - 24, 16 + step * len(rows), across, [0.0, 1.0])
+    canvas = Canvas(width, plot.bottom + 46)
     for at in across:
         canvas.rule(plot.x(at), plot.top, plot.x(at), plot.bottom)
         end = "start" if at == across[0] else "end" if at == across[-1] else "middle"
         canvas.text(plot.x(at), plot.bottom + 16, figure(at), anchor=end)
     canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
-    if mark is not None:
-        canvas.rule(plot.x(mark), plot.top, plot.x(mark), plot.bottom, kind="soft", width=1.5)
     for place, row in enumerate(rows):
         _bar(canvas, plot, row, plot.top + place * step)
+        if mark is not None:
+            middle = plot.top + place * step + 29
+            canvas.rule(plot.x(mark), middle - 10, plot.x(mark), middle + 10, kind="soft", width=1.5)
     words = summary or " ".join(f"{row.label}: {_bar_words(row)}." for row in rows) or "Nothing to draw yet."
     picture = svg(canvas, key=key, title=title, summary=words)
-    header = ("", x, "low", "high", "n", "note")
+    header = ("", "value", "low", "high", "n", "note")
     table = tuple((row.label, row.value, row.low, row.high, row.n, row.words) for row in rows)
-    return Chart(key, title, words, picture, header, table, source, canvas.height)
+    return Chart(key, title, words, picture, header, table, source, canvas.height, width)
 
 
 def _bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
@@ -72,5 +74,10 @@ def _bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
 def _bar_words(row: Bar) -> str:
     if row.value is None:
         return row.words or "not measured"
-    interval = f" ({figure(row.low)} to {figure(row.high)})" if row.low is not None else ""
-    return f"{figure(row.value)}{interval}" + (f", n = {figure(row.n)}" if row.n is not None else "")
+    interval = f" ({_two(row.low)} to {_two(row.high)})" if row.low is not None else ""
+    return f"{_two(row.value)}{interval}" + (f", n = {figure(row.n)}" if row.n is not None else "")
+
+
+def _two(value: Value) -> str:
+    """Small values with two decimals, so that those of a column compare."""
+    return f"{value:.2f}".replace("-", "−") if value is not None and abs(value) < 10 else figure(value)

@@ -68,7 +68,7 @@ def flow(
     table: list[tuple[str, str, int]] = [("all", n.label, n.count) for n in kept if n.column == 0]
     table += [(names[link.source].label, names[link.target].label, link.count) for link in known]
     picture = svg(canvas, key=key, title=title, summary=words)
-    return Chart(key, title, words, picture, ("from", "to", "count"), tuple(table), source, canvas.height, 2)
+    return Chart(key, title, words, picture, ("from", "to", "count"), tuple(table), source, canvas.height, numbers=2)
 
 
 def _places(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> dict[str, _Placed]:

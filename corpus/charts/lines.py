@@ -81,7 +81,9 @@ def _curves(canvas: Canvas, plot: Plot, kept: Mapping[str, list[tuple[float, flo
 
 def _line_words(kept: Mapping[str, list[tuple[float, float]]], y: str) -> str:
     said = [
-        f"{name} goes from {figure(points[0][1])} to {figure(points[-1][1])} "
+        f"{name} is {figure(points[0][1])}"
+        if len(points) == 1
+        else f"{name} goes from {figure(points[0][1])} to {figure(points[-1][1])} "
         f"(lowest {figure(min(value for _, value in points))}, highest {figure(max(value for _, value in points))})"
         for name, points in kept.items()
         if points

@@ -48,7 +48,7 @@ def scatter(
     words = summary or (f"{figure(len(kept))} points of {x} against {y}." if kept else "Nothing to draw yet.")
     picture = svg(canvas, key=key, title=title, summary=words)
     table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in kept)
-    return Chart(key, title, words, picture, ("name", "group", x, y), table, source, canvas.height, 2)
+    return Chart(key, title, words, picture, ("name", "group", x, y), table, source, canvas.height, numbers=2)
 
 
 def _dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence[str]) -> None:

@@ -29,6 +29,7 @@ class Chart:
     rows: tuple[tuple[Cell, ...], ...]
     source: str = ""
     height: float = 300.0
+    width: float = WIDTH
     numbers: int = 1
     """Columns before this one are names, the others figures."""
 
@@ -53,8 +54,9 @@ class Chart:
     def standalone(self) -> str:
         """The picture as a file of its own: paper, title and source line, colours as attributes."""
         height = self.height + 64
-        size = f'width="{WIDTH}" height="{number(height)}" viewBox="0 0 {WIDTH} {number(height)}"'
-        head = f'<rect width="{WIDTH}" height="{number(height)}" fill="{PAPER}"/>'
+        width = number(self.width)
+        size = f'width="{width}" height="{number(height)}" viewBox="0 0 {width} {number(height)}"'
+        head = f'<rect width="{width}" height="{number(height)}" fill="{PAPER}"/>'
         head += f'<text x="8" y="24" font-size="16" font-weight="650" fill="{INK}">{escape(self.title)}</text>'
         foot = f'<text x="8" y="{number(height - 12)}" font-size="11" fill="{INK_2}">{escape(self.source)}</text>'
         body = self.svg[self.svg.index("</desc>") + len("</desc>") : -len("</svg>")]
