@@ -22,15 +22,23 @@ class Scorer(Protocol):
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
         """Raw fp32 margins, in the order of the documents: l_yes - l_no, or an encoder's logit."""
 
+    def margins_of(self, asked: Sequence["Asked"]) -> list[list[float]]:
+        """The same for many queries at once, in their order."""
+
     def score(self, margin: float) -> float:
         """The calibrated probability of "relevant" for a margin."""
 
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 256) -> str:
+        """What the model writes for a pair, the label first; "" for models that do not write."""
+
 
 @dataclass(frozen=True)
-class _Pair:
+class Asked:
+    """A query with its documents."""
+
     query: str
-    document: str
-    instruction: str
+    documents: Sequence[str]
+    instruction: str = ""
 
 
 def about(folder: Path) -> dict[str, Any]:
@@ -100,7 +108,37 @@ class CausalScorer(_Loaded):
         self.model = load_causal(folder, device)
 
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
-        return self.prompt.margins(self.model, self.tokenizer, [_Pair(query, one, instruction) for one in documents])
+        from training.engine.margins import causal_margins
+        from training.engine.prefixed import can_share, prefixed_margins
+
+        if not documents:
+            return []
+        measure = prefixed_margins if can_share(self.model.config) else causal_margins
+        return measure(
+            self.model,
+            self.tokenizer,
+            [self.prompt.render(query, one, instruction) for one in documents],
+            yes_id=self.prompt.yes_id,
+            no_id=self.prompt.no_id,
+            max_length=self.prompt.max_length,
+            tail=self.prompt.tail,
+        )
+
+    def margins_of(self, asked: Sequence[Asked]) -> list[list[float]]:
+        return [self.margins(one.query, one.documents, one.instruction) for one in asked]
+
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 256) -> str:
+        from training.engine.generating import generate
+
+        (text,) = generate(
+            self.model,
+            self.tokenizer,
+            [self.prompt.render(query, document, instruction)],
+            max_length=self.prompt.max_length,
+            tail=self.prompt.tail,
+            max_new_tokens=max_new_tokens,
+        )
+        return text
 
 
 class EncoderScorer(_Loaded):
@@ -116,6 +154,14 @@ class EncoderScorer(_Loaded):
         self.length = longest_input(folder, self.tokenizer, found.get("max_length"))
 
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
+        return self.margins_of([Asked(query, documents, instruction)])[0]
+
+    def margins_of(self, asked: Sequence[Asked]) -> list[list[float]]:
         from training.engine.margins import encoder_margins
 
-        return encoder_margins(self.model, self.tokenizer, [(query, one) for one in documents], max_length=self.length)
+        pairs = [(one.query, document) for one in asked for document in one.documents]
+        found = iter(encoder_margins(self.model, self.tokenizer, pairs, max_length=self.length))
+        return [[next(found) for _ in one.documents] for one in asked]
+
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 256) -> str:
+        return ""

@@ -44,21 +44,14 @@ def encoder_margins(
     if not pairs:
         return []
     left, right = [query for query, _ in pairs], [text for _, text in pairs]
-    lengths = tokenizer(left, right, truncation=False, verbose=False)["input_ids"]
-    places = [[place] * min(len(ids), max_length) for place, ids in enumerate(lengths)]
+    encoded = tokenizer(left, right, truncation="longest_first", max_length=max_length, verbose=False)
+    places = [[place] * len(ids) for place, ids in enumerate(encoded["input_ids"])]
 
     def score(rows: list[list[int]]) -> list[float]:
-        chosen = [pairs[row[0]] for row in rows]
-        encoded = tokenizer(
-            [query for query, _ in chosen],
-            [text for _, text in chosen],
-            truncation="longest_first",
-            max_length=max_length,
-            padding=True,
-            return_tensors="pt",
-        )
+        chosen = {name: [values[row[0]] for row in rows] for name, values in encoded.items()}
+        batch = tokenizer.pad(chosen, return_tensors="pt")
         with torch.inference_mode():
-            logits = model(**encoded.to(model.device)).logits
+            logits = model(**batch.to(model.device)).logits
         return [float(value) for value in logits.float().reshape(len(rows))]
 
     return in_batches(places, score, batch_tokens)

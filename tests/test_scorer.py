@@ -1,0 +1,89 @@
+"""Scoring with a model folder: the shared prompt computed once, exactly; another prompt refused (check 8)."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from corpus.errors import BadInput  # noqa: E402
+from tests.published import by_cross_encoder, by_transformers  # noqa: E402
+from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
+from training import rendering  # noqa: E402
+from training.calibration import Calibration  # noqa: E402
+from training.engine.causal import LoraTrained, Prompt  # noqa: E402
+from training.engine.finishing import finish  # noqa: E402
+from training.publication import Record  # noqa: E402
+from training.scorer import Asked, open_scorer  # noqa: E402
+
+TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 20, "yes", "键必须可哈希", "a " * 300]
+QUERY = "Why must keys be hashable?"
+
+
+@pytest.fixture(scope="module", params=["qwen3", "qwen3.5"])
+def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of ours, of each shape."""
+    folder = tmp_path_factory.mktemp("scorer")
+    base, yes_id, no_id = tiny(folder / "base", request.param)
+    one = LoraTrained(base, adapter_of(base, folder / "adapter"), Prompt(rendering.render, yes_id, no_id, 384))
+    record = Record(
+        "causal", "prism", "tiny", {}, {}, Calibration(), prompt=rendering.prompt_text(),
+        prompt_sha256=rendering.prompt_sha256(), yes_id=yes_id, no_id=no_id, max_length=384, tiny=True,
+    )  # fmt: skip
+    finish(folder / "out", one, dev_rows(), record, report=lambda phase: None)
+    return folder / "out"
+
+
+def test_many_documents_score_as_one_by_one_and_as_other_libraries_say(published: Path) -> None:
+    scorer = open_scorer(published)
+    together = scorer.margins(QUERY, TEXTS)
+    assert together == pytest.approx([scorer.margins(QUERY, [text])[0] for text in TEXTS], abs=1e-5)
+    pairs = [(QUERY, text) for text in TEXTS[:5]]
+    assert together[:5] == pytest.approx(by_transformers(published, pairs), abs=1e-5)
+    assert together[:5] == pytest.approx(by_cross_encoder(published, pairs), abs=1e-5)
+    assert len({round(value, 7) for value in together}) == len(TEXTS)
+    asked = [Asked(QUERY, TEXTS[:2]), Asked("other", TEXTS[:1], "Only code counts.")]
+    assert [len(found) for found in scorer.margins_of(asked)] == [2, 1]
+    assert scorer.margins(QUERY, []) == [] and scorer.words == "tiny model, CPU"
+
+
+def test_the_instruction_changes_the_score(published: Path) -> None:
+    scorer = open_scorer(published)
+    assert scorer.margins(QUERY, TEXTS[:1], "Only code counts.") != scorer.margins(QUERY, TEXTS[:1])
+
+
+@pytest.mark.parametrize("change", ["prompt", "prompt_sha256"])
+def test_a_prompt_that_differs_by_one_byte_is_refused(change: str, published: Path, tmp_path: Path) -> None:
+    other = tmp_path / "model"
+    shutil.copytree(published, other)
+    about = json.loads((other / "reranker.json").read_text())
+    about[change] = about[change][:-1] + ("x" if about[change][-1] != "x" else "y")
+    (other / "reranker.json").write_text(json.dumps(about))
+    with pytest.raises(BadInput, match="was trained with another prompt"):
+        open_scorer(other)
+
+
+def test_our_prompt_changed_by_one_byte_refuses_older_models(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "TO_DOCUMENT", rendering.TO_DOCUMENT + " ")
+    with pytest.raises(BadInput, match="was trained with another prompt"):
+        open_scorer(published)
+
+
+def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"has no config\.json: name the folder of a model"):
+        open_scorer(tmp_path)
+
+
+def test_a_model_writes_after_its_verdict(published: Path) -> None:
+    assert isinstance(open_scorer(published).generate(QUERY, TEXTS[0], max_new_tokens=8), str)
+
+
+def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
+    from training.engine.tiny_encoder import tiny_encoder
+
+    scorer = open_scorer(tiny_encoder(tmp_path / "encoder"))
+    together = scorer.margins(QUERY, TEXTS)
+    assert together == pytest.approx([scorer.margins(QUERY, [text])[0] for text in TEXTS], abs=1e-5)
+    assert scorer.generate(QUERY, TEXTS[0]) == ""
