@@ -26,26 +26,22 @@ def panels() -> list[tuple[str, str]]:
     return [(row.name, f"{row.name} ({len(row.debate)} debaters, {len(row.ensemble)} judges)") for row in rows]
 
 
-def writers() -> list[tuple[str, str]]:
-    """Current judges that may write; the offline writer last, it needs no key."""
-    names = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline").order_by("name")
-    return [(row.name, f"{row.name} ({row.model})") for row in names] + [("offline-writer", "offline-writer (copies)")]
-
-
-def measurers() -> list[tuple[str, str]]:
-    """Current judges that may measure; nobody first: then rules alone do."""
-    names = [(value, words) for value, words in writers() if value != "offline-writer"]
-    return [("", "nobody: rules alone"), *names, ("offline-measurer", "offline-measurer (counts words)")]
-
-
 class WriteForm(forms.Form):
     """Who writes contribution and evidence of relevant pairs, who measures them, and where it stops."""
 
-    writer = forms.ChoiceField(choices=writers)
-    measure = forms.ChoiceField(choices=measurers, required=False, label="Measured by")
+    writer = forms.ChoiceField()
+    measure = forms.ChoiceField(required=False, label="Measured by")
     limit = forms.IntegerField(min_value=1, required=False, label="Pairs at most")
     budget = forms.FloatField(min_value=0.000001, required=False, label="Budget (USD)")
     max_calls = forms.IntegerField(min_value=1, required=False, label="Calls at most")
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        rows = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline").order_by("name")
+        names = [(row.name, f"{row.name} ({row.model})") for row in rows]
+        measurers = [*names, ("offline-measurer", "offline-measurer (counts words)")]
+        self.fields["writer"].choices = [*names, ("offline-writer", "offline-writer (copies sentences)")]  # type: ignore[attr-defined]
+        self.fields["measure"].choices = [("", "nobody: rules alone"), *measurers]  # type: ignore[attr-defined]
 
 
 class StartForm(forms.Form):

@@ -6,17 +6,31 @@ They are campaigns like others (claims, cache, limits, budget, rows of attempts)
 
 from dataclasses import dataclass
 
-from django.db.models import F
+from django.db import connection
 
 from corpus.errors import BadInput
-from corpus.models import Collection, Label
-from corpus.targets import newest_targets
+from corpus.models import Collection
 from judges.campaigns import Configuration, Started, start_or_join
 from judges.engine.plan import judge_of
 from judges.models import Campaign, JudgeVersion
 from judges.panels import ensure_writers
 from judges.quality import judged_as
 from judges.records import Judge
+
+COVERAGE = """
+WITH positives AS (
+    SELECT p.id FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
+    JOIN corpus_collection c ON c.id = p.collection_id
+    WHERE c.id = %(collection)s AND l.aspect_id IS NULL AND l.grade >= c.relevant_from
+),
+good AS (
+    SELECT t.pair_id, bool_or(t.kind = 'person') AS person
+    FROM corpus_target t JOIN positives ON positives.id = t.pair_id
+    WHERE t.good AND NOT EXISTS (SELECT 1 FROM corpus_target later WHERE later.withdraws_id = t.id)
+    GROUP BY 1
+)
+SELECT (SELECT count(*) FROM positives), (SELECT count(*) FROM good), (SELECT count(*) FROM good WHERE person)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +100,7 @@ def start(
 
 
 def coverage(collection: Collection) -> Coverage:
-    """Counts for the page and the command."""
-    positives = Label.objects.filter(
-        pair__collection=collection, aspect=None, grade__gte=F("pair__collection__relevant_from")
-    )
-    targets = newest_targets(collection).filter(pair__in=positives.values("pair"))
-    return Coverage(positives.count(), targets.count(), targets.filter(kind="person").count())
+    """Counts for the page and the command, in one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(COVERAGE, {"collection": collection.pk})
+        return Coverage(*cursor.fetchone())

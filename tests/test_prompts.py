@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpus.evidence import Target
 from judges.prompts import (
     DOCUMENT_LIMIT,
     TEXT_LIMIT,
@@ -19,6 +20,7 @@ from judges.prompts import (
     versions,
     vote_prompt,
 )
+from judges.prompts.writing import entity_prompt, measure_prompt, write_prompt
 from judges.records import Inputs, Prompt, Quote, Side, Turn
 
 ASKED = Inputs("What does a mapping map?", ("Hashable values to objects.", "Keys to values."), "Mappings", "A mapping.")
@@ -117,10 +119,12 @@ def test_queries_without_answers_have_prompt_versions_of_their_own():
 
 def test_every_rendered_prompt_carries_the_hash_of_its_version():
     prompts = [vote_prompt(ASKED), vote_prompt(PLAIN), turn_prompt(PLAIN, Side.FOR, 2, (PRO, CON))]
+    prompts += [write_prompt(ASKED), write_prompt(ASKED, None, ["too short"]), entity_prompt("It maps.")]
+    prompts += [measure_prompt(ASKED, Target("It tells what maps.", "It maps."))]
     prompts += [repair_prompt(prompt, "it was empty") for prompt in prompts]
     for prompt in prompts:
         assert prompt.sha256 == versions()[prompt.name][0]
-    assert len({sha256 for sha256, _ in versions().values()}) == len(versions()) == 8
+    assert len({sha256 for sha256, _ in versions().values()}) == len(versions()) == 14
 
 
 def test_a_repair_changes_the_prompt_and_names_the_problem():
