@@ -91,9 +91,9 @@ def test_the_masthead_is_one_line_and_its_menu_needs_no_script(
     page.goto("/c/books/")
     assert page.locator(".masthead").bounding_box()["height"] <= 52
     if width < 1024:
-        assert page.get_by_role("link", name="Agreement").count() == 0
+        assert page.get_by_role("link", name="Agreement", exact=True).count() == 0
         page.get_by_role("button", name="Menu").click()
-    page.get_by_role("link", name="Agreement").click()
+    page.get_by_role("link", name="Agreement", exact=True).click()
     page.wait_for_url("**/c/books/agreement/")
     scripted = new_page(user=books["charlie"], viewport={"width": width, "height": 700})
     scripted.goto("/c/books/")
@@ -162,3 +162,16 @@ def test_a_campaign_is_started_after_its_estimate(books: dict[str, User], new_pa
     page.get_by_role("button", name="Start now").click()
     page.wait_for_url("**/c/books/")
     assert "started: 18 pairs" in page.locator(".notice").first.inner_text()
+
+
+def test_a_table_that_somebody_opened_stays_open_when_news_come(
+    books: dict[str, User], new_page: Callable[..., Any]
+) -> None:
+    page = new_page(user=books["charlie"])
+    page.goto("/c/books/")
+    page.locator("#flow-table > summary").click()
+    before = page.locator(".story").inner_text()
+    Collection.objects.update(hourly_rate=36.0)
+    page.wait_for_function("() => document.querySelector('.story').innerText.includes('Together')")
+    assert page.locator("#flow-table[open]").count() == 1
+    assert "Together" not in before

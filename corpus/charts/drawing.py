@@ -114,10 +114,11 @@ class Canvas:
             f'<circle class="{name} {_series(series)}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" {paint}/>'
         )
 
-    def box(self, x: float, y: float, width: float, height: float, *, tone: str, round_: float = 2) -> None:
-        """A filled rectangle of a tone."""
+    def box(self, x: float, y: float, width: float, height: float, *, tone: str, pale: bool = False) -> None:
+        """A filled rectangle of a tone; `pale`: what stands before it shall be seen."""
+        opacity = ' fill-opacity="0.45"' if pale else ""
         at = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
-        self._parts.append(f'<rect class="b {tone}" {at} rx="{number(round_)}" fill="{TONES[tone]}"/>')
+        self._parts.append(f'<rect class="b {tone}" {at} rx="2" fill="{TONES[tone]}"{opacity}/>')
 
     def heat(self, x: float, y: float, width: float, height: float, step: int) -> None:
         """A cell of a heat map: 0 (below the scale) to 5."""
