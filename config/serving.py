@@ -101,13 +101,23 @@ class Children:
         args += ["--bind", f"fd://{listener.fileno()}", "config.wsgi"]
         self._start("web", args, keep=[listener.fileno()])
 
-    def _start(self, name: str, args: list[str], keep: list[int] | None = None) -> None:
+    def model(self, listener: socket.socket, settings: dict[str, str]) -> None:
+        """gunicorn with one model (training/service) on a socket that stays ours."""
+        args = [sys.executable, "-m", "gunicorn", "-c", str(env.ROOT / "training" / "service" / "gunicorn.py")]
+        args += ["--log-level", "warning", "--bind", f"fd://{listener.fileno()}", "training.service.wsgi"]
+        self._start("model", args, keep=[listener.fileno()], settings=settings)
+
+    def _start(
+        self, name: str, args: list[str], keep: list[int] | None = None, settings: dict[str, str] | None = None
+    ) -> None:
+        environment = {**os.environ, **(settings or {})}
+
         def make() -> subprocess.Popen[str]:
             if self.log_folder is None:
-                return spawn(args, cwd=env.ROOT, stdout=subprocess.DEVNULL, stderr=2, keep=keep or [])
+                return spawn(args, environment, cwd=env.ROOT, stdout=subprocess.DEVNULL, stderr=2, keep=keep or [])
             self.log_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with (self.log_folder / f"{name.replace(' ', '-')}.log").open("a") as log:
-                return spawn(args, cwd=env.ROOT, stdout=log, stderr=log, keep=keep or [])
+                return spawn(args, environment, cwd=env.ROOT, stdout=log, stderr=log, keep=keep or [])
 
         self.makers[name] = make
         self.running[name] = make()

@@ -16,7 +16,15 @@ PATIENCE = 90.0
 """Seconds to wait for the services: a first start takes one or two, recovery after a crash longer."""
 
 NEEDS_NOTHING = {"check", "diffsettings", "help", "services", "startapp", "startproject", "version"}
-NEEDS_NOTHING |= {"collectstatic", "compilemessages", "findstatic", "makemessages", "makemigrations"}
+NEEDS_NOTHING |= {
+    "serve_model",
+    "evaluate",
+    "collectstatic",
+    "compilemessages",
+    "findstatic",
+    "makemessages",
+    "makemigrations",
+}
 MIGRATES_ITSELF = {
     "dbshell",
     "migrate",

@@ -1,0 +1,85 @@
+"""`serve_model --model DIR`: a rerank endpoint in Cohere's and Jina's shape, in a process of its own."""
+
+import importlib.util
+import json
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from config import env, serving
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from training.scorer import about
+
+
+class Command(QuorumCommand):
+    """Serve one model until Ctrl-C; one JSON line {url, pids, model} on standard output when it is ready."""
+
+    help = "Answer POST /v1/rerank with a model folder, in the shape of Cohere's and Jina's APIs."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """The model, where to listen, and how much may wait."""
+        parser.add_argument("--model", type=Path, required=True, metavar="DIR")
+        parser.add_argument("--port", type=int, default=8100, help="0 takes a free one")
+        parser.add_argument("--bind", default="127.0.0.1", help="elsewhere QUORUM_RERANK_TOKEN must be set")
+        parser.add_argument("--limit", type=int, default=32, help="requests in work or waiting before 503")
+        parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+
+    def run(self, **options: Any) -> object:
+        """Check, start, say so, watch."""
+        folder = self.model(options["model"])
+        if options["limit"] < 1:
+            raise BadInput("--limit must be 1 or more")
+        token = token_of_environment()
+        if not token and not is_loopback(options["bind"]):
+            raise BadInput(
+                f"--bind {options['bind']} is open to others: set QUORUM_RERANK_TOKEN or QUORUM_RERANK_TOKEN_FILE"
+            )
+        children = serving.Children()
+        serving.stop_on_signals()
+        try:
+            with serving.listen(options["bind"], options["port"]) as listener:
+                settings = {"QUORUM_MODEL": str(folder), "QUORUM_MODEL_DEVICE": options["device"]}
+                settings |= {"QUORUM_RERANK_LIMIT": str(options["limit"]), "QUORUM_RERANK_TOKEN": token}
+                children.model(listener, settings)
+                address = serving.address_of(listener)
+                children.wait_until(lambda: serving.answers(address), "the model")
+                line = {"url": f"{address}/v1/rerank", "pids": children.pids, "model": folder.name}
+                self.stdout.write(json.dumps(line))
+                self.stdout.flush()
+                children.watch()
+        except serving.Stopped as stopped:
+            raise SystemExit(stopped.code) from None
+        finally:
+            children.stop()
+        return None
+
+    def model(self, folder: Path) -> Path:
+        """The folder, checked before anything is started. Raises BadInput."""
+        if importlib.util.find_spec("torch") is None:
+            raise BadInput("serving a model needs the training extra: `make install-training` sets it up")
+        if not (folder / "config.json").exists():
+            raise BadInput(f"{folder} has no config.json: name the folder of a model")
+        about(folder)
+        return folder.resolve()
+
+
+def token_of_environment() -> str:
+    """QUORUM_RERANK_TOKEN, or what the file says that QUORUM_RERANK_TOKEN_FILE names."""
+    path = env.text("QUORUM_RERANK_TOKEN_FILE")
+    if not path:
+        return env.text("QUORUM_RERANK_TOKEN")
+    try:
+        return Path(path).read_text().strip()
+    except OSError as error:
+        raise BadInput(f"QUORUM_RERANK_TOKEN_FILE: {path}: {error.strerror}") from None
+
+
+def is_loopback(address: str) -> bool:
+    """Only programs on this machine reach it."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
