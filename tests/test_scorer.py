@@ -71,6 +71,19 @@ def test_our_prompt_changed_by_one_byte_refuses_older_models(published: Path, mo
         open_scorer(published)
 
 
+def test_a_reranker_of_others_is_asked_with_its_own_template(published: Path, tmp_path: Path) -> None:
+    """Ours without our file, and with other words in its template: what CrossEncoder makes of it is what counts."""
+    other = tmp_path / "model"
+    shutil.copytree(published, other)
+    (other / "reranker.json").unlink()
+    template = other / "chat_template.jinja"
+    template.write_text(template.read_text().replace("You decide whether", "Judge whether"))
+    pairs = [(QUERY, text) for text in TEXTS[:3]]
+    found = open_scorer(other).margins(QUERY, TEXTS[:3])
+    assert found == pytest.approx(by_cross_encoder(other, pairs), abs=1e-5)
+    assert found != pytest.approx(open_scorer(published).margins(QUERY, TEXTS[:3]), abs=1e-6)
+
+
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"has no config\.json: name the folder of a model"):
         open_scorer(tmp_path)

@@ -102,10 +102,30 @@ class CausalScorer(_Loaded):
 
         check_causal(folder)
         self.tokenizer = load_tokenizer(folder)
-        yes_id, no_id = answer_ids(self.tokenizer)
+        yes_id, no_id = self._named_ids(folder) or answer_ids(self.tokenizer)
         length = int(found.get("max_length") or min(DEFAULT_LENGTH, self.tokenizer.model_max_length))
-        self.prompt = Prompt(rendering.render, yes_id, no_id, length)
+        render = rendering.render if found or not self._has_own_prompt() else self._rendered
+        self.prompt = Prompt(render, yes_id, no_id, length)
         self.model = load_causal(folder, device)
+
+    def _has_own_prompt(self) -> bool:
+        """A reranker of others brings a chat template with the roles that CrossEncoder gives to a pair (SPEC S9)."""
+        template = str(self.tokenizer.chat_template or "")
+        return all(f'"{role}"' in template or f"'{role}'" in template for role in ("query", "document"))
+
+    def _rendered(self, query: str, document: str, instruction: str) -> str:
+        """By the model's own template."""
+        from training.engine.causal import messages
+
+        return str(self.tokenizer.apply_chat_template(messages(query, document, instruction), tokenize=False))
+
+    def _named_ids(self, folder: Path) -> tuple[int, int] | None:
+        """The answers' ids as a reranker of others names them, beside its modules."""
+        path = folder / "1_LogitScore" / "config.json"
+        if self.about or not path.exists():
+            return None
+        named = json.loads(path.read_text())
+        return int(named["true_token_id"]), int(named["false_token_id"])
 
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
         from training.engine.margins import causal_margins
