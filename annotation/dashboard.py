@@ -8,10 +8,9 @@ from typing import Any
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
-from annotation.agreement.measures import Statistic
 from annotation.overview import Overview, overview
 from annotation.trust import costs, decisions
-from annotation.trust.records import Audits, Costs, Decision, Kappa
+from annotation.trust.records import Audits, Costs, Decision, Kappa, Route
 from annotation.trust.statistics import Standing, is_stale, standing
 from corpus.charts import Bar, Chart, Link, Node, bars, flow
 from corpus.models import Collection
@@ -65,7 +64,7 @@ class Dashboard:
         audits = self.audits
         if audits is None or not audits.routes:
             return None
-        rows = [_bar(route.words, route.accuracy) for route in audits.routes]
+        rows = [route_bar(route) for route in audits.routes]
         return bars(
             "audits",
             "Accuracy of the judges' labels by route",
@@ -86,7 +85,7 @@ class Dashboard:
         return bars(
             "agreement",
             "Agreement beyond chance",
-            [_bar(kappa_words(one), one.kappa) for one in known],
+            [kappa_bar(one) for one in known],
             x="Krippendorff's alpha, relevant or not, 95% interval",
             high=1.0,
             width=HALF,
@@ -161,15 +160,20 @@ def accuracy_words(audits: Audits) -> str:
     )
 
 
-def kappa_words(one: Kappa) -> str:
+def kappa_bar(one: Kappa) -> Bar:
     """Who, over which pairs; agreement never stands without percent and prevalence."""
-    percent = f", {one.percent.value:.0%} equal" if one.percent.value is not None else ""
+    percent = f"{one.percent.value:.0%} equal" if one.percent.value is not None else "no pair with two grades"
     relevant = f", {one.prevalence:.0%} relevant" if one.prevalence is not None else ""
-    return f"{one.assessors} {one.group}, {one.population} pairs{percent}{relevant}"
+    found = one.kappa
+    label = f"{one.assessors} {one.group}, {one.population} pairs"
+    return Bar(label, found.value, found.low, found.high, found.n, found.reason or "", percent + relevant)
 
 
-def _bar(label: str, found: Statistic) -> Bar:
-    return Bar(label, found.value, found.low, found.high, found.n, found.reason or "")
+def route_bar(route: Route) -> Bar:
+    """A route with what was audited of it."""
+    found = route.accuracy
+    detail = f"{route.settled:,} of {route.drawn:,} drawn, {route.population:,} labelled"
+    return Bar(route.words, found.value, found.low, found.high, None, "not measured", detail)
 
 
 def _flow(status: Mapping[str, Any]) -> tuple[list[Node], list[Link]]:

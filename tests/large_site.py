@@ -4,6 +4,8 @@ Of 100 pairs 80 are labelled (two of them drawn for the audit), 18 escalated (ha
 waits. A pair has ten attempts: four turns, five votes and one that failed. Rows are made by INSERT .. SELECT.
 """
 
+from typing import Any
+
 from django.db import connection
 
 from annotation.models import Membership, Role
@@ -125,7 +127,7 @@ def large_site(pairs: int, name: str = "large") -> tuple[Collection, Campaign, M
     campaign = Campaign.objects.create(
         collection=collection, policy="debate+ensemble", panel="main", debaters=ids[:2], voters=ids
     )
-    values = {
+    values: dict[str, Any] = {
         "c": collection.pk,
         "k": campaign.pk,
         "queries": max(1, pairs // DOCUMENTS_A_QUERY),

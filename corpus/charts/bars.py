@@ -10,7 +10,7 @@ from corpus.charts.record import Chart, Value
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A value with its interval. `words`: what stands instead of a value that there is not."""
+    """A value with its interval. `words`: what stands instead of a value that there is not; `detail`: a second line."""
 
     label: str
     value: Value
@@ -18,6 +18,7 @@ class Bar:
     high: Value = None
     n: int | None = None
     words: str = ""
+    detail: str = ""
 
 
 def bars(
@@ -36,7 +37,7 @@ def bars(
     """A line of the picture for each value, with its interval; `mark`: a value to compare with, as a dashed rule."""
     known = [value for row in rows for value in (row.value, row.high) if value is not None]
     across = ticks(min([low, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
-    step = 44
+    step = 60 if any(row.detail for row in rows) else 44
     plot = Plot(8, 8, width - 24, 16 + step * len(rows), across, [0.0, 1.0])
     canvas = Canvas(width, plot.bottom + 46)
     for at in across:
@@ -46,13 +47,13 @@ def bars(
     canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
     for place, row in enumerate(rows):
         _bar(canvas, plot, row, plot.top + place * step)
-        if mark is not None:
-            middle = plot.top + place * step + 29
+        if mark is not None and row.value is not None:
+            middle = plot.top + place * step + (45 if row.detail else 29)
             canvas.rule(plot.x(mark), middle - 10, plot.x(mark), middle + 10, kind="soft", width=1.5)
     words = summary or " ".join(f"{row.label}: {_bar_words(row)}." for row in rows) or "Nothing to draw yet."
     picture = svg(canvas, key=key, title=title, summary=words)
     header = ("", "value", "low", "high", "n", "note")
-    table = tuple((row.label, row.value, row.low, row.high, row.n, row.words) for row in rows)
+    table = tuple((row.label, row.value, row.low, row.high, row.n, row.detail or row.words) for row in rows)
     return Chart(key, title, words, picture, header, table, source, canvas.height, width)
 
 
@@ -60,9 +61,11 @@ def _bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
     said = _bar_words(row)
     canvas.text(plot.left, top + 16, clipped(row.label, plot.right - plot.left - wide(said) - 16), kind="ink")
     canvas.text(plot.right, top + 16, said, anchor="end", kind="ink", bold=True)
+    if row.detail:
+        canvas.text(plot.left, top + 32, clipped(row.detail, plot.right - plot.left))
     if row.value is None:
         return
-    middle = top + 29
+    middle = top + (45 if row.detail else 29)
     ends = sorted((plot.x(max(plot.x_ticks[0], 0.0)), plot.x(row.value)))
     canvas.box(ends[0], middle - 5, max(ends[1] - ends[0], 1), 10, tone="accent", pale=True)
     if row.low is not None and row.high is not None:
