@@ -52,6 +52,7 @@ PURE = {
     "judges.debate",
     "judges.ensemble",
     "judges.estimates",
+    "judges.outputs",
     "judges.prices",
     "judges.progress",
     "judges.prompts",

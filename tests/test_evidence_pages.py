@@ -1,11 +1,13 @@
 """Editing contribution and evidence on the judging page: plain forms, HTMX, undo, lost leases, programs that grade."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
-from annotation.models import Assignment, Role
+from annotation.models import Assignment, Membership, Role
 from corpus.items import LAST
-from corpus.models import Item, Judgment, Label, Pair, Target
+from corpus.models import Collection, Item, Judgment, Label, Pair, Target
 from corpus.targets import newest_targets
 from judges import selectors, tallies
 from judges.models import Campaign
@@ -38,12 +40,12 @@ def failed_texts(pair: Pair) -> Item:
 
 
 @pytest.fixture
-def collection():
+def collection() -> Collection:
     return make_collection("books")
 
 
 @pytest.fixture
-def item(collection):
+def item(collection: Collection) -> Item:
     document = make_document(collection, "Water boils at 100 °C at sea level. Ice melts at 0 °C.")
     pair = make_pair(collection, make_query(collection, "When does water boil?"), document)
     Label.objects.create(pair=pair, grade=1, origin="debate")
@@ -51,17 +53,17 @@ def item(collection):
 
 
 @pytest.fixture
-def alice(collection):
+def alice(collection: Collection) -> Membership:
     return make_member(collection, "alice")
 
 
 @pytest.fixture
-def client(alice):
+def client(alice: Membership) -> Client:
     return signed_in(alice)
 
 
-def status_of(item: Item) -> dict:
-    return selectors.status(item.collection, Campaign.objects.get(pk=item.campaign))
+def status_of(item: Item) -> dict[str, Any]:
+    return selectors.status(item.collection, Campaign.objects.get(policy="evidence"))
 
 
 def test_the_page_shows_the_texts_and_what_failed(item: Item, client: Client) -> None:
@@ -141,7 +143,7 @@ def test_a_lost_lease_keeps_both_texts(item: Item, client: Client) -> None:
     assert TEXTS["evidence"] in answer.text
 
 
-def test_a_grade_settles_no_texts_and_texts_no_grade(item: Item, client: Client, collection: object) -> None:
+def test_a_grade_settles_no_texts_and_texts_no_grade(item: Item, client: Client, collection: Collection) -> None:
     lease = claim(client)
     answer = client.post("/c/books/judge/submit/", {**lease, "grade": 0}, headers=HTMX)
     assert answer.status_code == 409

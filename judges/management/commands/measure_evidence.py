@@ -1,0 +1,109 @@
+"""measure_evidence NAME [FILE] [--judge J]: contribution and evidence measured as P table 2 and figure 5."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Collection
+from judges import measuring
+from judges.evidence import judge_named
+from judges.management.commands.status import collection_named
+from judges.outputs import Row, means, table
+from judges.prices import price
+
+Line = tuple[str, str, int | None, str]
+
+
+class Command(QuorumCommand):
+    help = "Measure a model's answers (JSON lines), or the collection's own targets, by rule and by a judge."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """NAME, the answers, and who judges."""
+        parser.add_argument("name")
+        parser.add_argument("file", nargs="?", type=Path, help="JSON lines {query_id, doc_id, output, [label]}")
+        parser.add_argument("--judge", default="", help="the judge that lists entities and scores; none: rules alone")
+        parser.add_argument("--max-calls", type=int, help="refuse when more calls would be needed")
+
+    def run(self, **options: Any) -> object:
+        """The measures as one document."""
+        collection = collection_named(options["name"])
+        rows = self.rows(collection, options["file"])
+        document = {"collection": collection.name, "source": str(options["file"] or "targets"), "tokens": "words"}
+        if not options["judge"]:
+            return self.told({**document, "entities_by": "patterns", **table(rows), "judged": None})
+        judge = judge_named(options["judge"])
+        calls = 2 * sum(row.target is not None for row in rows)
+        if options["max_calls"] is not None and calls > options["max_calls"]:
+            raise BadInput(f"--max-calls {options['max_calls']}: up to {calls:,} calls would be needed")
+        if (known := price(judge)) is None or known.input or known.output:
+            self.stderr.write(f"{judge.name}: up to {calls:,} calls")
+        found = measuring.measure(collection, judge.name, rows)
+        judged = {
+            "judge": judge.name,
+            "as": measuring.meaning(collection, judge),
+            "rows": sum(one.scores is not None for one in found.judged.values()),
+            "without_scores": sum(one.scores is None for one in found.judged.values()) + found.lost,
+            **means(found.judged),
+        }
+        spent = {"campaign": found.campaign, "calls": found.calls, "calls_cached": found.cached, "cost": found.cost}
+        by = f"patterns and {judge.name}"
+        told = self.told({**document, "entities_by": by, **table(rows, found.judged), "judged": judged, **spent})
+        if found.lost:
+            raise Incomplete(f"{found.lost:,} texts were not judged: the same command again asks for them only", told)
+        return told
+
+    def rows(self, collection: Collection, file: Path | None) -> list[Row]:
+        """What is to be measured. Raises BadInput."""
+        if file is None:
+            return measuring.rows_of_targets(collection)
+        lines = read(file)
+        rows = measuring.rows_of_outputs(collection, lines)
+        for number, (line, row) in enumerate(zip(lines, rows, strict=True), 1):
+            if row is None:
+                raise BadInput(
+                    f"{file}:{number}: {collection.name} has no pair of query {line[0]} and document {line[1]}"
+                )
+        found = [row for row in rows if row is not None]
+        if len({row.pair for row in found}) < len(found):
+            raise BadInput(f"{file}: a pair stands in it twice; give one answer for each")
+        return found
+
+    def told(self, document: dict[str, Any]) -> dict[str, Any]:
+        """For people a line for each measure; the document goes where --json wants it."""
+        if not self.as_json:
+            judged = document["judged"] or {}
+            for name, value in [*document.items(), *judged.items()]:
+                if isinstance(value, float | int | str) and not isinstance(value, bool):
+                    self.say(f"  {name:<24} {value if not isinstance(value, float) else format(value, '.3f')}")
+            self.say(f"  compression              {document['compression']}")
+            for name, why in document["reasons"].items():
+                self.say(f"  {name}: not measured, {why}")
+        return document
+
+
+def read(file: Path) -> list[Line]:
+    """The answers. Raises BadInput with the line."""
+    try:
+        lines = file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file}: cannot be read: {error}") from error
+    found = [_line(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not found:
+        raise BadInput(f"{file}: there is no line; each is {{query_id, doc_id, output}}")
+    return found
+
+
+def _line(file: Path, number: int, line: str) -> Line:
+    try:
+        fields = json.loads(line)
+        query, document, output = (fields[name] for name in ("query_id", "doc_id", "output"))
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadInput(f"{file}:{number}: not a JSON object with query_id, doc_id and output") from error
+    label = fields.get("label")
+    if not all(isinstance(value, str) for value in (query, document, output)) or label not in (None, 0, 1):
+        raise BadInput(f"{file}:{number}: ids and output are strings, label is 0, 1 or left out")
+    return query, document, label, output

@@ -1,0 +1,162 @@
+"""A judge measures texts that others wrote: a trained model's answers, or the targets of a collection (P 5.3)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Q, Sum
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from corpus import evidence
+from corpus.models import Collection, Label, Pair, Target
+from corpus.targets import newest_targets
+from judges import quality, writings
+from judges.engine import alone, targets
+from judges.engine import plan as plans
+from judges.engine.calls import Caller
+from judges.engine.claims import Claimed
+from judges.engine.plan import judge_of
+from judges.evidence import configuration
+from judges.models import Campaign, JudgeVersion, Tally, Work
+from judges.outputs import Judged, Row
+from judges.records import Inputs, Judge
+from judges.tasks import database
+from judges.verdicts import Gone
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came of it: the answers by pair, how many pairs got none, and the campaign that keeps the attempts."""
+
+    judged: dict[int, Judged]
+    lost: int
+    campaign: int
+    calls: int
+    cached: int
+    cost: float
+
+
+def rows_of_targets(collection: Collection) -> list[Row]:
+    """The newest good target of each pair as an answer that says yes."""
+    held = {target.pair_id: target for target in newest_targets(collection)}
+    pairs = Pair.objects.filter(pk__in=held).select_related("query", "document").order_by("pk")
+    return [_row(pair, 1, f"yes\n{_text(held[pair.pk])}", given=True) for pair in pairs]
+
+
+def rows_of_outputs(collection: Collection, outputs: Sequence[tuple[str, str, int | None, str]]) -> list[Row | None]:
+    """(query id, document id, label or None, output) as rows; None where the collection has no such pair."""
+    ids = Q(query__external_id__in={query for query, *_ in outputs}, query__is_current=True)
+    ids &= Q(document__external_id__in={document for _, document, *_ in outputs}, document__is_current=True)
+    pairs = Pair.objects.filter(ids, collection=collection).select_related("query", "document")
+    known = {(pair.query.external_id, pair.document.external_id): pair for pair in pairs}
+    labels = dict(Label.objects.filter(pair__in=pairs, aspect=None).values_list("pair", "grade"))
+    found: list[Row | None] = []
+    for query, document, label, output in outputs:
+        pair = known.get((query, document))
+        if pair is not None and label is None and pair.pk in labels:
+            label = int(labels[pair.pk] >= collection.relevant_from)
+        found.append(_row(pair, label, output) if pair else None)
+    return found
+
+
+def _row(pair: Pair, label: int | None, output: str, *, given: bool = False) -> Row:
+    document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
+    return Row(pair.pk, pair.query.text, document, label, output, given)
+
+
+def _text(target: Target) -> str:
+    return evidence.Target(target.contribution, target.evidence).text
+
+
+def meaning(collection: Collection, judge: Judge) -> str:
+    """Fidelity to teacher where the judge is a model that wrote targets of this collection, else quality."""
+    writers = Target.objects.filter(pair__collection=collection, kind=Target.Kind.JUDGE).values_list("writer")
+    versions = map(judge_of, JudgeVersion.objects.filter(name__in=writers.distinct()))
+    same = any(quality.same_model(judge, writer) for writer in versions)
+    return quality.TEACHER if same else quality.QUALITY
+
+
+def measure(
+    collection: Collection, name: str, rows: Iterable[Row], *, done: Callable[[int], None] = lambda count: None
+) -> Measured:
+    """Ask the judge for entities and scores of each row that has a target. Raises BadInput for an unknown judge."""
+    wanted = {row.pair: row.target for row in rows if row.target is not None}
+    campaign = _campaign(collection, name)
+    held = _held(campaign, list(wanted))
+    plan = plans.load(campaign.pk)
+    assert plan is not None
+
+    async def ask(caller: Caller, claimed: Claimed) -> Judged | None:
+        target = wanted[claimed.pair]
+        assert target is not None
+        try:
+            listed, scored = await targets.measure(caller, claimed, caller.plan.voters[0], target, 1)
+        except targets.Failed:
+            return None
+        return _judged(claimed, target, listed, scored)
+
+    connection.close()
+    answers = alone.run(
+        plan,
+        held,
+        ask,
+        dsn=database(),
+        redis_url=settings.REDIS_URL,
+        prefix=settings.PREFIX,
+        folder=settings.VAR / "spool",
+        retry_s=settings.RETRY_SECONDS,
+        done=done,
+    )
+    judged = {one.pair: answer for one, answer in zip(held, answers, strict=True) if answer is not None}
+    return _ended(campaign, judged, len(held) - len(judged))
+
+
+def _judged(claimed: Claimed, target: evidence.Target, listed: Any, scored: Any) -> Judged:
+    named = () if isinstance(listed, Gone) else writings.entities_of(listed)
+    if isinstance(scored, Gone):
+        return Judged(named, None)
+    rules = evidence.measure(target, query=claimed.inputs.query, document=targets.whole(claimed.inputs), named=named)
+    return Judged(named, quality.capped(writings.scores_of(scored), rules))
+
+
+def _campaign(collection: Collection, name: str) -> Campaign:
+    values = configuration(name).values | {"panel": f"{name}, measuring"[:100]}  # no start ever joins it
+    state = Campaign.State.FINISHED
+    return Campaign.objects.create(collection=collection, instruction=collection.instruction, state=state, **values)
+
+
+def _held(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
+    """Work that this process holds, with its texts."""
+    until = timezone.now() + timedelta(days=1)
+    values = {"state": Work.State.RUNNING, "fence": 1, "claims": 1, "lease_until": until}
+    work = Work.objects.bulk_create(Work(campaign=campaign, pair_id=pair, **values) for pair in pairs)
+    known = Pair.objects.select_related("query", "document").in_bulk(pairs)
+    Tally.objects.create(campaign=campaign, shard=0, key="pairs", value=len(pairs))
+    return [
+        Claimed(one.pk, one.pair_id, 1, 0, known[one.pair_id].query_id, _inputs(known[one.pair_id], campaign))
+        for one in work
+    ]
+
+
+def _inputs(pair: Pair, campaign: Campaign) -> Inputs:
+    query, document = pair.query, pair.document
+    instruction = query.instruction or campaign.instruction
+    return Inputs(
+        query.text, tuple(query.answers), document.title, document.text, instruction, pair.collection_id, document.pk
+    )
+
+
+def _ended(campaign: Campaign, judged: dict[int, Judged], lost: int) -> Measured:
+    work = Work.objects.filter(campaign=campaign)
+    work.filter(pair__in=judged).update(state=Work.State.LABELLED, ended_at=Now(), lease_until=None)
+    work.exclude(pair__in=judged).update(state=Work.State.FAILED, reason="error", ended_at=Now(), lease_until=None)
+    Campaign.objects.filter(pk=campaign.pk).update(finished_at=Now())
+    Tally.objects.create(campaign=campaign, shard=1, key="written", value=len(judged))
+    Tally.objects.create(campaign=campaign, shard=1, key="failed", value=lost)
+    sums = dict(Tally.objects.filter(campaign=campaign).values_list("key").annotate(Sum("value")))
+    calls, cached = int(sums.get("calls", 0)), int(sums.get("calls_cached", 0))
+    return Measured(judged, lost, campaign.pk, calls, cached, float(sums.get("cost", 0.0)))
