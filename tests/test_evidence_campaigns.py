@@ -195,6 +195,21 @@ def test_paid_answers_are_not_paid_for_again(worker: object, model_server: Local
     assert newest_targets().count() == 2
 
 
+def test_what_stopped_between_two_calls_goes_on_there(worker: object, model_server: LocalModels) -> None:
+    """The budget ends after the text was written: it is measured later, and not written a second time."""
+    positives(1)
+    make_judge(model_server, "writer")
+    make_judge(model_server, "measurer")
+    model_server.script({"writer": written(), "measurer": [{"contains": LIST, "text": '{"entities": []}'}, measured()]})
+    options = ["--writer", "writer", "--measure", "measurer"]
+    stopped = write(*options, "--max-calls", "1")
+    assert (stopped.code, stopped.json["state"], stopped.json["pending"]) == (3, "budget", 1)
+    assert not Target.objects.exists()
+    status = write(*options, "--max-calls", "9").json
+    assert (status["written"], status["calls"]) == (1, 3)
+    assert Counter(request["model"] for request in model_server.requests()) == {"writer": 1, "measurer": 2}
+
+
 def test_the_same_model_measures_fidelity_to_teacher(instance: object, model_server: LocalModels) -> None:
     make_judge(model_server, "one", "same-model")
     make_judge(model_server, "other", "same-model")
