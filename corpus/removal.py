@@ -16,6 +16,9 @@ from django.db import connection, models, transaction
 from corpus.bm25 import forget
 from corpus.models import Collection
 
+FOLDERS = ("exports", "jobs", "models")
+"""Of VAR, with a folder for each collection."""
+
 Rows = dict[type[models.Model], str]
 """For each model the SQL condition that picks the collection's rows in its table."""
 
@@ -85,7 +88,7 @@ def counts_of(collection: Collection) -> dict[str, int]:
 def delete_collection(collection: Collection) -> dict[str, int]:
     """Remove the collection with everything that hangs on it, by set-based SQL; the numbers of `counts_of`.
 
-    Exports that lie in VAR go with it; those that were written elsewhere stay.
+    Exports, jobs and models that lie in VAR go with it; what was written elsewhere stays.
     """
     with transaction.atomic(), pgtrigger.ignore(), connection.cursor() as cursor:
         Collection.objects.select_for_update().get(pk=collection.pk)
@@ -95,7 +98,8 @@ def delete_collection(collection: Collection) -> dict[str, int]:
         for model in _leaves_first(rows):
             cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE {rows[model]}")
         _audit({"deleted_collection": collection.name, "by": _who(), **counts})
-    shutil.rmtree(Path(settings.VAR) / "exports" / collection.name, ignore_errors=True)
+    for kind in FOLDERS:
+        shutil.rmtree(Path(settings.VAR) / kind / collection.name, ignore_errors=True)
     return counts
 
 

@@ -14,8 +14,11 @@ from annotation.permissions import SMALLEST
 from corpus.models import Assessor, Item, Judgment, Pair
 from judges.models import Campaign
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
+from training.models import Job, Model
 
 pytestmark = pytest.mark.django_db
+
+JOB = {"recipe": "prism", "base": "tiny:qwen3", "data": "/nowhere", "out": "/nowhere"}
 
 WHO = ["visitor", "stranger", "outsider", "annotator", "adjudicator", "admin", "owner"]
 """Not signed in; signed in without any membership; admin of another collection; the roles; an owner, no member."""
@@ -64,6 +67,10 @@ class World:
         self.bystander = make_member(self.collection, "bystander")
         self.item = make_item(self.pair)
         self.campaign = Campaign.objects.create(collection=self.collection, policy="debate", panel="offline")
+        self.job = Job.objects.create(collection=self.collection, folder="/nowhere", options=JOB)
+        self.model = Model.objects.create(
+            collection=self.collection, job=self.job, name="m", folder="/nowhere", summary={"merge_difference": 0.0}
+        )
         self.invitation = members.invite(collection=self.collection, role=Role.ANNOTATOR, author=self.people["owner"])
 
     def fill(self, pattern: str) -> str:
@@ -78,10 +85,12 @@ class World:
             "<slug:act>": "pause",
             "<str:token>": self.invitation.token,
             "<int:item>": self.item.pk,
+            "<int:job>": self.job.pk,
+            "<int:model>": self.model.pk,
         }
         for key, value in values.items():
             pattern = pattern.replace(key, str(value))
-        for key in ("<int:snapshot>", "<int:pk>", "<path:file>", "<path:path>", "<str:filename>"):
+        for key in ("<int:snapshot>", "<int:pk>", "<path:file>", "<str:file>", "<path:path>", "<str:filename>"):
             pattern = pattern.replace(key, "1")
         assert "<" not in pattern, f"tell this test what stands in {pattern}"
         return pattern

@@ -1,5 +1,7 @@
 """Training jobs and the models that they published. One job is one row and one subprocess (DESIGN 9)."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -60,6 +62,11 @@ class Job(models.Model):
         """Nothing more comes by itself."""
         return self.state not in (Job.State.QUEUED, Job.State.RUNNING)
 
+    @property
+    def verdict(self) -> str:
+        """Whether a training gained anything, in words."""
+        return verdict(self.result)
+
 
 class Model(models.Model):
     """A model folder that a training published."""
@@ -79,3 +86,13 @@ class Model(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def verdict(self) -> str:
+        """Whether it gained anything, in words."""
+        return verdict(self.summary)
+
+
+def verdict(found: dict[str, Any]) -> str:
+    """The sentence of training.gains, or that there is none."""
+    return str((found.get("gain") or {}).get("words") or "not measured: there is no dev split")

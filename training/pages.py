@@ -160,18 +160,33 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
     """The loss of each step and its mean over a tenth of the steps, which is what falls or does not."""
     points = [(float(one["step"]), float(one["loss"])) for one in steps]
     span = max(3, len(points) // 10)
-    mean = [
+    series = {"step": thinned(points)}
+    if len(points) < 2 * span:
+        first, last = points[0][1], points[-1][1]
+        summary = f"The loss {moved(first, last)}: {first:,.2f} in the first step, {last:,.2f} in the last"
+    else:
+        mean = means_of(points, span)
+        series[f"mean of {span}"] = thinned(mean)
+        first, last = mean[span - 1][1], mean[-1][1]
+        summary = (
+            f"The loss {moved(first, last)}: a mean of {first:,.2f} over the first {span} steps, "
+            f"{last:,.2f} over the last"
+        )
+    summary += f" ({words(job)})."
+    return line("loss", f"Loss by step ({words(job)})", series, x="step", y="loss", low=0.0, summary=summary)
+
+
+def moved(first: float, last: float) -> str:
+    """In words."""
+    return "fell" if last < first else "did not fall"
+
+
+def means_of(points: list[tuple[float, float]], span: int) -> list[tuple[float, float]]:
+    """At each point the mean of the last `span` values."""
+    return [
         (at, sum(value for _, value in points[max(0, place + 1 - span) : place + 1]) / min(span, place + 1))
         for place, (at, _) in enumerate(points)
     ]
-    first, last = mean[min(span, len(mean)) - 1][1], mean[-1][1]
-    moved = "fell" if last < first else "did not fall"
-    summary = (
-        f"The loss {moved}: a mean of {first:,.2f} over the first {min(span, len(mean))} steps, "
-        f"{last:,.2f} over the last ({words(job)})."
-    )
-    series = {"step": thinned(points), f"mean of {span}": thinned(mean)}
-    return line("loss", f"Loss by step ({words(job)})", series, x="step", y="loss", low=0.0, summary=summary)
 
 
 def thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -1,0 +1,194 @@
+"""Training jobs on the real queue: taken up, cancelled, killed, refused (checks 4 and 5 through the worker)."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+pytest.importorskip("torch")
+
+from corpus.errors import BadInput
+from corpus.processes import spawn, stop
+from tests.conftest import Manage
+from tests.instances import ROOT, until
+from tests.training_sets import write_set
+from training import fleet, jobs, pages
+from training.folder import JobFolder
+from training.models import Job, Model
+
+pytestmark = pytest.mark.django_db(transaction=True)
+FEW = {"preset": "tiny", "max_steps": 30, "lora_rank": 4, "checkpoint_every": 5, "evaluate_every": 30}
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    return write_set(tmp_path / "set")
+
+
+@pytest.fixture
+def workers(instance: dict[str, str]) -> Iterator[list[subprocess.Popen[str]]]:
+    """Workers of the queue that a test starts; all are gone after it."""
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    stop(started, patience=15)
+
+
+def start_worker(workers: list[subprocess.Popen[str]], instance: dict[str, str]) -> subprocess.Popen[str]:
+    environment = {**instance, "OMP_NUM_THREADS": "1"}
+    worker = spawn(fleet.worker_command(1, f"test-{len(workers)}"), environment, cwd=ROOT, stdout=subprocess.DEVNULL)
+    workers.append(worker)
+    return worker
+
+
+def begin(rows: Path, out: Path, device: str = "cpu", **given: Any) -> Job:
+    return jobs.begin_training(
+        recipe="prism", data=rows, base="tiny:qwen3", out=out, given={**FEW, **given}, device=device
+    )
+
+
+def reaches(job: Job, *states: str, seconds: float = 120) -> Job:
+    def there() -> bool:
+        job.refresh_from_db()
+        return job.state in states
+
+    until(there, seconds, f"{states} ({job.phase}, {job.error})")
+    return job
+
+
+def losses(job: Job) -> list[tuple[int, float]]:
+    return [(line["step"], line["loss"]) for line in JobFolder(Path(job.folder)).lines() if "loss" in line]
+
+
+def does_step(job: Job, step: int) -> None:
+    until(lambda: bool(losses(job)) and losses(job)[-1][0] >= step, 90, f"step {step}")
+
+
+def trainer_of(job: Job) -> int:
+    found = subprocess.run(
+        ["pgrep", "-f", f"training.trainer {job.folder}"], capture_output=True, text=True, check=True
+    )
+    return int(found.stdout.split()[0])
+
+
+def test_a_cancelled_job_ends_within_ten_seconds_and_can_go_on(
+    rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
+) -> None:
+    job = begin(rows, tmp_path / "model", max_steps=3000, epochs=2000, checkpoint_every=1000, evaluate_every=3000)
+    start_worker(workers, instance)
+    does_step(job, 5)
+    began = time.monotonic()
+    assert jobs.cancel(job)
+    reaches(job, Job.State.CANCELLED, seconds=10)
+    assert time.monotonic() - began < 10
+    folder = JobFolder(Path(job.folder))
+    (step,) = folder.steps()
+    assert losses(job)[-1][0] == step and (folder.checkpoint(step) / "adapter_model.safetensors").exists()
+    assert not Model.objects.exists() and not jobs.cancel(job)
+
+    folder.ask({**folder.job, "options": {**folder.job["options"], "max_steps": step + 3, "evaluate_every": step + 3}})
+    assert jobs.go_on(job)
+    fleet.wake()
+    reaches(job, Job.State.FINISHED)
+    assert losses(job)[-1][0] == step + 3
+    model = Model.objects.get(job=job)
+    assert model.words == "tiny model, CPU" and (Path(model.folder) / "reranker.json").exists()
+
+
+@pytest.mark.slow
+def test_killed_trainers_and_workers_cost_no_step_and_change_no_loss(
+    rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
+) -> None:
+    longer = {"max_steps": 120, "epochs": 20, "evaluate_every": 120}
+    whole = begin(rows, tmp_path / "whole", **longer)
+    worker = start_worker(workers, instance)
+    reaches(whole, Job.State.FINISHED)
+    killed = begin(rows, tmp_path / "killed", **longer)
+    fleet.wake()
+    does_step(killed, 12)
+    os.kill(trainer_of(killed), signal.SIGKILL)
+    does_step(killed, 40)
+    assert not killed.is_over
+    os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+    Job.objects.filter(pk=killed.pk).update(lease_until=timezone.now())  # the half minute that a lease lasts
+    start_worker(workers, instance)
+    reaches(killed, Job.State.FINISHED)
+    assert losses(killed) == losses(whole) and len(losses(whole)) == 120
+    assert killed.claims >= 3
+    assert killed.result["metrics"] == whole.result["metrics"]
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_asked_to_end_gives_its_job_back_with_a_checkpoint(
+    rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
+) -> None:
+    job = begin(rows, tmp_path / "model", max_steps=3000, epochs=2000, checkpoint_every=1000, evaluate_every=3000)
+    worker = start_worker(workers, instance)
+    does_step(job, 5)
+    worker.terminate()
+    reaches(job, Job.State.QUEUED, seconds=20)
+    assert worker.wait(20) is not None
+    assert JobFolder(Path(job.folder)).steps() and job.claims == 0
+
+
+def test_a_job_for_a_gpu_waits_for_one_and_says_so(
+    rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
+) -> None:
+    job = begin(rows, tmp_path / "model", device="cuda")
+    assert pages.waits_for(job).startswith("No worker serves the queue")
+    start_worker(workers, instance)
+    until(lambda: bool(fleet.live_workers()), 60)
+    if "cuda" in fleet.live_workers()[0].devices:
+        pytest.skip("this machine has a GPU")
+    assert jobs.claim(("cpu",)) is None
+    assert pages.waits_for(job) == "It waits for a worker with a GPU: no worker that serves the queue has one."
+    assert jobs.cancel(job) and reaches(job, Job.State.CANCELLED).claims == 0
+
+
+def test_a_job_is_held_by_one_and_taken_up_when_its_holder_is_gone(rows: Path, tmp_path: Path) -> None:
+    begin(rows, tmp_path / "model")
+    first = jobs.claim(("cpu",))
+    assert first is not None and jobs.claim(("cpu",)) is None
+    Job.objects.filter(pk=first.pk).update(lease_until=timezone.now() - timezone.timedelta(seconds=1))
+    second = jobs.claim(("cpu", "cuda"))
+    assert second is not None and second.pk == first.pk and second.fence == first.fence + 1
+    assert not jobs.held(first, steps=99) and jobs.held(second, steps=3)
+    assert not jobs.end(first, Job.State.FAILED, error="late")
+    assert jobs.end(second, Job.State.FINISHED) and not jobs.held(second)
+
+
+def test_what_is_known_to_be_wrong_is_refused_before_it_waits(rows: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    for given, words in (
+        ({"out": tmp_path / "full"}, "is not empty"),
+        ({"out": tmp_path / "m", "learning_rate": 0.0}, "learning_rate and epochs must be above 0"),
+        ({"out": tmp_path / "m", "device": "tpu"}, "device must be cpu or cuda"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            begin(rows, **given)
+    assert not Job.objects.exists()
+
+
+def test_the_command_waits_with_a_worker_of_its_own_and_prints_the_contracts_document(
+    rows: Path, tmp_path: Path, manage: Manage
+) -> None:
+    few = ["--preset", "tiny", "--max-steps", 4, "--lora-rank", 4, "--wait", "--json"]
+    done = manage("train", "prism", "--data", rows, "--base", "tiny:qwen3", "--out", tmp_path / "model", *few)
+    assert set(done.json) == {"job", "state", "steps", "loss_first", "loss_last", "metrics", "out"}
+    assert done.json["state"] == "finished" and done.json["steps"] == 4
+    assert json.loads((tmp_path / "model" / "reranker.json").read_text())["words"] == "tiny model, CPU"
+    assert not fleet.live_workers()
+
+    bad = manage("train", "prism", "--data", rows, "--base", "tiny:encoder", "--out", tmp_path / "b", *few, check=False)
+    assert bad.code == 2 and bad.out == "" and "is an encoder, which writes no answers" in bad.err
+    assert manage("train", "prism", "--data", tmp_path, "--base", "x", "--out", tmp_path / "c", check=False).code == 2
+    assert settings.VAR.exists()

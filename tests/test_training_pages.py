@@ -1,0 +1,164 @@
+"""Pages of training without a worker: empty states, forms, a finished job, files, and what a deletion takes along."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from annotation.models import Role
+from corpus.models import Collection
+from corpus.removal import delete_collection
+from tests.factories import make_collection, make_member
+from tests.training_sets import write_set
+from training import jobs
+from training.folder import JobFolder
+from training.models import Job, Model
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def birds() -> Collection:
+    return make_collection("birds")
+
+
+@pytest.fixture
+def alice(birds: Collection) -> Client:
+    client = Client()
+    client.force_login(make_member(birds, "alice", Role.ADMIN).user)
+    return client
+
+
+@pytest.fixture
+def rows(birds: Collection) -> Path:
+    folder = Path(settings.VAR) / "exports" / "birds" / "one"
+    return folder if folder.exists() else write_set(folder)
+
+
+def finished(collection: Collection, rows: Path, kind: str = "train", **result: Any) -> Job:
+    """A job with two steps in its folder, and its model."""
+    options = {"recipe": "prism", "base": "tiny:qwen3", "data": str(rows), "out": str(rows / "nowhere"), "options": {}}
+    job = jobs.begin(kind=kind, options={**options, "name": "m"}, collection=collection, user="alice")
+    folder = JobFolder(Path(job.folder))
+    for step in (1, 2):
+        folder.add({
+            "step": step, "steps": 2, "loss": 3.0 / step, "lr": 1e-3, "tokens": 10, "tokens_per_s": 5.0,
+            "memory_mb": 9.0, "seconds": 1.0 * step, "token_budget": 64,
+        })  # fmt: skip
+    folder.add(
+        {"step": 2, "dev": {"label_pearson": 0.5, "teacher_pearson": None, "auc": 0.75, "accuracy": 0.5, "ndcg@10": 1}}
+    )
+    Job.objects.filter(pk=job.pk).update(state="finished", words="tiny model, CPU", steps=2, total=2, result=result)
+    job.refresh_from_db()
+    return job
+
+
+def test_without_an_export_the_page_says_what_to_do(alice: Client) -> None:
+    page = alice.get("/c/birds/training/").content.decode()
+    assert "No job yet." in page and "Make an export" in page and "Start training" not in page
+
+
+def test_a_form_that_cannot_be_started_keeps_what_was_typed(alice: Client, rows: Path) -> None:
+    asked = {
+        "training_set": str(rows),
+        "recipe": "prism",
+        "base": "other",
+        "base_path": " ",
+        "device": "cpu",
+        "epochs": "7",
+    }
+    answer = alice.post("/c/birds/training/start/", asked)
+    page = answer.content.decode()
+    assert answer.status_code == 422 and "Name the folder of a model" in page and 'value="7' in page
+    assert alice.post("/c/birds/training/start/", {**asked, "base": "tiny:encoder"}).status_code == 422
+    assert alice.post("/c/birds/training/start/", {**asked, "training_set": "/etc"}).status_code == 422
+    assert not Job.objects.exists()
+
+
+def test_a_started_training_waits_on_its_own_page(alice: Client, rows: Path) -> None:
+    asked = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "max_steps": "5"}
+    answer = alice.post("/c/birds/training/start/", asked)
+    job = Job.objects.get()
+    assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/jobs/{job.pk}/"
+    assert job.options["options"] == {"preset": "tiny", "max_steps": 5} and job.made_by == "alice"
+    fragment = alice.get(answer["Location"], headers={"HX-Request": "true"})
+    assert fragment.status_code == 200 and b"No worker serves the queue" in fragment.content
+    assert alice.post(f"{answer['Location']}cancel/").status_code == 302
+    assert alice.get(answer["Location"], headers={"HX-Request": "true"}).status_code == 286
+    assert b"Go on from the last checkpoint" in alice.get(answer["Location"]).content
+    assert alice.post(f"{answer['Location']}explode/").status_code == 404
+
+
+def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice: Client, birds: Collection, rows: Path) -> None:
+    job = finished(birds, rows, gain={"words": "no gain shown: p = 0.4"}, evaluation={"base": {"auc": 0.5}})
+    model = jobs.publish(job)
+    page = alice.get(f"/c/birds/training/jobs/{job.pk}/").content.decode()
+    assert page.count("tiny model, CPU") >= 4 and "The loss fell" in page and "0.750" in page and "undefined" in page
+    chart = alice.get(f"/c/birds/training/jobs/{job.pk}/?chart=loss&as=csv")
+    assert chart.status_code == 200 and b"3" in chart.content
+    assert alice.get(f"/c/birds/training/jobs/{job.pk}/?chart=other").status_code == 404
+    shown = alice.get(f"/c/birds/training/models/{model.pk}/").content.decode()
+    assert "No gain shown: p = 0.4 (tiny model, CPU)" in shown and "folder is gone" in shown
+    assert "No gain shown" not in alice.get("/c/birds/training/").content.decode()
+    assert "no gain shown" in alice.get("/c/birds/training/").content.decode()
+
+
+def test_an_evaluation_compares_before_and_after(alice: Client, birds: Collection, rows: Path) -> None:
+    names = ("nDCG@10", "RR@10", "R@20")
+    values = {"BM25": 0.5, "base": 0.1, "tuned": 0.3}
+    paired = {"measure": "nDCG@10", "difference": 0.2, "low": 0.1, "high": 0.3, "p": 0.01}
+    job = finished(
+        birds, rows, kind="evaluate", queries=8, caveat="Chosen apart.",
+        measures={name: dict.fromkeys(names, value) for name, value in values.items()},
+        per_query={name: {"nDCG@10": {"q1": value, "q2": value}} for name, value in values.items()},
+        compared=[{**paired, "one": "tuned", "other": "base"}, {**paired, "one": "tuned", "other": "BM25", "p": 0.5}],
+    )  # fmt: skip
+    page = alice.get(f"/c/birds/training/jobs/{job.pk}/").content.decode()
+    assert "over 8 dev queries (tiny model, CPU)" in page and "+0.200" in page and "no difference shown" in page
+    assert "2 better with the tuned model, 0 worse" in page and "Chosen apart." in page
+
+
+def test_files_are_those_of_the_job_and_no_others(alice: Client, birds: Collection, rows: Path) -> None:
+    job = finished(birds, rows)
+    (Path(job.folder) / "tuned.run").write_text("q Q0 d 1 1 t\n")
+    address = f"/c/birds/training/jobs/{job.pk}/files"
+    assert b"".join(alice.get(f"{address}/tuned.run").streaming_content) == b"q Q0 d 1 1 t\n"
+    assert alice.get(f"{address}/metrics.jsonl").status_code == 200
+    for name in ("job.json", "base.run", "..%2Fjob.json", "state.json"):
+        assert alice.get(f"{address}/{name}").status_code == 404
+
+
+def test_jobs_and_models_of_another_collection_do_not_exist(alice: Client, birds: Collection, rows: Path) -> None:
+    other = finished(make_collection("stones"), rows)
+    model = jobs.publish(other)
+    for address in (
+        f"jobs/{other.pk}/",
+        f"models/{model.pk}/",
+        f"models/{model.pk}/card",
+        f"jobs/{other.pk}/files/log.txt",
+    ):
+        assert alice.get(f"/c/birds/training/{address}").status_code == 404
+    assert alice.post(f"/c/birds/training/models/{model.pk}/evaluate/").status_code == 404
+    assert alice.post(f"/c/birds/training/jobs/{other.pk}/cancel/").status_code == 404
+
+
+def test_a_deleted_collection_takes_its_jobs_and_models_along(birds: Collection, rows: Path) -> None:
+    job = finished(birds, rows)
+    jobs.publish(job)
+    delete_collection(birds)
+    assert not Job.objects.exists() and not Model.objects.exists() and not Path(job.folder).exists()
+
+
+def test_the_demos_installer_is_seen_on_the_page(alice: Client) -> None:
+    path = Path(settings.VAR) / "training-extra.json"
+    known = {"state": "installing", "done": 12, "of": 56, "line": "installing packages", "seconds": 3.0}
+    try:
+        path.write_text(json.dumps(known))
+        assert b"12 of 56 packages" in alice.get("/c/birds/training/").content
+        path.write_text(json.dumps({**known, "state": "failed", "line": "No space left"}))
+        assert b"The training extra is not here: No space left." in alice.get("/c/birds/training/").content
+    finally:
+        path.unlink()
