@@ -1,6 +1,6 @@
 """The admin's home: one story, told from counters, audits, agreement and cost (UI.md, docs/dashboard.md)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,8 @@ from judges.models import Campaign
 DEBATES = ("debate", "debate+ensemble")
 HALF = 520
 """Width of a chart beside another, so that its words stay as large as the page's."""
+MOST_ROUTES = 6
+"""Routes in the picture: the home is one screen. The table of routes has all."""
 NOT_STATES = {"pairs", "agreed", "disputed"}
 SAID_ABOVE = {"conflicts", "skipped", "failed"}
 """Kinds of decisions that the story words itself, with a button that acts."""
@@ -64,7 +66,9 @@ class Dashboard:
         audits = self.audits
         if audits is None or not audits.routes:
             return None
-        rows = [route_bar(route) for route in audits.routes]
+        shown = largest(audits.routes)
+        rows = [route_bar(route) for route in shown]
+        rest = len(audits.routes) - len(shown)
         return bars(
             "audits",
             "Accuracy of the judges' labels by route",
@@ -73,6 +77,7 @@ class Dashboard:
             high=1.0,
             mark=1.0 - audits.limit,
             width=HALF,
+            summary=routes_words(shown, rest),
             source=f"{self.collection.name}: {audits.population}; {_at(self.story.at)}",
         )
 
@@ -153,11 +158,27 @@ def accuracy_words(audits: Audits) -> str:
         return f"Not measured: none of {audits.population} is drawn for people to check."
     if found.value is None or found.low is None or found.high is None:
         return f"Not measured yet: of {audits.population}, {audits.drawn:,} are drawn for people to check."
+    rest = f" This speaks for {audits.covered:.0%} of them: the other routes have no settled audit."
     return (
         f"Of {audits.population}, {found.value:.1%} are right by people's answers (95% interval {found.low:.1%} to "
         f"{found.high:.1%}, from {audits.settled:,} of {audits.drawn:,} audited pairs)."
-        + ("" if audits.covered > 0.999 else f" That is about {audits.covered:.0%} of them: the rest is not measured.")
-    )
+    ) + (rest if audits.covered < 0.999 else "")
+
+
+def largest(routes: Sequence[Route]) -> list[Route]:
+    """Those with the most pairs, and all that are surely beyond the limit, in the order of the audit."""
+    by_size = sorted(routes, key=lambda route: (route.verdict != "over", -route.population))
+    kept = {route.key for place, route in enumerate(by_size) if place < MOST_ROUTES or route.verdict == "over"}
+    return [route for route in routes if route.key in kept]
+
+
+def routes_words(routes: Sequence[Route], rest: int) -> str:
+    """What the picture shows, in a sentence or two."""
+    known = sorted((route.accuracy.value, route.words) for route in routes if route.accuracy.value is not None)
+    said = f"Of these routes, {len(routes) - len(known)} of {len(routes)} have no settled audit."
+    if known:
+        said += f" The least accurate is: {known[0][1]} ({known[0][0]:.0%})."
+    return said + (f" {rest} smaller routes stand in the table of routes below." if rest else "")
 
 
 def kappa_bar(one: Kappa) -> Bar:
