@@ -22,7 +22,13 @@ from tests.test_evidence_campaigns import LIST, measured
 __all__ = ["_model_server_process", "model_server"]
 
 PAIRS = 16
-TEXT = {"contribution": "It says what the mapping maps.", "evidence": "It maps hashable values."}
+
+
+def text(number: int) -> str:
+    """What is written about a pair: another text for each, so that no call of the log equals another one."""
+    return json.dumps(
+        {"contribution": "It says what is mapped.", "evidence": f"Mapping {number} maps hashable values."}
+    )
 
 
 @pytest.mark.slow
@@ -36,7 +42,8 @@ def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(
     make_judge(model_server, "measurer")
     slow = {"latency": 0.3}
     listed = {"contains": LIST, "text": '{"entities": ["hashable"]}', **slow}
-    model_server.script({"writer": {"text": json.dumps(TEXT), **slow}, "measurer": [listed, {**measured(), **slow}]})
+    writers = [{"contains": f"mapping number {n} ", "text": text(n), **slow} for n in range(PAIRS)]
+    model_server.script({"writer": writers, "measurer": [listed, {**measured(), **slow}]})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
     own = spawn(fleet.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
     started = evidence.start(collection=collection, wanted=evidence.configuration("writer", "measurer"))
