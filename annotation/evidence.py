@@ -9,7 +9,7 @@ from annotation import pairs
 from annotation.debating import Debate, Text, debate_of, text_of
 from annotation.marks import marked
 from annotation.models import Assignment
-from corpus.models import Judgment, Label, Pair
+from corpus.models import Judgment, Label, Pair, Target
 from judges import selectors
 from judges.models import Attempt, Work
 from judges.selectors import AttemptView, Latency, Round
@@ -29,6 +29,8 @@ class Evidence:
     attempts: list[AttemptView]
     judgments: list[Judgment]
     assignments: list[Assignment]
+    targets: list[Target]
+    """Contribution and evidence that were written about it, newest first."""
 
     @property
     def title(self) -> Text:
@@ -83,6 +85,7 @@ def of(pair: Pair) -> Evidence:
         attempts=selectors.attempts_of(pair),
         judgments=list(pairs.judgments(pair)),
         assignments=list(pairs.assignments(pair)),
+        targets=list(pair.targets.select_related("withdrawn_by").order_by("-version")),
     )
 
 

@@ -182,3 +182,31 @@ def test_a_later_grade_counts_though_texts_were_settled_after_its_item(item: Ite
     Item.objects.filter(pk=older.pk).update(priority=-1)
     client.post("/c/books/judge/submit/", {**claim(client), "grade": 0})
     assert (Label.objects.get().grade, Label.objects.get().origin) == (0, "people")
+
+
+def test_the_pairs_page_shows_every_version_to_admins(item: Item, client: Client, collection: Collection) -> None:
+    client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS})
+    admin = signed_in(make_member(collection, "charlie", Role.ADMIN))
+    page = admin.get(f"/c/books/pairs/{item.pair_id}/").text
+    assert TEXTS["evidence"] in page
+    assert PROBLEM in page
+    assert "Fidelity to teacher, judged by measurer" in page
+    assert "Version 2</strong> by alice" in page
+
+
+def test_an_admin_starts_the_writing_on_the_campaigns_page(item: Item, collection: Collection, client: Client) -> None:
+    admin = signed_in(make_member(collection, "charlie", Role.ADMIN))
+    page = admin.get("/c/books/campaigns/").text
+    assert "<strong>0</strong> of 1 relevant pair has texts to learn from" in page
+    given = {"write-writer": "offline-writer", "write-measure": "offline-measurer"}
+    assert client.post("/c/books/campaigns/evidence/", given).status_code == 403
+    page = admin.post("/c/books/campaigns/evidence/", given, follow=True).text
+    assert "Nothing to do" in page, "its only relevant pair waits for a person"
+    other = make_pair(collection, None, make_document(collection, "Water boils at 100 °C."))
+    Label.objects.create(pair=other, grade=1, origin="debate")
+    page = admin.post("/c/books/campaigns/evidence/", given, follow=True).text
+    assert "writes for 1 pair" in page
+    campaign = Campaign.objects.order_by("-pk")[0]
+    assert (campaign.policy, campaign.state, campaign.work.get().pair) == ("evidence", "running", other)
+    wrong = admin.post("/c/books/campaigns/evidence/", {"write-writer": "nobody"})
+    assert wrong.status_code == 422

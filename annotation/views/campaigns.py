@@ -58,7 +58,10 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     if started.campaign is None or started.idle:
         messages.info(request, "Nothing to do: every relevant pair has its texts, or waits for somebody.")
     else:
-        messages.success(request, f"Campaign {started.campaign.pk} writes for {started.added:,} pairs.")
+        messages.success(
+            request,
+            f"Campaign {started.campaign.pk} writes for {started.added:,} pair{'s' if started.added != 1 else ''}.",
+        )
     return redirect("campaigns", scope.collection.name)
 
 
