@@ -2,7 +2,7 @@
 
 CPU: Qwen3's shape, hidden 256, 4 layers, vocabulary 151,936, rows of up to 512 tokens, fp32, LoRA. Both sides train the
 same rows with the same loss, adapter and optimiser, each in a process of its own; memory is what a side adds to its
-loaded model. With a GPU: 0.6B's shape at 4,096 in bf16, and the share of the matrix rate that the same GPU was measured at.
+loaded model. With a GPU: 0.6B's shape at 4,096 in bf16, and the share of the GPU's own measured bf16 matrix rate.
 """
 
 import json
