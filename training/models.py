@@ -71,7 +71,7 @@ class Job(models.Model):
 class Model(models.Model):
     """A model folder that a training published."""
 
-    collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="models")
+    collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="trained_models")
     job = models.OneToOneField(Job, models.CASCADE, related_name="model")
     name = models.CharField(max_length=100)
     recipe = models.CharField(max_length=30)

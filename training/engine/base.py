@@ -118,7 +118,7 @@ def tiny_base(folder: Path, *, shape: str = "qwen3", seed: int = 0, hidden: int 
     config.pad_token_id = tokenizer.pad_token_id
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -144,7 +144,7 @@ def _config(shape: str, vocabulary: int, hidden: int, layers: int) -> Any:
     if shape == "qwen3.5":
         from transformers import Qwen3_5TextConfig
 
-        linear = {
+        linear: dict[str, Any] = {
             "linear_key_head_dim": 16,
             "linear_value_head_dim": 16,
             "linear_num_key_heads": 2,

@@ -263,4 +263,4 @@ def memory_mb(device: str) -> float:
     """Memory in use: of the GPU at its highest, or of this process."""
     if device == "cuda":
         return round(torch.cuda.max_memory_allocated() / 2**20, 1)
-    return round(psutil.Process().memory_info().rss / 2**20, 1)
+    return round(int(psutil.Process().memory_info().rss) / 2**20, 1)

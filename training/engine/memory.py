@@ -32,7 +32,7 @@ def available(device: str) -> int:
     if device == "cuda":
         return int(torch.cuda.mem_get_info()[0])
     limits = [int(path.read_text()) for path in CGROUP if path.exists() and path.read_text().strip().isdigit()]
-    return min([psutil.virtual_memory().available, *limits])
+    return min([int(psutil.virtual_memory().available), *limits])
 
 
 def check(task: Task, config: Any, longest: int, answer: int) -> None:

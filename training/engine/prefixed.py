@@ -54,7 +54,7 @@ def prefixed_margins(
         return in_batches([ids[shared:] for ids in encoded], score, batch_tokens)
 
 
-def shared_length(rows: Sequence[Sequence[int]]) -> int:
+def shared_length(rows: Sequence[list[int]]) -> int:
     """Tokens that all rows begin with, at least one less than the shortest row has."""
     first, last = min(rows), max(rows)
     least = min(len(row) for row in rows) - 1

@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                 ('words', models.CharField(blank=True, max_length=50)),
                 ('summary', models.JSONField(default=dict, help_text='Evaluation, calibration, gain and checkpoint, as published.')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('collection', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='models', to='corpus.collection')),
+                ('collection', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='trained_models', to='corpus.collection')),
                 ('job', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='model', to='training.job')),
             ],
         ),
