@@ -13,6 +13,8 @@ import torch
 
 from training.engine.margins import BATCH_TOKENS, cut, in_batches
 
+CPU_TOKENS = 1536
+"""In one pass on a CPU, which gains nothing from larger ones: documents of like length pad each other little."""
 LEAST_SHARED = 16
 """Tokens from which sharing is worth a pass of its own."""
 
@@ -31,7 +33,7 @@ def prefixed_margins(
     no_id: int,
     max_length: int,
     tail: str,
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int | None = None,
 ) -> list[float]:
     """l_yes - l_no at the end of each rendered prompt of one query, fp32, in the order given."""
     encoded = [
@@ -51,7 +53,8 @@ def prefixed_margins(
         def score(rows: list[list[int]]) -> list[float]:
             return _batch(model, rows, shared, cache, pad, yes_id, no_id)
 
-        return in_batches([ids[shared:] for ids in encoded], score, batch_tokens)
+        most = batch_tokens or (CPU_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
+        return in_batches([ids[shared:] for ids in encoded], score, most)
 
 
 def shared_length(rows: Sequence[list[int]]) -> int:
