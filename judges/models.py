@@ -29,7 +29,7 @@ class JudgeVersion(models.Model):
         max_length=200, blank=True, help_text="Name of an environment variable, never the key."
     )
     parameters = models.JSONField(
-        default=dict, help_text="temperature, top_p, max_output_tokens, timeout_s, logprobs, scale"
+        default=dict, help_text="temperature, top_p, max_output_tokens, timeout_s, logprobs, scale and others"
     )
     max_concurrency = models.PositiveIntegerField(null=True)
     requests_per_minute = models.PositiveIntegerField(null=True)
@@ -120,6 +120,7 @@ class Campaign(models.Model):
     voters = ArrayField(models.BigIntegerField(), default=list, help_text="JudgeVersion ids, in order.")
     majority = models.PositiveSmallIntegerField(default=3)
     early_stop = models.BooleanField(default=False)
+    protocol = models.JSONField(default=dict, help_text="judges.protocol: stance order, filter, adjudicator and others.")
     failed_to_people = models.BooleanField(default=False)
     instruction = models.TextField(blank=True, help_text="The collection's definition of relevance when it began.")
     seed = models.IntegerField(default=0)
@@ -209,6 +210,10 @@ class Attempt(models.Model):
         FOR = "for", "for"
         AGAINST = "against", "against"
         VOTE = "vote", "vote"
+        GENERATION = "generation", "generation"
+        """One of several answers of a voter; the vote is a copy of the one nearest to their mean."""
+        FILTER = "filter", "filter"
+        ADJUDICATE = "adjudicate", "adjudicate"
         CHECK = "check", "check"
         WRITE = "write", "write"
         ENTITY = "entity", "entity"
@@ -226,15 +231,23 @@ class Attempt(models.Model):
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="attempts")
     judge = models.ForeignKey(JudgeVersion, models.PROTECT)
     prompt = models.ForeignKey(PromptVersion, models.PROTECT)
-    role = models.CharField(max_length=7, choices=Role)
-    round = models.PositiveSmallIntegerField(default=0, help_text="From 1 in a debate; 0 for votes.")
-    sample = models.PositiveSmallIntegerField(default=0, help_text="The voter's place on the panel, or the generation.")
+    role = models.CharField(max_length=10, choices=Role)
+    round = models.PositiveSmallIntegerField(
+        default=0, help_text="From 1 in a debate; the number of a generation, from 0; else 0."
+    )
+    sample = models.PositiveSmallIntegerField(
+        default=0, help_text="The voter's place on the panel; in a debate the pair of agents, from 0."
+    )
     number = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try of this turn or vote.")
     outcome = models.CharField(max_length=12, choices=Outcome)
     counts = models.BooleanField(help_text="This is the turn or the vote; earlier tries are not.")
     cached = models.BooleanField(default=False, help_text="Taken over from an earlier, equal call: nothing was sent.")
     verdict = models.SmallIntegerField(
         null=True, help_text="0 or 1; null unless labelled. 1 for an answer that is not about relevance."
+    )
+    score = models.SmallIntegerField(null=True, help_text="Grade on the judge's own scale, where it has more than two.")
+    probabilities = models.JSONField(
+        null=True, help_text="By answer, as the provider gave them: {yes, no}, {the score: P}, or one for each grade."
     )
     reason = models.TextField(blank=True, help_text="Of a turn or vote; the answer itself for write and measure.")
     quotes = models.JSONField(default=list, help_text="[{text, start, end}]; start and end null: not in the document.")

@@ -46,6 +46,10 @@ class Turn:
     verdict: int
     reason: str
     quotes: tuple[Quote, ...] = ()
+    score: int | None = None
+    """Grade on the judge's own scale, where that has more than two."""
+    probabilities: dict[str, float] | None = None
+    """By answer: {"yes", "no"}, {the score: P(s)}, or one for each grade; None where the provider gives none."""
 
 
 @dataclass(frozen=True, slots=True)
