@@ -47,29 +47,33 @@ class Report:
 
 @dataclass
 class _Bad:
-    """Bad rows: how many of each kind, and the first ones."""
+    """Bad rows: how many of each kind, where each kind begins, and the first ones."""
 
     counts: dict[str, int] = field(default_factory=dict)
+    begins: dict[str, int] = field(default_factory=dict)
     first: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, line: int, kind: str, problem: str) -> None:
-        """One more."""
+        """One more; lines come in order."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
+        self.begins.setdefault(kind, line)
         if len(self.first) < SHOWN:
             self.first.append((line, problem))
 
     def take(self, kind: str, count: int, first: list[tuple[int, str]]) -> None:
         """All of a kind that the database found, and the first of them."""
         self.counts[kind] = self.counts.get(kind, 0) + count
+        self.begins[kind] = min(line for line, _ in first)
         self.first = sorted([*self.first, *first])[:SHOWN]
 
     def refusal(self, source: Source) -> BadInput:
-        """One line that names the first rows and says how many there are."""
+        """One line that says how many rows there are of each kind, and names the first ones."""
         total = sum(self.counts.values())
+        kinds = ", ".join(f"{n} {kind} from line {self.begins[kind]}" for kind, n in sorted(self.counts.items()))
         named = "; ".join(f"line {line}: {problem}" for line, problem in sorted(self.first)[:SHOWN])
         more = f" (the first {SHOWN} of {total})" if total > SHOWN else ""
         what = "1 bad row" if total == 1 else f"{total} bad rows"
-        return BadInput(f"{source}: {what}: {named}{more}; --skip-invalid leaves them out")
+        return BadInput(f"{source}: {what} ({kinds}): {named}{more}; --skip-invalid leaves them out")
 
 
 @transaction.atomic
