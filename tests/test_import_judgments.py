@@ -100,10 +100,8 @@ def test_only_the_first_twenty_bad_rows_are_named(bring):
     with pytest.raises(BadInput) as refusal:
         bring("q1 0 d1 1\n" + "q1 0 d1 9\n" * 30)
     said = str(refusal.value)
-    assert (
-        ": 30 bad rows (30 out-of-range from line 2): line 2:" in said
+    assert ": 30 bad rows (30 out-of-range from line 2): line 2:" in said
     assert "line 21:" in said and "line 22:" not in said
-    )
     assert "(the first 20 of 30)" in said
 
 
@@ -128,7 +126,8 @@ def elsewhere(tmp_path):
 def test_a_file_of_972_duplicates_and_grades_beyond_the_scale_is_refused_with_lines_and_totals(elsewhere):
     out, err = StringIO(), StringIO()
     with pytest.raises(SystemExit) as end:
-        call_command("import_judgments", "films", "--assessor=a", "--kind=judge", str(elsewhere), stdout=out, stderr=err)
+        options = ["--assessor=a", "--kind=judge", str(elsewhere)]
+        call_command("import_judgments", "films", *options, stdout=out, stderr=err)
     said = err.getvalue()
     assert (end.value.code, out.getvalue()) == (2, "")
     assert ": 982 bad rows (972 duplicate from line 1202, 10 out-of-range from line 2174): line 1202: the pair" in said
