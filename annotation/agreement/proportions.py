@@ -20,11 +20,11 @@ class Bounds(NamedTuple):
 
 
 class Stratum(NamedTuple):
-    """`right` of `n` sampled out of `size`."""
+    """`right` of `n` sampled out of `size`; fractions where the sample is weighted."""
 
-    size: int
-    n: int
-    right: int
+    size: float
+    n: float
+    right: float
 
 
 def exact(right: float, n: float, level: float = LEVEL) -> Bounds:

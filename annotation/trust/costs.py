@@ -30,12 +30,10 @@ def costs(collection: Collection, status: dict[str, Any]) -> Costs:
 
     People's hours are judgments x the median time on the page: pauses do not count.
     """
+    seconds = seconds_of_people(collection)
     with connection.cursor() as cursor:
-        cursor.execute(TIME, {"collection": collection.pk})
-        (median,) = cursor.fetchone()
         cursor.execute(WORK, {"collection": collection.pk})
         counts = {key: float(n) for key, n in cursor.fetchall()}
-    seconds = None if median is None else median / 1000
     done, owed = _judgments(counts, collection.overlap)
     hours = done * (seconds or 0.0) / 3600
     ahead = None if seconds is None and owed else owed * (seconds or 0.0) / 3600
@@ -52,6 +50,14 @@ def costs(collection: Collection, status: dict[str, Any]) -> Costs:
         hourly_rate=rate,
         median_seconds=seconds,
     )
+
+
+def seconds_of_people(collection: Collection) -> float | None:
+    """Median time on the page of a judgment; None where there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(TIME, {"collection": collection.pk})
+        (median,) = cursor.fetchone()
+    return None if median is None else float(median) / 1000
 
 
 def _judgments(counts: dict[str, float], overlap: int) -> tuple[float, float]:

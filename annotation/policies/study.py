@@ -1,0 +1,130 @@
+"""Tables of a debate study: stance order, agreements that last, agreements that are wrong (DREAM B.1-B.4). Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from annotation.policies.measures import Classwise, Confusion
+
+Verdicts = tuple[int | None, ...]
+"""Of all agents of a round; None for a turn that brought none."""
+Debate = Sequence[Verdicts]
+"""Round by round, from the first."""
+
+
+def agreement(verdicts: Verdicts) -> int | None:
+    """The verdict that all agents of a round gave; None where they differ or one is lost."""
+    first = verdicts[0] if verdicts else None
+    return first if all(verdict == first for verdict in verdicts) else None
+
+
+def label(debate: Debate, rounds: int | None = None) -> int | None:
+    """The first agreement within so many rounds (all that were played); None where there is none."""
+    return next((found for one in debate[:rounds] if (found := agreement(one)) is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTable:
+    """Final labels with the relevant side first against those with the other first (DREAM table 9).
+
+    `counts[a][b]`: pairs labelled a with relevant first and b with irrelevant first, of those that both labelled.
+    """
+
+    counts: tuple[tuple[int, int], tuple[int, int]]
+    left_out: int
+    """Pairs that both debated and one did not label."""
+
+    @property
+    def pairs(self) -> int:
+        """Labelled in both."""
+        return sum(map(sum, self.counts))
+
+    @property
+    def same(self) -> float | None:
+        """Share of equal labels."""
+        return (self.counts[0][0] + self.counts[1][1]) / self.pairs if self.pairs else None
+
+
+def order_table(relevant_first: Mapping[int, int | None], irrelevant_first: Mapping[int, int | None]) -> OrderTable:
+    """Labels by pair (None: escalated) of two campaigns that differ in the order of the stances."""
+    counts = [[0, 0], [0, 0]]
+    both = relevant_first.keys() & irrelevant_first.keys()
+    for pair in both:
+        rf, other = relevant_first[pair], irrelevant_first[pair]
+        if rf is not None and other is not None:
+            counts[rf][other] += 1
+    labelled = sum(map(sum, counts))
+    return OrderTable(((counts[0][0], counts[0][1]), (counts[1][0], counts[1][1])), len(both) - labelled)
+
+
+@dataclass(frozen=True, slots=True)
+class Persistence:
+    """What became by this round of the agreements of round 1 (DREAM table 12). Shares are None without a pair."""
+
+    round: int
+    cases: int
+    """Debates that agreed in round 1 and were played on to this round."""
+    agreed: int
+    """Of them, those whose agents agree in this round."""
+    kept: int
+    """Of them, those that agree on the label of round 1."""
+    spurious: int
+    """Agreements of this round on the wrong label, of those whose truth is known (`known`)."""
+    known: int
+
+    @property
+    def persistence(self) -> float | None:
+        """Share that still agrees."""
+        return self.agreed / self.cases if self.cases else None
+
+    @property
+    def spurious_rate(self) -> float | None:
+        """Share of the agreements that is wrong."""
+        return self.spurious / self.known if self.known else None
+
+
+def persistence(debates: Mapping[int, Debate], gold: Mapping[int, int]) -> list[Persistence]:
+    """One row a round, over the debates that agreed in round 1 and went on all the same.
+
+    Debates that ended with their agreement count in round 1 and no further: nothing is known of what came after.
+    """
+    began = {pair: debate for pair, debate in debates.items() if debate and agreement(debate[0]) is not None}
+    longest = max(map(len, began.values()), default=0)
+    return [_persistence(number, began, gold) for number in range(1, longest + 1)]
+
+
+def _persistence(number: int, began: Mapping[int, Debate], gold: Mapping[int, int]) -> Persistence:
+    played = {pair: debate for pair, debate in began.items() if len(debate) >= number}
+    agreed = {pair: found for pair, debate in played.items() if (found := agreement(debate[number - 1])) is not None}
+    known = [pair for pair in agreed if pair in gold]
+    return Persistence(
+        round=number,
+        cases=len(played),
+        agreed=len(agreed),
+        kept=sum(found == agreement(played[pair][0]) for pair, found in agreed.items()),
+        spurious=sum(agreed[pair] != gold[pair] for pair in known),
+        known=len(known),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One way to debate: how right its labels are and how much it leaves to people (DREAM tables 10, 13, 14, 15)."""
+
+    name: str
+    pairs: int
+    escalated: int
+    measured: Classwise
+
+    @property
+    def escalation(self) -> float | None:
+        """Share of pairs without a label."""
+        return self.escalated / self.pairs if self.pairs else None
+
+
+def configuration(name: str, labels: Mapping[int, int | None], gold: Mapping[int, int]) -> Configuration:
+    """Labels by pair (None: escalated) against the truth."""
+    table = Confusion()
+    for pair, found in labels.items():
+        if found is not None and pair in gold:
+            table.add(gold[pair], found)
+    return Configuration(name, len(labels), sum(found is None for found in labels.values()), table.measured())
