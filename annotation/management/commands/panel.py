@@ -1,0 +1,71 @@
+"""panel NAME [--candidates a,b,...]: which five judges shall vote, from votes and labels that are there."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.panels.report import MEASURES, Chosen, choose_panel, document, summary
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.selectors import collection_named
+
+
+class Command(QuorumCommand):
+    """Measures what is stored: no judge is asked."""
+
+    help = "Choose the panel: a quality floor, then all sets of five candidates, the most independent first."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Who is looked at, and the floor."""
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("--candidates", default="", metavar="a,b,...", help="judges and imports; all unless given")
+        parser.add_argument("--floor", type=float, metavar="X", help="least quality, instead of one found from all")
+        parser.add_argument("--bootstrap", type=int, default=0, metavar="N", help="resamples for 95%% intervals")
+
+    def run(self, **options: Any) -> object:
+        """Choose, then say it."""
+        names = [name.strip() for name in options["candidates"].split(",") if name.strip()]
+        if len(set(names)) != len(names):
+            raise BadInput("--candidates names somebody twice")
+        if options["bootstrap"] < 0:
+            raise BadInput(f"--bootstrap {options['bootstrap']}: the number of resamples cannot be negative")
+        if options["floor"] is not None and not -1 <= options["floor"] <= 1:
+            raise BadInput(f"--floor {options['floor']}: balanced accuracy and kappa are numbers up to 1")
+        collection = collection_named(options["name"])
+        chosen = choose_panel(collection, names, floor=options["floor"], bootstrap=options["bootstrap"])
+        if not self.as_json:
+            self.show(chosen)
+        return document(chosen)
+
+    def show(self, chosen: Chosen) -> None:
+        """For people: the summary, a line a candidate, the matrix, the sets."""
+        choice = chosen.choice
+        for line in summary(chosen):
+            self.say(line)
+        names = chosen.names(range(len(choice.qualities)))
+        width = max(map(len, names))
+        self.say(f"Candidates ({MEASURES[choice.floor.measure]}, mean kappa with the others, USD a pair):")
+        for place, name in enumerate(names):
+            one, quality = chosen.found.candidates[place], choice.qualities[place]
+            state = "passes" if quality.passes else "FAILS "
+            note = f"  ({one.note})" if one.note else ""
+            value, mean = chosen.quality(place).value, choice.means[place]
+            self.say(f"  {name:{width}}  {state}  {_number(value)}  {_number(mean)}  {_money(one.cost)}{note}")
+        for pair in choice.pairwise:
+            self.say(f"  {names[pair.a]} - {names[pair.b]}: kappa {_number(pair.kappa.value)}, n {pair.n}")
+        for title, found in (("mean", choice.by_mean), ("largest", choice.by_largest)):
+            for five in found[:3]:
+                values = f"mean {five.subset.mean:.3f}, largest {five.subset.largest:.3f}"
+                self.say(f"By {title} kappa: {', '.join(chosen.names(five.members))} ({values})")
+        best = choice.proposed
+        if best and chosen.usable(best):
+            judges = ", ".join(f'"{chosen.found.candidates[place].judge}"' for place in best.members)
+            self.say(f"For the judges file: ensemble = [{judges}]")
+
+
+def _number(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def _money(value: float | None) -> str:
+    return "price unknown" if value is None else f"${value:.6f}"

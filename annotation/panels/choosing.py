@@ -1,0 +1,154 @@
+"""From votes to a proposal: floor, copies, all sets of five, and what each proposed set is worth (SPEC S4). Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.agreement.measures import Pairwise, Statistic, measure
+from annotation.panels import independence, quality, subsets
+from annotation.panels.independence import Kappas
+from annotation.panels.quality import Floor, Quality, Truth, Votes
+from annotation.panels.subsets import SIZE, Subset
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Five candidates as a panel with the majority of three."""
+
+    subset: Subset
+    correlation: float | None
+    """Mean correlation of the members' errors on gold."""
+    effective: float | None
+    """Independent votes that the five are worth."""
+    majority: Statistic
+    """Balanced accuracy of the majority on gold."""
+    without: tuple[float | None, ...]
+    """The same with each member in turn left out; a tie of four counts half."""
+    cost: float | None
+    """USD for a pair: the five votes."""
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Places of the candidates."""
+        return self.subset.members
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Everything that is known of the candidates, in the order in which they were given."""
+
+    pairs: int
+    gold: tuple[int, int]
+    """Pairs with a reference grade: not relevant, relevant."""
+    qualities: tuple[Quality, ...]
+    floor: Floor
+    pairwise: tuple[Pairwise, ...]
+    correlations: Kappas
+    means: tuple[float | None, ...]
+    """Of each candidate's kappas with all others."""
+    copies: tuple[tuple[int, ...], ...]
+    eligible: tuple[int, ...]
+    """Who passed the floor; of copies only the first."""
+    sets: int
+    by_mean: tuple[Proposal, ...]
+    by_largest: tuple[Proposal, ...]
+    reason: str
+    """Why there is no proposal; empty where there is one."""
+
+    @property
+    def proposed(self) -> Proposal | None:
+        """The set with the smallest mean kappa."""
+        return self.by_mean[0] if self.by_mean else None
+
+
+def choose(
+    votes: Votes, truth: Truth, *, costs: Sequence[float | None] = (), floor: float | None = None, bootstrap: int = 0
+) -> Choice:
+    """Judge the candidates. Of copies the one that is given first may be proposed: give the preferred ones first.
+
+    `votes`: candidates x pairs of 0 and 1; `truth`: the reference, MISSING where there is none. At least two candidates
+    and one pair. Raises ValueError for more than subsets.MOST candidates above the floor.
+    """
+    pairwise = measure(votes, bootstrap=bootstrap).pairwise
+    kappas = _matrix(pairwise, len(votes))
+    groups = independence.copies(votes, truth, kappas)
+    found, bound = quality.qualities(votes, truth, groups, floor=floor)
+    eligible = tuple(next((place for place in group if found[place].passes), -1) for group in groups)
+    eligible = tuple(sorted(place for place in eligible if place >= 0))
+    ranked = subsets.ranked(kappas, eligible)
+    errors = independence.error_correlations(votes, truth)
+    known = tuple(costs) or (None,) * len(votes)
+
+    def proposal(subset: Subset) -> Proposal:
+        return _proposal(subset, votes, truth, errors, known)
+
+    return Choice(
+        pairs=votes.shape[1],
+        gold=(int((truth == 0).sum()), int((truth == 1).sum())),
+        qualities=tuple(found),
+        floor=bound,
+        pairwise=pairwise,
+        correlations=errors,
+        means=tuple(_mean_with_others(kappas, place) for place in range(len(votes))),
+        copies=tuple(group for group in groups if len(group) > 1),
+        eligible=eligible,
+        sets=ranked.count,
+        by_mean=tuple(map(proposal, ranked.by_mean)),
+        by_largest=tuple(map(proposal, ranked.by_largest)),
+        reason="" if ranked.count else _too_few(len(votes), len(eligible), sum(one.passes for one in found)),
+    )
+
+
+def _matrix(pairwise: Sequence[Pairwise], size: int) -> Kappas:
+    result = np.full((size, size), np.nan)
+    for pair in pairwise:
+        value = np.nan if pair.kappa.value is None else pair.kappa.value
+        result[pair.a, pair.b] = result[pair.b, pair.a] = value
+    return result
+
+
+def _mean_with_others(kappas: Kappas, place: int) -> float | None:
+    """Over the others with whom it is defined; the diagonal is NaN."""
+    defined = kappas[place][np.isfinite(kappas[place])]
+    return float(defined.mean()) if len(defined) else None
+
+
+def _too_few(candidates: int, eligible: int, passed: int) -> str:
+    if candidates < SIZE:
+        return f"there are {candidates} candidates: a panel has {SIZE}"
+    alike = f", {passed} with copies" if passed > eligible else ""
+    return f"{eligible} of {candidates} candidates are above the floor{alike}: a panel has {SIZE}"
+
+
+def _proposal(subset: Subset, votes: Votes, truth: Truth, errors: Kappas, costs: Sequence[float | None]) -> Proposal:
+    members = subset.members
+    mean = independence.mean_between(errors, members)
+    prices = [costs[place] for place in members]
+    known = [price for price in prices if price is not None]
+    rest = [[one for one in members if one != left] for left in members]
+    return Proposal(
+        subset=subset,
+        correlation=mean,
+        effective=independence.effective(len(members), mean),
+        majority=quality.balanced_accuracy(_majority(votes, members), truth),
+        without=tuple(_balanced_with_ties(votes[some], truth) for some in rest),
+        cost=sum(known) if len(known) == len(members) else None,
+    )
+
+
+def _majority(votes: Votes, members: Sequence[int]) -> NDArray[np.int8]:
+    """Of an odd number of members."""
+    result: NDArray[np.int8] = (2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)).astype(np.int8)
+    return result
+
+
+def _balanced_with_ties(votes: Votes, truth: Truth) -> float | None:
+    """Balanced accuracy of the majority of an even number of votes, a tie half right."""
+    yes = votes.sum(axis=0, dtype=np.int64)
+    says_yes = np.where(2 * yes == len(votes), 0.5, 2 * yes > len(votes))
+    if not ((truth == 0).any() and (truth == 1).any()):
+        return None
+    recalls = says_yes[truth == 1].mean(), 1 - says_yes[truth == 0].mean()
+    return float(sum(recalls) / 2)

@@ -1,0 +1,86 @@
+"""Whose votes say the same twice: copies, correlated errors, and how many independent votes a panel is worth. Pure."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.agreement.resampling import MISSING
+from annotation.panels.quality import Truth, Votes
+
+NEAR = 0.85
+"""Kappa from which two candidates may be copies. Frontier models of different makers stay below (P 4.3: 0.82)."""
+SHARED = 2 / 3
+"""Of the pairs where either goes wrong, the share where both do, from which they are copies."""
+FEW = 5
+"""Fewer wrong answers than this prove no common origin, unless all answers are equal."""
+
+Kappas = NDArray[np.float64]
+"""Candidates x candidates; NaN where undefined."""
+
+
+def copies(votes: Votes, truth: Truth, kappas: Kappas) -> list[tuple[int, ...]]:
+    """Every candidate in exactly one group; a group of two and more are copies of each other.
+
+    Two judges who are both good agree as well, so nearly equal answers are not enough: copies go wrong on the same
+    pairs. Where a pair has no gold, wrong means: against the majority of all others.
+    """
+    groups = [{place} for place in range(len(votes))]
+    for a, b in combinations(range(len(votes)), 2):
+        if groups[a] is not groups[b] and _same(votes, truth, kappas, a, b):
+            groups[a] |= groups[b]
+            for place in groups[b]:
+                groups[place] = groups[a]
+    return [tuple(sorted(group)) for place, group in enumerate(groups) if place == min(group)]
+
+
+def _same(votes: Votes, truth: Truth, kappas: Kappas, a: int, b: int) -> bool:
+    if (votes[a] == votes[b]).all():
+        return True
+    if not kappas[a, b] >= NEAR:
+        return False
+    there, wrong_a, wrong_b = _wrong(votes, truth, a, b)
+    either, both = int((wrong_a | wrong_b)[there].sum()), int((wrong_a & wrong_b)[there].sum())
+    return either >= FEW and both >= SHARED * either
+
+
+def _wrong(
+    votes: Votes, truth: Truth, a: int, b: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Pairs that can be judged, and where each of the two goes against the gold or the majority of the others."""
+    others = len(votes) - 2
+    yes = votes.sum(axis=0, dtype=np.int64) - votes[a] - votes[b]
+    most = np.where(2 * yes == others, MISSING, 2 * yes > others)
+    right = np.where(truth == MISSING, most, truth)
+    return right != MISSING, votes[a] != right, votes[b] != right
+
+
+def error_correlations(votes: Votes, truth: Truth) -> Kappas:
+    """Pearson's correlation (phi) of "is wrong" between every two candidates on gold; NaN where one makes no error."""
+    there = truth != MISSING
+    wrong = (votes[:, there] != truth[there]).astype(np.float64)
+    wrong -= wrong.mean(axis=1, keepdims=True) if there.any() else 0.0
+    spread = np.sqrt((wrong**2).sum(axis=1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Kappas = (wrong @ wrong.T) / np.outer(spread, spread)
+    return result
+
+
+def effective(members: int, correlation: float | None) -> float | None:
+    """Independent votes that a panel is worth: n / (1 + (n - 1) r), r the mean correlation of its members' errors.
+
+    Kish's design effect (Survey Sampling, 1965, 8.2): five votes whose errors always coincide are one vote. None where
+    r is unknown, or so negative that the formula has no meaning.
+    """
+    if correlation is None:
+        return None
+    below = 1 + (members - 1) * correlation
+    return members / below if below > 0 else None
+
+
+def mean_between(matrix: Kappas, members: Sequence[int]) -> float | None:
+    """Mean over every two members; None where one of the values is undefined."""
+    values = [float(matrix[a, b]) for a, b in combinations(members, 2)]
+    mean = float(np.mean(values)) if values else float("nan")
+    return mean if np.isfinite(mean) else None

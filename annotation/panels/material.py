@@ -1,0 +1,180 @@
+"""What is known of the candidates: their votes on the pairs that all of them judged, the reference, and their price.
+
+Candidates are judges that voted in this collection and judges whose labels were imported. Grades count as relevant
+from the collection's `relevant_from` on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from annotation.agreement.resampling import MISSING
+from annotation.assessments import JUDGES, Known, assessments, choose, known_assessors
+from annotation.panels.quality import Truth, Votes
+from annotation.panels.subsets import MOST
+from corpus.errors import BadInput
+from corpus.models import Assessor, Collection
+from judges.models import Campaign, JudgeVersion
+
+PAIRS = 20
+"""Fewer pairs tell nothing: whoever judged fewer is no candidate, and the candidates share at least so many."""
+
+# Answers from the cache cost nothing and would make a judge look cheap; tries that failed belong to the vote.
+COSTS = """
+SELECT judge_id, sum(cost) FILTER (WHERE NOT cached), count(*) FILTER (WHERE counts AND NOT cached),
+       count(*) FILTER (WHERE counts AND NOT cached AND outcome = 'labelled' AND cost IS NULL)
+FROM judges_attempt WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role = 'vote' GROUP BY judge_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Somebody who may sit on the panel. `pairs`, `relevant`: of its own, also such that others did not judge."""
+
+    known: Known
+    judge: str
+    """The name that a panel would give it."""
+    usable: bool
+    """A judge of that name is configured now."""
+    note: str
+    """What an admin should know before it is put on a panel."""
+    pairs: int
+    relevant: int
+    cost: float | None
+    """USD for a vote; None: unknown, or never asked here."""
+
+    @property
+    def name(self) -> str:
+        """As in agreement: unique in the collection."""
+        return self.known.name
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Candidates x shared pairs. Of copies the first is preferred: usable ones, then cheap ones come first."""
+
+    candidates: tuple[Candidate, ...]
+    pairs: NDArray[np.int64]
+    votes: Votes
+    truth: Truth
+    left_out: tuple[tuple[str, str], ...]
+    """Judges who are no candidates, and why."""
+
+
+def material(collection: Collection, names: Sequence[str] = ()) -> Material:
+    """Read it. `names`: the candidates; without, every judge in its newest version and every import that judged enough.
+
+    Raises BadInput for an unknown name, for too many candidates, and where they share too few pairs.
+    """
+    known = known_assessors(collection)
+    chosen, left_out = _chosen(known, names)
+    references = [one for one in known if one.kind == Assessor.Kind.REFERENCE]
+    found = assessments(collection, [*chosen, *references])
+    relevant = np.where(found.grades == MISSING, MISSING, found.grades >= collection.relevant_from).astype(np.int8)
+    mine, gold = relevant[: len(chosen)], relevant[len(chosen) :]
+    enough = (mine != MISSING).sum(axis=1) >= PAIRS
+    if names and not enough.all():
+        few = ", ".join(one.name for one, ok in zip(chosen, enough, strict=True) if not ok)
+        raise BadInput(f"{few} judged fewer than {PAIRS} pairs of {collection.name}: leave out, or let judge more")
+    left_out += [(one.name, _few(count)) for one, count in zip(chosen, found.counts(), strict=False) if count < PAIRS]
+    candidates = _candidates(collection, [one for one, ok in zip(chosen, enough, strict=True) if ok], mine[enough])
+    _check(collection, candidates, mine[enough])
+    order = sorted(range(len(candidates)), key=lambda place: _preference(candidates[place]))
+    shared = (mine[enough] != MISSING).all(axis=0)
+    return Material(
+        candidates=tuple(candidates[place] for place in order),
+        pairs=found.pairs[shared],
+        votes=mine[enough][order][:, shared],
+        truth=_truth(gold[:, shared]),
+        left_out=tuple(left_out),
+    )
+
+
+def _few(count: int) -> str:
+    return f"judged {count} {'pair' if count == 1 else 'pairs'}, {PAIRS} are needed"
+
+
+def _chosen(known: Sequence[Known], names: Sequence[str]) -> tuple[list[Known], list[tuple[str, str]]]:
+    """Who is looked at, and who is not."""
+    if names:
+        chosen = choose(known, names=names)
+        if others := [one.name for one in chosen if one.kind not in JUDGES]:
+            raise BadInput(f"{', '.join(others)}: only judges and imports of the kind `judge` are candidates")
+        return chosen, []
+    judges = [one for one in known if one.kind in JUDGES]
+    # Names of judges have no white space, and an older version carries "@" and its number.
+    old = {one for one in judges if one.kind == Assessor.Kind.JUDGE and one.name.rpartition("@")[2].isdecimal()}
+    old = {one for one in old if any(one.name.rpartition("@")[0] == other.name for other in judges)}
+    return [one for one in judges if one not in old], [(one.name, "an older version") for one in judges if one in old]
+
+
+def _candidates(collection: Collection, chosen: Sequence[Known], votes: Votes) -> list[Candidate]:
+    versions = JudgeVersion.objects.in_bulk([one.id for one in chosen if one.kind == Assessor.Kind.JUDGE])
+    names = [
+        versions[one.id].name if one.kind == Assessor.Kind.JUDGE else one.name.removeprefix(f"{one.kind}:")
+        for one in chosen
+    ]
+    current = {one.name: one for one in JudgeVersion.objects.filter(name__in=names, is_current=True)}
+    costs = _costs(collection, list(versions))
+    return [
+        Candidate(
+            known=one,
+            judge=name,
+            usable=name in current,
+            note=_note(versions.get(one.id) if one.kind == Assessor.Kind.JUDGE else None, current.get(name)),
+            pairs=int((row != MISSING).sum()),
+            relevant=int((row == 1).sum()),
+            cost=costs.get(one.id) if one.kind == Assessor.Kind.JUDGE else None,
+        )
+        for one, name, row in zip(chosen, names, votes, strict=True)
+    ]
+
+
+def _note(voted: JudgeVersion | None, current: JudgeVersion | None) -> str:
+    if current is None:
+        return "imported; no judge of this name is configured" if voted is None else "it is configured no more"
+    if voted is None:
+        return f"imported; {current.model} is configured under this name"
+    if voted.pk != current.pk:
+        return f"version {voted.version} voted, version {current.version} is configured now"
+    return ""
+
+
+def _costs(collection: Collection, judges: list[int]) -> dict[int, float]:
+    """USD for a vote by judge; those without a known price are not in it."""
+    campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
+    with connection.cursor() as cursor:
+        cursor.execute(COSTS, [campaigns, judges])
+        return {judge: cost / votes for judge, cost, votes, unknown in cursor.fetchall() if votes and not unknown}
+
+
+def _check(collection: Collection, candidates: Sequence[Candidate], votes: Votes) -> None:
+    if len(candidates) < 2:
+        raise BadInput(
+            f"{collection.name}: a panel is chosen among judges that judged the same {PAIRS} pairs and more, and "
+            f"{candidates[0].name + ' alone did' if candidates else 'there is none'}: run a campaign, or import labels"
+        )
+    if len(candidates) > MOST:
+        raise BadInput(f"{len(candidates)} candidates are too many ({MOST}): name them with --candidates a,b,...")
+    there = votes != MISSING
+    shared = int(there.all(axis=0).sum())
+    if shared < PAIRS:
+        without = [int(np.delete(there, place, axis=0).all(axis=0).sum()) for place in range(len(candidates))]
+        worst = int(np.argmax(without))
+        raise BadInput(
+            f"the {len(candidates)} candidates share {shared} pairs, {PAIRS} are needed; without "
+            f"{candidates[worst].name} the others share {without[worst]}: choose them with --candidates a,b,..."
+        )
+
+
+def _preference(candidate: Candidate) -> tuple[bool, bool, float, str]:
+    return not candidate.usable, candidate.cost is None, candidate.cost or 0.0, candidate.name
+
+
+def _truth(gold: Votes) -> Truth:
+    """The reference's verdict; MISSING where there is none, or where several references differ."""
+    yes, no = (gold == 1).any(axis=0), (gold == 0).any(axis=0)
+    return np.where(yes ^ no, yes, MISSING).astype(np.int8)

@@ -1,0 +1,148 @@
+"""How good each candidate is, and the floor below which nobody may sit on a panel (SPEC S4). Pure.
+
+Quality is balanced accuracy on gold where there is enough of it, else Cohen's kappa with the majority of the other
+candidates. A low kappa with everybody looks like independence, and nothing has a lower one than noise: so the floor
+comes first, and it asks for proof that the answers have anything to do with the truth.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.agreement.measures import Statistic, measure
+from annotation.agreement.proportions import Stratum, exact, overall
+from annotation.agreement.resampling import MISSING
+
+Votes = NDArray[np.int8]
+"""Candidates x pairs, 0 or 1: everybody voted on every pair."""
+Truth = NDArray[np.int8]
+"""For each pair 0, 1 or MISSING."""
+Groups = Sequence[Sequence[int]]
+"""Candidates that are copies of each other stand in one group; every candidate is in exactly one."""
+
+BALANCED, MAJORITY = "balanced_accuracy", "kappa_majority"
+CLASS = 20
+"""Gold pairs of each class from which balanced accuracy is taken."""
+LEAST = {BALANCED: 0.6, MAJORITY: 0.2}
+"""No floor is below this."""
+SLACK = {BALANCED: 0.1, MAJORITY: 0.2}
+"""How far below the median candidate one may be: noise among good judges must not win by its low kappas."""
+CHANCE = 0.01
+"""Probability that any judge which answers at random passes, over all candidates together (Bonferroni)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """One candidate. `balanced`: (recall of relevant + recall of not relevant) / 2 on gold, 95% interval."""
+
+    balanced: Statistic
+    kappa: Statistic
+    """With the majority of the others; copies count once there, and own copies not at all."""
+    left_out: Statistic
+    """Leave-one-out accuracy: share of pairs where it says what that majority says."""
+    chance: float
+    """Probability that answers without any relation to the truth agree with it so often (Fisher's exact test)."""
+    passes: bool
+    why: str
+    """Why it does not pass; empty where it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What a candidate must reach. `given`: the admin set it."""
+
+    measure: str
+    value: float
+    given: bool
+    no_gold: str
+    """Why balanced accuracy was not taken; empty where it was."""
+
+
+def no_gold(truth: Truth) -> str:
+    """Why the gold does not measure balanced accuracy; empty where it does."""
+    relevant, other = int((truth == 1).sum()), int((truth == 0).sum())
+    if not relevant + other:
+        return "no reference grade on these pairs"
+    if min(relevant, other) < CLASS:
+        return f"reference grades on {relevant} relevant and {other} other pairs: {CLASS} of each are needed"
+    return ""
+
+
+def qualities(votes: Votes, truth: Truth, groups: Groups, *, floor: float | None = None) -> tuple[list[Quality], Floor]:
+    """Measure every candidate and hold it to the floor. `floor`: instead of the one that is found from the field."""
+    reason = no_gold(truth)
+    others = [majority_of_others(votes, groups, place) for place in range(len(votes))]
+    measured = [_against(mine, other) for mine, other in zip(votes, others, strict=True)]
+    balanced = [balanced_accuracy(mine, truth) for mine in votes]
+    kind = MAJORITY if reason else BALANCED
+    values = [kappa.value for kappa, _ in measured] if reason else [one.value for one in balanced]
+    bound = floor_of(kind, values) if floor is None else floor
+    found = []
+    for place, value in enumerate(values):
+        chance = by_chance(votes[place], others[place] if reason else truth)
+        why = _why(value, bound, chance, len(votes), votes[place])
+        found.append(Quality(balanced[place], *measured[place], chance, not why, why))
+    return found, Floor(kind, bound, floor is not None, reason)
+
+
+def floor_of(kind: str, values: Sequence[float | None]) -> float:
+    """The larger of LEAST and the median candidate's value less SLACK."""
+    known = [value for value in values if value is not None]
+    return max(LEAST[kind], median(known) - SLACK[kind]) if known else LEAST[kind]
+
+
+def majority_of_others(votes: Votes, groups: Groups, place: int) -> Truth:
+    """What most other candidates say, pair by pair; MISSING where they tie or there is nobody else."""
+    others = [group[0] for group in groups if place not in group]
+    yes = votes[others].sum(axis=0, dtype=np.int64)
+    result = np.where(2 * yes > len(others), 1, 0).astype(np.int8)
+    result[2 * yes == len(others)] = MISSING
+    return result
+
+
+def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
+    """The mean of the two recalls with a 95% interval that joins their exact ones (Donner and Zou)."""
+    sizes = [int((truth == grade).sum()) for grade in (0, 1)]
+    if not all(sizes):
+        return Statistic(None, None, None, sum(sizes), "reference grades of one class only" if any(sizes) else NO_GOLD)
+    right = [int(((truth == grade) & (votes == grade)).sum()) for grade in (0, 1)]
+    joined = overall([Stratum(1, n, hits) for n, hits in zip(sizes, right, strict=True)])
+    assert joined is not None
+    value, (low, high) = joined
+    return Statistic(value, low, high, sum(sizes), None)
+
+
+NO_GOLD = "no reference grade on these pairs"
+
+
+def by_chance(votes: NDArray[np.int8], truth: Truth) -> float:
+    """One-sided p of Fisher's exact test: that as many agreements come from two unrelated sets of answers."""
+    from scipy.stats import hypergeom
+
+    there = truth != MISSING
+    said, true = votes[there] == 1, truth[there] == 1
+    return float(hypergeom.sf(int((said & true).sum()) - 1, len(said), int(true.sum()), int(said.sum())))
+
+
+def _against(mine: NDArray[np.int8], other: Truth) -> tuple[Statistic, Statistic]:
+    """Kappa with the majority of the others, and the share of equal answers."""
+    there = other != MISSING
+    if not there.any():
+        none = Statistic(None, None, None, 0, "the others have no majority on any pair")
+        return none, none
+    kappa = measure(np.vstack([mine[there], other[there]])).pairwise[0].kappa
+    n, equal = int(there.sum()), int((mine == other)[there].sum())
+    return kappa, Statistic(equal / n, *exact(equal, n), n, None)
+
+
+def _why(value: float | None, bound: float, chance: float, candidates: int, votes: NDArray[np.int8]) -> str:
+    if votes.min() == votes.max():
+        return f"it says {'yes' if votes[0] else 'no'} to every pair"
+    if value is None:
+        return "its quality could not be measured"
+    if chance > CHANCE / candidates:
+        return f"its answers may be chance (p = {chance:.2g})"
+    return "" if value >= bound else f"{value:.3f} is below the floor of {bound:.3f}"

@@ -1,0 +1,155 @@
+"""The choice of a panel in words and as the document of the command `panel`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation.agreement.measures import Statistic
+from annotation.panels.choosing import Choice, Proposal, choose
+from annotation.panels.material import Material, material
+from annotation.panels.quality import BALANCED
+from corpus.models import Collection
+
+MEASURES = {BALANCED: "balanced accuracy", "kappa_majority": "kappa with the majority of the others"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Who the candidates are, and what came of them."""
+
+    collection: str
+    found: Material
+    choice: Choice
+
+    def names(self, places: Sequence[int]) -> list[str]:
+        """Candidates' names, by place."""
+        return [self.found.candidates[place].name for place in places]
+
+    def usable(self, proposal: Proposal) -> bool:
+        """Whether all of the five are configured judges, each another one."""
+        members = [self.found.candidates[place] for place in proposal.members]
+        return all(one.usable for one in members) and len({one.judge for one in members}) == len(members)
+
+    def quality(self, place: int) -> Statistic:
+        """The figure that is held to the floor."""
+        one = self.choice.qualities[place]
+        return one.balanced if self.choice.floor.measure == BALANCED else one.kappa
+
+
+def choose_panel(
+    collection: Collection, names: Sequence[str] = (), *, floor: float | None = None, bootstrap: int = 0
+) -> Chosen:
+    """Read votes, labels made elsewhere and reference, and choose. Raises BadInput (annotation.panels.material)."""
+    found = material(collection, names)
+    costs = [one.cost for one in found.candidates]
+    return Chosen(
+        collection.name, found, choose(found.votes, found.truth, costs=costs, floor=floor, bootstrap=bootstrap)
+    )
+
+
+def document(chosen: Chosen) -> dict[str, Any]:
+    """The JSON document. Undefined values are null; statistics carry the reason."""
+    choice = chosen.choice
+    return {
+        "collection": chosen.collection,
+        "pairs": choice.pairs,
+        "gold": {"pairs": sum(choice.gold), "relevant": choice.gold[1], "unused": choice.floor.no_gold or None},
+        "floor": {"measure": choice.floor.measure, "value": choice.floor.value, "given": choice.floor.given},
+        "candidates": [_candidate(chosen, place) for place in range(len(choice.qualities))],
+        "left_out": [{"name": name, "reason": reason} for name, reason in chosen.found.left_out],
+        "pairwise": [
+            {
+                "a": chosen.names([pair.a])[0],
+                "b": chosen.names([pair.b])[0],
+                "n": pair.n,
+                "kappa": asdict(pair.kappa),
+                "percent": asdict(pair.percent),
+                "error_correlation": _number(choice.correlations[pair.a, pair.b]),
+            }
+            for pair in choice.pairwise
+        ],
+        "copies": [chosen.names(group) for group in choice.copies],
+        "subsets": choice.sets,
+        "by_mean": [_proposal(chosen, one) for one in choice.by_mean],
+        "by_largest": [_proposal(chosen, one) for one in choice.by_largest],
+        "proposed": _proposal(chosen, choice.proposed) if choice.proposed else None,
+        "reason": choice.reason or None,
+    }
+
+
+def _candidate(chosen: Chosen, place: int) -> dict[str, Any]:
+    one, quality = chosen.found.candidates[place], chosen.choice.qualities[place]
+    return {
+        "name": one.name,
+        "kind": one.known.kind,
+        "pairs": one.pairs,
+        "relevant": one.relevant,
+        "balanced_accuracy": asdict(quality.balanced),
+        "kappa_majority": asdict(quality.kappa),
+        "leave_one_out": asdict(quality.left_out),
+        "chance": quality.chance,
+        "passes": quality.passes,
+        "why_not": quality.why or None,
+        "mean_kappa": chosen.choice.means[place],
+        "cost_per_pair": one.cost,
+        "usable": one.usable,
+        "note": one.note or None,
+    }
+
+
+def _proposal(chosen: Chosen, one: Proposal) -> dict[str, Any]:
+    names = chosen.names(one.members)
+    return {
+        "judges": names,
+        "mean_kappa": one.subset.mean,
+        "largest_kappa": one.subset.largest,
+        "largest_between": chosen.names(one.subset.between),
+        "error_correlation": one.correlation,
+        "effective_votes": one.effective,
+        "balanced_accuracy": asdict(one.majority),
+        "without": dict(zip(names, one.without, strict=True)),
+        "cost_per_pair": one.cost,
+        "usable": chosen.usable(one),
+    }
+
+
+def _number(value: np.floating) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def summary(chosen: Chosen) -> list[str]:
+    """A few sentences for people: on what it rests, who fails, who is a copy, what is proposed."""
+    choice = chosen.choice
+    failed = [place for place, one in enumerate(choice.qualities) if not one.passes]
+    lines = [f"{len(choice.qualities)} candidates judged the same {choice.pairs:,} pairs. {_floor(choice)}"]
+    if failed:
+        lines.append(
+            "Below it: " + "; ".join(f"{chosen.names([at])[0]}, {choice.qualities[at].why}" for at in failed) + "."
+        )
+    lines += [f"{_listed(chosen.names(group))} are copies: one vote, not {len(group)}." for group in choice.copies]
+    lines.append(_proposed(chosen) if choice.proposed else f"No panel is proposed: {choice.reason}.")
+    return lines
+
+
+def _floor(choice: Choice) -> str:
+    name = MEASURES[choice.floor.measure]
+    why = f" ({choice.floor.no_gold})" if choice.floor.no_gold else f" on {sum(choice.gold):,} reference grades"
+    source = "as asked" if choice.floor.given else "found from all candidates"
+    return f"Quality is {name}{why}; the floor is {choice.floor.value:.3f}, {source}."
+
+
+def _proposed(chosen: Chosen) -> str:
+    best = chosen.choice.proposed
+    assert best is not None
+    worth = f"; their five votes are worth {best.effective:.1f} independent ones" if best.effective else ""
+    return (
+        f"Of {chosen.choice.sets:,} sets of five the most independent is {_listed(chosen.names(best.members))}: mean "
+        f"kappa {best.subset.mean:.3f}, largest {best.subset.largest:.3f} between "
+        f"{_listed(chosen.names(best.subset.between))}{worth}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + " and " + names[-1]
