@@ -1,27 +1,13 @@
 """paid_twice: calls repeated after SIGKILL of all workers mid-campaign, beyond those in flight at the kill."""
 
 import time
-from collections import Counter
 from typing import Any
 
 from tests import engine_parts as parts
 from tests.bench import engine_parts as bench
+from tests.bench.repeated import repeated_beyond_flight
 
 PAIRS = 120
-GRACE_S = 0.05
-"""An answer that came less than this before the kill may not be committed yet (CONTRACT)."""
-
-
-def repeated_beyond_flight(requests: list[dict[str, Any]], killed: float, dead: float) -> tuple[int, int]:
-    """(calls sent twice without need, calls in flight at the kill), from the server's log.
-
-    `killed`: just before the signal; `dead`: when no worker was left, and none had started anew. What arrives in
-    between was sent before the kill, too.
-    """
-    sent = Counter(request["sha256"] for request in requests)
-    flying = {r["sha256"] for r in requests if r["arrived"] <= dead and r["answered"] > killed - GRACE_S}
-    repeated = sum(times - 1 - (key in flying) for key, times in sent.items() if times > 1)
-    return repeated, len(flying)
 
 
 def measure() -> list[dict[str, Any]]:

@@ -1,0 +1,89 @@
+"""Processes are killed, or stand still for 20 s, in the middle of a campaign (docs/faults.md, issue check 2).
+
+Each row hits one campaign of a served instance of its own. The lease is shorter than the standstill, so that pairs are
+taken over. With QUORUM_FAULTS_OUT what was seen is appended there, one JSON line a row.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from tests.fault_rig import Outcome, Rig, family, kill, rig, stop_for
+from tests.instances import Instance
+
+pytestmark = pytest.mark.slow
+
+PAIRS, BEFORE = 160, 300
+"""More pairs than one process claims at once (64), so that both have work when the fault comes."""
+STANDSTILL_S = 20.0
+Fault = Callable[[Rig], tuple[float, float]]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    folder = tmp_path_factory.mktemp("faults")
+    with rig(Instance(folder / "var"), folder) as made:
+        yield made
+
+
+def note(row: str, outcome: Outcome) -> None:
+    """For docs/faults.md."""
+    if path := os.environ.get("QUORUM_FAULTS_OUT"):
+        with Path(path).open("a") as file:
+            file.write(json.dumps({"row": row, **asdict(outcome)}) + "\n")
+
+
+def hit(site: Rig, row: str, fault: Fault, **options: float) -> Outcome:
+    """Start a campaign, hit it, wait for its end."""
+    name = row.replace(" ", "-")
+    site.begin(name, PAIRS, calls=BEFORE)
+    killed, dead = fault(site)
+    outcome = site.outcome(name, killed, dead, **options)
+    note(row, outcome)
+    return outcome
+
+
+def one_child(site: Rig) -> list[int]:
+    return next(children for children in site.workers().values() if children)[:1]
+
+
+def all_workers(site: Rig) -> list[int]:
+    return [pid for main, children in site.workers().items() for pid in (main, *children)]
+
+
+KILLED: dict[str, Callable[[Rig], list[int]]] = {
+    "one worker": one_child,
+    "all workers": all_workers,
+    "postgres": lambda site: [site.service("postgres")],
+    "redis": lambda site: [site.service("redis")],
+    "keeper": lambda site: [site.service("keeper")],
+}
+STOPPED: dict[str, Callable[[Rig], list[int]]] = {
+    "one worker": one_child,
+    "all workers": all_workers,
+    "postgres": lambda site: family(site.service("postgres")),
+    "redis": lambda site: [site.service("redis")],
+    "keeper": lambda site: [site.service("keeper")],
+}
+
+
+@pytest.mark.parametrize("who", KILLED)
+def test_sigkill_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
+    def fault(site: Rig) -> tuple[float, float]:
+        killed, dead = kill(*KILLED[who](site))
+        time.sleep(0.2)
+        return killed, max(dead, killed + 0.2)
+
+    outcome = hit(site, f"kill {who}", fault)
+    assert outcome.holds, outcome
+
+
+@pytest.mark.parametrize("who", STOPPED)
+def test_a_standstill_of_twenty_seconds_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
+    outcome = hit(site, f"stop {who}", lambda site: stop_for(STANDSTILL_S, *STOPPED[who](site)))
+    assert outcome.holds, outcome
