@@ -4,19 +4,10 @@ from typing import Any
 
 from django.db import connection
 
+from annotation.judging_time import median_seconds
 from annotation.trust.records import Costs
 from corpus.models import Collection
 from judges.audits import OVERLAP
-
-TIME = """
-SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY j.milliseconds)
-FROM annotation_membership m CROSS JOIN LATERAL (
-    SELECT judgment_id FROM annotation_assignment
-    WHERE membership_id = m.id AND state = 'done' ORDER BY ended_at DESC LIMIT 100) newest
-JOIN corpus_judgment j ON j.id = newest.judgment_id
-WHERE m.collection_id = %(collection)s
-"""
-"""Of everybody's newest 100: a page must not read all judgments."""
 
 WORK = """
 SELECT t.key, sum(t.value) FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id
@@ -30,7 +21,7 @@ def costs(collection: Collection, status: dict[str, Any]) -> Costs:
 
     People's hours are judgments x the median time on the page: pauses do not count.
     """
-    seconds = seconds_of_people(collection)
+    seconds = median_seconds(collection)
     with connection.cursor() as cursor:
         cursor.execute(WORK, {"collection": collection.pk})
         counts = {key: float(n) for key, n in cursor.fetchall()}
@@ -50,14 +41,6 @@ def costs(collection: Collection, status: dict[str, Any]) -> Costs:
         hourly_rate=rate,
         median_seconds=seconds,
     )
-
-
-def seconds_of_people(collection: Collection) -> float | None:
-    """Median time on the page of a judgment; None where there is none."""
-    with connection.cursor() as cursor:
-        cursor.execute(TIME, {"collection": collection.pk})
-        (median,) = cursor.fetchone()
-    return None if median is None else float(median) / 1000
 
 
 def _judgments(counts: dict[str, float], overlap: int) -> tuple[float, float]:
