@@ -11,6 +11,9 @@ from hashlib import sha256
 LEAST = 60
 """Audited pairs that a stratum is expected to have at least, where it is large enough."""
 
+SPECIAL = {"filter": "dropped by the filter", "adjudicator": "settled by the adjudicating judge"}
+"""Ways to a label that leave the usual one, in words."""
+
 OVERLAP = 2
 """People who judge an audited pair."""
 
@@ -24,16 +27,20 @@ class Route:
     round: int
     margin: int
     label: int
+    special: str = ""
+    """"filter": dropped by it; "adjudicator": a disagreement that a judge settled; else ""."""
 
     @property
     def key(self) -> str:
-        """Short and stable: r1.m5.y."""
-        return f"r{self.round}.m{self.margin}.{'y' if self.label else 'n'}"
+        """Short and stable: r1.m5.y, r0.m0.n.filter."""
+        own = f"r{self.round}.m{self.margin}.{'y' if self.label else 'n'}"
+        return f"{own}.{self.special}" if self.special else own
 
     @property
     def words(self) -> str:
         """For people."""
-        parts = [f"agreed in round {self.round}"] if self.round else []
+        parts = [SPECIAL[self.special]] if self.special else []
+        parts += [f"agreed in round {self.round}"] if self.round else []
         parts += [f"votes {self.margin} apart"] if self.margin else []
         return ", ".join([*parts, "relevant" if self.label else "not relevant"])
 
@@ -43,6 +50,8 @@ class Route:
 
         Only how many people are asked hangs on it; estimates weight by what was counted.
         """
+        if self.special:
+            return 0.1
         by_round = {0: 1.0, 1: 0.6, 2: 0.2}.get(self.round, 0.1)
         by_margin = 1.0 if not self.margin else 0.6 if self.margin >= 5 else 0.2 if self.margin >= 3 else 0.1
         return 0.5 * by_round * by_margin
@@ -50,10 +59,10 @@ class Route:
 
 def route_of(key: str) -> Route:
     """The route of a key. Raises ValueError for anything else."""
-    round, margin, label = key.split(".")
-    if round[:1] != "r" or margin[:1] != "m" or label not in "yn":
+    round, margin, label, *special = key.split(".")
+    if round[:1] != "r" or margin[:1] != "m" or label not in "yn" or special not in ([], *([one] for one in SPECIAL)):
         raise ValueError(f"not a route: {key}")
-    return Route(int(round[1:]), int(margin[1:]), int(label == "y"))
+    return Route(int(round[1:]), int(margin[1:]), int(label == "y"), *special)
 
 
 def probability(audit: float, pairs: int, route: Route) -> float:

@@ -6,7 +6,7 @@ campaign covers in all.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,14 @@ from django.db.models.functions import Now
 from corpus.errors import BadInput
 from corpus.models import Collection, Pair
 from judges import tallies, wakeups
+from judges.debate import MOST_AGENTS
 from judges.engine import claims
 from judges.engine.plan import judge_of
 from judges.escalations import failed_to_people as escalate_failed
 from judges.models import Campaign, JudgeVersion, Panel, Tally, Work
 from judges.panels import ensure_offline
 from judges.prices import price
+from judges.protocol import FILTERS, Protocol, family, same_family
 from judges.records import Judge
 
 State = Campaign.State
@@ -81,11 +83,14 @@ class Configuration:
     voters: tuple[Judge, ...]
     majority: int
     early_stop: bool
+    protocol: Protocol = field(default_factory=Protocol)
+    filters: tuple[Judge, ...] = ()
+    adjudicator: Judge | None = None
 
     @property
     def judges(self) -> tuple[Judge, ...]:
         """Everybody who may be asked."""
-        return (*self.debaters, *self.voters)
+        return (*self.debaters, *self.voters, *self.filters, *((self.adjudicator,) if self.adjudicator else ()))
 
     @property
     def values(self) -> dict[str, object]:
@@ -98,7 +103,21 @@ class Configuration:
             "voters": [judge.id for judge in self.voters],
             "majority": self.majority,
             "early_stop": self.early_stop,
+            "protocol": self.protocol.stored,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The papers' options of a campaign, judges by name (judges.protocol says what each means)."""
+
+    stance_order: str = "relevant-first"
+    agents: int | None = None
+    temperature: float | None = None
+    play_on: bool = False
+    guard: bool = False
+    adjudicator: str = ""
+    filter: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +142,7 @@ def configuration(
     rounds: int | None = None,
     debaters: Sequence[str] = (),
     voters: Sequence[str] = (),
+    options: Options = Options(),
 ) -> Configuration:
     """The panel's members in their present versions, some of them replaced by name. Raises BadInput."""
     chosen = _panel(panel)
@@ -131,14 +151,12 @@ def configuration(
         raise BadInput(f"{rule!r} is no policy: use one of {', '.join(JUDGING)}")
     if rounds is not None and not 1 <= rounds <= 5:
         raise BadInput(f"--rounds {rounds}: a debate has 1 to 5 rounds")
-    agents = _members(debaters or chosen.debate, "debaters")
+    if options.temperature is not None and not 0 <= options.temperature <= 2:
+        raise BadInput(f"--temperature {options.temperature}: give a number from 0 to 2")
+    agents = _agents(_members(debaters or chosen.debate, "debaters"), options.agents)
     panelists = _members(voters or chosen.ensemble, "judges")
-    if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and len(agents) != 2:
-        raise BadInput(
-            f"policy {rule} needs two debaters, panel {chosen.name!r} has {len(agents)}: give --debaters a,b"
-        )
-    if len(agents) not in (0, 2):
-        raise BadInput(f"a debate has two debaters, not {len(agents)}")
+    if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
+        raise BadInput(f"policy {rule} needs two debaters, panel {chosen.name!r} has none: give --debaters a,b")
     if rule == Policy.SINGLE:
         panelists = panelists[:1]
     if rule == Policy.DEBATE:
@@ -147,9 +165,70 @@ def configuration(
         raise BadInput(f"policy {rule} needs judges, panel {chosen.name!r} has none: give --judges a,b,c,d,e")
     if rule in (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE) and chosen.majority > len(panelists):
         raise BadInput(f"a majority of {chosen.majority} needs as many judges, there are {len(panelists)}")
-    return Configuration(
-        chosen.name, rule, rounds or 2, tuple(agents), tuple(panelists), chosen.majority, chosen.early_stop
+    filters = _filters(options.filter)
+    adjudicator = _adjudicator(chosen, rule, options.adjudicator)
+    protocol = Protocol(
+        stance_order=options.stance_order,
+        temperature=options.temperature,
+        play_on=options.play_on,
+        guard=options.guard,
+        adjudicator=adjudicator.id if adjudicator else None,
+        filter=tuple(judge.id for judge in filters),
     )
+    return Configuration(
+        panel=chosen.name,
+        policy=rule,
+        rounds=rounds or 2,
+        debaters=tuple(agents),
+        voters=tuple(panelists),
+        majority=chosen.majority,
+        early_stop=chosen.early_stop,
+        protocol=protocol,
+        filters=tuple(filters),
+        adjudicator=adjudicator,
+    )
+
+
+def _agents(judges: list[Judge], number: int | None) -> list[Judge]:
+    """The debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
+    if number == 1 or len(judges) == 1:
+        raise BadInput("a debate has 2 to 4 agents; a single judge is `--policy single`")
+    if number == 4 and len(judges) == 2:
+        judges = [judges[0], judges[0], judges[1], judges[1]]
+    if judges and number not in (None, len(judges)):
+        raise BadInput(f"--agents {number}: there are {len(judges)} debaters; name as many with --debaters")
+    if judges and not 2 <= len(judges) <= MOST_AGENTS:
+        raise BadInput(f"a debate has 2 to {MOST_AGENTS} agents, not {len(judges)}")
+    if silent := [judge.name for judge in judges if judge.provider == "rerank-endpoint" or judge.decides]:
+        raise BadInput(f"{silent[0]} only votes, it cannot debate: its endpoint gives scores and no text")
+    return judges
+
+
+def _filters(names: Sequence[str]) -> list[Judge]:
+    """Three judges of different families, or none (SPEC S3)."""
+    if names and len(names) != FILTERS:
+        raise BadInput(f"--filter: name {FILTERS} judges of different families, not {len(names)}")
+    found = _members(names, "filter")
+    families = [(judge.name, family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]
+    if same := same_family(families):
+        raise BadInput(
+            f"--filter: {same[0]} and {same[1]} are of one family, and what they get wrong they get wrong together; "
+            "choose others, or set `family` in the judges file"
+        )
+    return found
+
+
+def _adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
+    """Who settles disagreements in place of people: asked for by name, or "panel" for the panel's own."""
+    if not wanted:
+        return None
+    if rule not in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
+        raise BadInput(f"--adjudicator settles debates, and policy {rule} has none")
+    name = panel.adjudicator if wanted == "panel" else wanted
+    if not name:
+        raise BadInput(f"panel {panel.name!r} names no adjudicator: name a judge with --adjudicator")
+    (judge,) = _members([name], "adjudicator")
+    return judge
 
 
 def _panel(name: str | None) -> Panel:

@@ -16,6 +16,7 @@ from judges.records import (
     RateLimited,
     Reply,
     Request,
+    Seat,
     Side,
     Unreachable,
     Usage,
@@ -98,8 +99,10 @@ def advice(judge: Judge, error: ProviderError) -> str:
 
 def _request(judge: Judge, role: str) -> Request:
     if role == "vote":
-        return Request(judge, prompts.vote_prompt(INPUTS), prompts.VOTE_SCHEMA, INPUTS, role)
-    return Request(judge, prompts.turn_prompt(INPUTS, Side(role), 1), prompts.TURN_SCHEMA, INPUTS, role, round=1)
+        prompt, schema = prompts.ballot(INPUTS, judge)
+        return Request(judge, prompt, schema, INPUTS, role)
+    prompt = prompts.turn_prompt(INPUTS, Seat(Side(role)), 1)
+    return Request(judge, prompt, prompts.TURN_SCHEMA, INPUTS, role, round=1)
 
 
 def _problem(judge: Judge, role: str, reply: Reply) -> str:
@@ -108,10 +111,7 @@ def _problem(judge: Judge, role: str, reply: Reply) -> str:
     if reply.truncated:
         return f"its answer was cut at {judge.max_output_tokens} tokens; raise max_output_tokens"
     try:
-        if role == "vote":
-            verdicts.parse_vote(reply.text)
-        else:
-            verdicts.parse_turn(reply.text, INPUTS.document)
+        verdicts.parse(role, reply.text, INPUTS.document, judge)
     except verdicts.Unusable as error:
         return f"its answer does not follow the schema ({error}); the server or model may not support JSON schemas"
     return ""

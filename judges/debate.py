@@ -1,32 +1,49 @@
-"""The debate as a state machine over counted turns (DREAM 3.1, equation 2).
+"""The debate as a state machine over counted turns (DREAM 3.1, equation 2; more agents and orders: appendix B).
 
-Both sides of a round are asked before either answers; the round is over when both are in. Equal responses end the
-debate in any round, the first included; swapped sides are a disagreement like any other.
+All agents of a round are asked before any answers; the round is over when all are in. Equal responses end the debate
+in any round, the first included; swapped sides are a disagreement like any other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from judges.records import Side, Turn
+from judges.records import Seat, Side, Turn
 from judges.verdicts import Gone
 
-SIDES = (Side.FOR, Side.AGAINST)
-Turns = Mapping[tuple[int, Side], Turn | Gone]
+MOST_AGENTS = 4
+ORDERS = {"relevant-first": (Side.FOR, Side.AGAINST), "irrelevant-first": (Side.AGAINST, Side.FOR)}
+"""Opening stances of agents A and B, by the name of the order; C and D hold the same again."""
+
+Turns = Mapping[tuple[int, Seat], Turn | Gone]
+"""By round and seat."""
+
+
+def seats(agents: int = 2, order: str = "relevant-first") -> tuple[Seat, ...]:
+    """The agents' places, A first. Raises ValueError for other numbers than 2 to 4, KeyError for an unknown order."""
+    if not 2 <= agents <= MOST_AGENTS:
+        raise ValueError(f"A debate has 2 to {MOST_AGENTS} agents, not {agents}.")
+    stances = ORDERS[order]
+    return tuple(Seat(stances[place % 2], place // 2) for place in range(agents))
+
+
+PAIR = seats()
+"""Two agents, relevant first."""
+FOR, AGAINST = PAIR
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask these sides, at the same time. More than one turn is missing unless a stop came between the two."""
+    """Ask these agents, at the same time. Fewer than all are missing only when a stop came in between."""
 
     round: int
-    history: tuple[Turn, Turn] | None
-    """Turns (for, against) of the round before; None in round 1, where the stances take their place."""
-    sides: tuple[Side, ...] = SIDES
+    history: dict[Seat, Turn] | None
+    """Turns of the round before; None in round 1, where the stances take their place."""
+    seats: tuple[Seat, ...] = PAIR
 
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """Both sides gave the same response in this round."""
+    """All agents gave the same response in this round."""
 
     round: int
     label: int
@@ -34,7 +51,7 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True)
 class Disagreed:
-    """The last round is over and the sides still differ."""
+    """The last round is over and the agents still differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +64,27 @@ class Broken:
 Move = Ask | Agreed | Disagreed | Broken
 
 
-def next_move(turns: Turns, rounds: int) -> Move:
+def next_move(turns: Turns, rounds: int, agents: Sequence[Seat] = PAIR, *, play_on: bool = False) -> Move:
     """What comes next in a debate of at most `rounds` rounds, from the turns counted so far.
 
-    A lost turn ends the debate only once its round is complete, so that the other side's answer, which is paid for,
-    is taken in. Raises ValueError when `rounds` is less than 1.
+    A lost turn ends the debate only once its round is complete, so that the other answers, which are paid for, are
+    taken in. `play_on` asks every round even after an agreement, to study it (DREAM B.3): the first agreement counts
+    all the same, and what gets lost after it changes nothing. Raises ValueError when `rounds` is less than 1.
     """
     if rounds < 1:
         raise ValueError("A debate has at least one round.")
-    history: tuple[Turn, Turn] | None = None
+    agreed: Agreed | None = None
+    history: dict[Seat, Turn] | None = None
     for round in range(1, rounds + 1):
-        pro, con = (turns.get((round, side)) for side in SIDES)
-        if pro is None or con is None:
-            missing = tuple(side for side in SIDES if (round, side) not in turns)
+        said = {seat: turns[round, seat] for seat in agents if (round, seat) in turns}
+        if missing := tuple(seat for seat in agents if seat not in said):
             return Ask(round, history, missing)
-        if isinstance(pro, Gone) or isinstance(con, Gone):
-            return Broken(round)
-        if pro.verdict == con.verdict:
-            return Agreed(round, pro.verdict)
-        history = (pro, con)
-    return Disagreed()
+        history = {seat: turn for seat, turn in said.items() if isinstance(turn, Turn)}
+        if len(history) < len(said):
+            return agreed or Broken(round)
+        verdicts = {turn.verdict for turn in history.values()}
+        if len(verdicts) == 1:
+            agreed = agreed or Agreed(round, verdicts.pop())
+            if not play_on:
+                return agreed
+    return agreed or Disagreed()

@@ -1,6 +1,6 @@
 """The panel's votes: who is asked next, what the majority is, and which votes may enter a kappa (Prism 4.3, M4)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -79,6 +79,19 @@ def drawn_first(panel_size: int, early_stop: bool, seed: int) -> tuple[int, ...]
     With early stop the later votes are cast only where the first three differ, so they would bend kappa (M4).
     """
     return drawn_order(panel_size, seed)[:FIRST] if early_stop else tuple(range(panel_size))
+
+
+def nearest(scores: Sequence[int | None]) -> int | None:
+    """The place of the generation nearest to the mean of all that brought a score, the first of equals; None without.
+
+    The mean only selects: chain and score of the kept one belong together (ERank 3.2).
+    """
+    given = [score for score in scores if score is not None]
+    if not given:
+        return None
+    mean = sum(given) / len(given)
+    places = [place for place, score in enumerate(scores) if score is not None]
+    return min(places, key=lambda place: (abs((scores[place] or 0) - mean), place))
 
 
 def pair_seed(campaign_seed: int, pair_id: int) -> int:

@@ -35,6 +35,9 @@ class CampaignOptions:
     """Under `single` the first one judges."""
     rounds: int = 2
     early_stop: bool = False
+    filters: Sequence[Judge] = ()
+    adjudicator: Judge | None = None
+    play_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +116,13 @@ def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]
 def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, bool]]:
     """(judge, calls for one pair, whether they are turns of a debate)."""
     rounds = options.rounds
-    expected_rounds = sum(DISAGREE**number for number in range(rounds))
-    found: list[tuple[Judge, Range, bool]] = []
+    expected_rounds = rounds if options.play_on else sum(DISAGREE**number for number in range(rounds))
+    found: list[tuple[Judge, Range, bool]] = [(judge, Range(1, 1, 1), False) for judge in options.filters]
     if options.policy in ("debate", "debate+ensemble"):
-        found += [(judge, Range(1, expected_rounds, rounds), True) for judge in options.debaters]
+        least = rounds if options.play_on else 1
+        found += [(judge, Range(least, expected_rounds, rounds), True) for judge in options.debaters]
+        if options.adjudicator:
+            found.append((options.adjudicator, Range(0, DISAGREE**rounds, 1), False))
     elif options.policy == "ensemble":
         # Escalated pairs get a debate for the people who settle them (DREAM's history, played late).
         found += [(judge, Range(0, ESCALATED * expected_rounds, rounds), True) for judge in options.debaters]
@@ -125,7 +131,8 @@ def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, bool]]:
     elif options.policy in ("ensemble", "debate+ensemble"):
         size = len(options.voters)
         vote = Range(min(3, size) / size, min(EARLY, size) / size, 1) if options.early_stop and size else Range(1, 1, 1)
-        found += [(judge, vote, False) for judge in options.voters]
+        many = [Range(judge.generations, judge.generations, judge.generations) for judge in options.voters]
+        found += [(judge, vote.times(number), False) for judge, number in zip(options.voters, many, strict=True)]
     return found
 
 

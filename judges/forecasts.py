@@ -5,8 +5,9 @@ from django.db.models import Max, Min
 from corpus.models import Collection, Pair
 from judges import campaigns, prompts
 from judges.campaigns import Configuration
+from judges.debate import FOR
 from judges.estimates import CampaignOptions, Estimate, estimate
-from judges.records import Inputs, Prompt, Side
+from judges.records import Inputs, Prompt
 
 SAMPLE = 50
 
@@ -25,6 +26,9 @@ def forecast(
         voters=wanted.voters,
         rounds=wanted.rounds,
         early_stop=wanted.early_stop,
+        filters=wanted.filters,
+        adjudicator=wanted.adjudicator,
+        play_on=wanted.protocol.play_on,
     )
     return estimate(options, sample(collection))
 
@@ -44,5 +48,5 @@ def sample(collection: Collection) -> list[Prompt]:
         query, document = pair.query, pair.document
         instruction = query.instruction or collection.instruction
         inputs = Inputs(query.text, tuple(query.answers), document.title, document.text, instruction)
-        found += [prompts.turn_prompt(inputs, Side.FOR, 1), prompts.vote_prompt(inputs)]
+        found += [prompts.turn_prompt(inputs, FOR, 1), prompts.vote_prompt(inputs)]
     return found

@@ -10,25 +10,58 @@ from urllib.parse import urlsplit
 from corpus.errors import BadInput
 from judges.offline import ASSESSORS
 from judges.providers import HOMES, PROVIDERS
-from judges.records import Side
+from judges.records import SCALES, Side
 
 VOTERS = 5
 NAME = re.compile(r"[^\s,]{1,100}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 SAMPLING = {"temperature", "top_p", "logprobs"}
-PARAMETERS = ("temperature", "top_p", "max_output_tokens", "timeout_s", "logprobs", "scale")
-WHOLE = ("max_concurrency", "requests_per_minute", "tokens_per_minute", "max_output_tokens")
-TEXTS = ("name", "provider", "model", "base_url", "api_key_env", "scale")
+PARAMETERS = (
+    "temperature",
+    "top_p",
+    "max_output_tokens",
+    "timeout_s",
+    "logprobs",
+    "scale",
+    "relevant_from",
+    "generations",
+    "endpoint",
+    "threshold",
+    "family",
+)
+WHOLE = (
+    "max_concurrency",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "max_output_tokens",
+    "relevant_from",
+    "generations",
+)
+TEXTS = ("name", "provider", "model", "base_url", "api_key_env", "scale", "endpoint", "family")
+ENDPOINTS = {"chat": ("openai", "openai-compatible", "anthropic", "google"), "decisions": ("openai", "google")}
+"""Ways to ask a model, and the providers that have them."""
+MOST_GENERATIONS = 10
 RANGES = {
     "input_price": (0.0, 1e6),
     "output_price": (0.0, 1e6),
+    "cached_input_price": (0.0, 1e6),
+    "threshold": (0.0, 1.0),
     "temperature": (0.0, 2.0),
     "top_p": (0.0, 1.0),
     "timeout_s": (0.1, 3600.0),
 }
 JUDGE_KEYS = {*TEXTS, *WHOLE, *RANGES, "logprobs"}
 PANEL_KEYS = {"name", "debate", "ensemble", "adjudicator", "majority", "early_stop"}
-NOT_FOR = {"anthropic": SAMPLING, "offline": JUDGE_KEYS - {"name", "provider", "model", "scale"}}
+SCORER = {"threshold"}
+GRADED = {"scale", "relevant_from"}
+NOT_FOR = {
+    "openai": SCORER,
+    "openai-compatible": SCORER,
+    "google": SCORER,
+    "anthropic": SAMPLING | SCORER,
+    "offline": JUDGE_KEYS - {"name", "provider", "model", "family"} - GRADED,
+    "rerank-endpoint": SAMPLING | GRADED | {"generations", "endpoint", "max_output_tokens"},
+}
 """Keys that a provider does not take: set all the same, they would be a wish that nobody hears."""
 
 
@@ -47,6 +80,12 @@ class JudgeEntry:
     tokens_per_minute: int | None = None
     input_price: float | None = None
     output_price: float | None = None
+    cached_input_price: float | None = None
+
+    @property
+    def decides(self) -> bool:
+        """It is asked at a Decisions endpoint."""
+        return bool(self.parameters.get("endpoint") == "decisions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +133,8 @@ class _Reader:
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
+        self.silent: set[str] = set()
+        """Judges that can only vote."""
         self.lines = _lines(text)
 
     def fail(self, place: str, key: str, what: str) -> NoReturn:
@@ -116,6 +157,7 @@ class _Reader:
                 self.fail(f"judge {number + 1}", "name", f'"{name}" is taken by an earlier judge; names are unique')
         if not isinstance(tables.get("panel"), dict):
             self.fail("", "panel", "is missing: write one [panel] with debate and ensemble")
+        self.silent = {one.name for one in judges if one.provider == "rerank-endpoint" or one.decides}
         return JudgesFile(judges, self.panel(tables["panel"], names))
 
     def judge(self, place: str, entry: dict[str, Any]) -> JudgeEntry:
@@ -131,10 +173,30 @@ class _Reader:
             self.fail(place, key, f"is nothing that provider {provider} takes: remove it")
         if ("input_price" in entry) != ("output_price" in entry):
             self.fail(place, "input_price", "and output_price go together; give both or none")
-        if provider == "openai-compatible" and "base_url" not in entry:
+        if "cached_input_price" in entry and "input_price" not in entry:
+            self.fail(place, "cached_input_price", "needs input_price and output_price beside it")
+        self.grading(place, entry)
+        if provider in ("openai-compatible", "rerank-endpoint") and "base_url" not in entry:
             self.fail(place, "base_url", "is missing: where is the server? e.g. http://127.0.0.1:8001/v1")
         self.offline(place, entry)
         return _judge_entry(entry)
+
+    def grading(self, place: str, entry: dict[str, Any]) -> None:
+        """How it answers: scale, generations and endpoint go together, or the wish would be heard by nobody."""
+        highest = SCALES[entry.get("scale", "binary")]
+        if "relevant_from" in entry and (highest == 1 or entry["relevant_from"] > highest):
+            self.fail(place, "relevant_from", f"must be a grade of the judge's scale, from 1 to {highest}")
+        if entry.get("generations", 1) > MOST_GENERATIONS:
+            self.fail(place, "generations", f"must be a whole number from 1 to {MOST_GENERATIONS}")
+        if entry.get("generations", 1) > 1 and not (highest > 1 and entry.get("temperature", 0) > 0):
+            self.fail(
+                place, "generations", 'needs a scale ("0-3" or "0-10") and a temperature above 0: else all are alike'
+            )
+        provider, endpoint = entry["provider"], entry.get("endpoint", "chat")
+        if "endpoint" in entry and provider not in ENDPOINTS[endpoint]:
+            self.fail(place, "endpoint", f'"{endpoint}" is nothing that provider {provider} has')
+        if endpoint == "decisions" and (found := sorted(entry.keys() & (SAMPLING | {"generations"}))):
+            self.fail(place, found[0], "is nothing that a Decisions endpoint takes: remove it")
 
     def value(self, place: str, key: str, value: object) -> None:
         """The type and range of one value of a judge."""
@@ -167,8 +229,10 @@ class _Reader:
             problem = _url_problem(value)
             if problem:
                 self.fail(place, key, problem)
-        if key == "scale" and value != "binary":
-            self.fail(place, key, f'"{value}" is not there yet; judges answer yes or no: use "binary" or leave it out')
+        if key == "scale" and value not in SCALES:
+            self.fail(place, key, f'"{value}" is unknown; use one of {", ".join(SCALES)}')
+        if key == "endpoint" and value not in ENDPOINTS:
+            self.fail(place, key, f'"{value}" is unknown; use one of {", ".join(ENDPOINTS)}')
 
     def offline(self, place: str, entry: dict[str, Any]) -> None:
         """Offline judges have fixed models, and the names of the built-in panel's judges are theirs."""
@@ -186,6 +250,10 @@ class _Reader:
         self.known("panel", entry, PANEL_KEYS)
         debate = self.members(entry, "debate", judges)
         ensemble = self.members(entry, "ensemble", judges)
+        if silent := sorted(set(debate) & self.silent):
+            self.fail(
+                "panel", "debate", f'names "{silent[0]}", which only votes: its endpoint gives scores and no text'
+            )
         if len(debate) != 2:
             self.fail("panel", "debate", "must name two judges: who holds relevant, who holds not relevant")
         if len(ensemble) != VOTERS or len(set(ensemble)) != VOTERS:
@@ -224,7 +292,9 @@ def _judge_entry(entry: dict[str, Any]) -> JudgeEntry:
     home, key_env = HOMES.get(entry["provider"], ("", ""))
     base_url = entry.get("base_url", "").rstrip("/")
     fields = {key: value for key, value in entry.items() if key not in PARAMETERS}
-    fields |= {key: float(fields[key]) for key in ("input_price", "output_price") if key in fields}
+    fields |= {
+        key: float(fields[key]) for key in ("input_price", "output_price", "cached_input_price") if key in fields
+    }
     return JudgeEntry(
         **{
             **fields,

@@ -17,6 +17,7 @@ class JudgeVersion(models.Model):
         ANTHROPIC = "anthropic", "Anthropic"
         GOOGLE = "google", "Google"
         COMPATIBLE = "openai-compatible", "OpenAI-compatible"
+        RERANK = "rerank-endpoint", "rerank endpoint"
         OFFLINE = "offline", "offline"
 
     name = models.CharField(max_length=100)
@@ -36,6 +37,9 @@ class JudgeVersion(models.Model):
     tokens_per_minute = models.PositiveIntegerField(null=True)
     input_price = models.FloatField(null=True, help_text="USD per million tokens; null: the price table, else unknown.")
     output_price = models.FloatField(null=True)
+    cached_input_price = models.FloatField(
+        null=True, help_text="Of input that the provider took from its prompt cache; null: as other input."
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -120,7 +124,7 @@ class Campaign(models.Model):
     voters = ArrayField(models.BigIntegerField(), default=list, help_text="JudgeVersion ids, in order.")
     majority = models.PositiveSmallIntegerField(default=3)
     early_stop = models.BooleanField(default=False)
-    protocol = models.JSONField(default=dict, help_text="judges.protocol: stance order, filter, adjudicator and others.")
+    protocol = models.JSONField(default=dict, help_text="judges.protocol: stance order, filter and others.")
     failed_to_people = models.BooleanField(default=False)
     instruction = models.TextField(blank=True, help_text="The collection's definition of relevance when it began.")
     seed = models.IntegerField(default=0)

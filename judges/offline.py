@@ -248,12 +248,22 @@ ASSESSORS = {
 }
 
 
-def assess(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int, str]:
-    """Verdict (1 relevant, 0) and reason of one assessor. Raises KeyError for a model that is not in ASSESSORS."""
+def grade(place: float, highest: int, relevant_from: int) -> int:
+    """A grade from 0 to `highest` for a place as `assess` gives it: from `relevant_from` on where that is 0 or more."""
+    if place >= 0:
+        return min(highest, relevant_from + int(place * (highest - relevant_from + 1)))
+    return max(0, relevant_from - 1 - int(-place * relevant_from))
+
+
+def assess(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int, str, float]:
+    """Verdict (1 relevant, 0) and reason of one assessor, and how far the score lies from its threshold: -1 at the
+    worst, 0 at the threshold, 1 at the best. Raises KeyError for a model that is not in ASSESSORS.
+    """
     assessor = ASSESSORS[model]
     threshold = assessor.answers if inputs.answers else assessor.plain
     score = assessor.score(inputs, lexicon)
     meaning = assessor.meaning if inputs.answers else re.sub("an answer's", "the query's", assessor.meaning)
     sign = "reaches" if score >= threshold else "is below"
     reason = f"By counting only: {score:.2f} {meaning}, which {sign} {threshold:.2f}."
-    return int(score >= threshold), reason
+    span = 1 - threshold if score >= threshold else threshold
+    return int(score >= threshold), reason, max(-1.0, min(1.0, (score - threshold) / span))

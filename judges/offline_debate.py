@@ -14,11 +14,13 @@ Between the bounds they stay apart, and the pair goes to people.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from corpus.text import words
+from judges.debate import AGAINST, FOR
 from judges.offline import Lexicon, Need, Sentence, needs, read, said, stem
-from judges.records import Inputs, Side, Turn
+from judges.records import Inputs, Seat, Side, Turn
 
 QUOTED = 3
 """Sentences that the side for quotes at most."""
@@ -51,13 +53,14 @@ class Argument:
     quotes: tuple[str, ...]
 
 
-def argue(side: Side, inputs: Inputs, lexicon: Lexicon, history: tuple[Turn, Turn] | None) -> Argument:
-    """One turn. `history`: the turns (for, against) of the round before; None in round 1."""
+def argue(side: Side, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, Turn] | None) -> Argument:
+    """One turn. `history`: the turns of the round before; None in round 1. Only the first couple's are read."""
     bounds = WITH_ANSWERS if inputs.answers else WITHOUT_ANSWERS
     wanted = needs(inputs, lexicon)
-    if side is Side.FOR:
-        return _defend(inputs, wanted, bounds) if history is None else _look_up(inputs, wanted, bounds, history[1])
-    return _attack(inputs, wanted, bounds) if history is None else _check(inputs, wanted, bounds, history[0])
+    if history is None:
+        return (_defend if side is Side.FOR else _attack)(inputs, wanted, bounds)
+    later, other = (_look_up, AGAINST) if side is Side.FOR else (_check, FOR)
+    return later(inputs, wanted, bounds, history[other])
 
 
 def _defend(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds) -> Argument:

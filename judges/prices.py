@@ -43,7 +43,8 @@ def price(judge: Judge) -> Price | None:
     if judge.provider == "offline":
         return FREE
     if judge.input_price is not None and judge.output_price is not None:
-        return Price(judge.input_price, judge.input_price, judge.output_price)
+        cached = judge.input_price if judge.cached_input_price is None else judge.cached_input_price
+        return Price(judge.input_price, cached, judge.output_price)
     own = OVERRIDES.get((judge.provider, judge.model))
     return own or _listed(judge.provider, judge.base_url, judge.model)
 

@@ -1,11 +1,14 @@
 """Plain records that prompts, providers and the engine hand to each other. No Django here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from corpus.evidence import Target
+
+SCALES = {"binary": 1, "0-3": 3, "0-10": 10}
+"""Highest grade by the name of a scale."""
 
 
 class Side(StrEnum):
@@ -13,6 +16,13 @@ class Side(StrEnum):
 
     FOR = "for"
     AGAINST = "against"
+
+
+class Seat(NamedTuple):
+    """An agent's place in a debate: its opening stance, and which pair of agents it belongs to, from 0."""
+
+    side: Side
+    couple: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,7 @@ class Judge:
     tokens_per_minute: int | None = None
     input_price: float | None = None
     output_price: float | None = None
+    cached_input_price: float | None = None
 
     @property
     def account(self) -> tuple[str, str, str]:
@@ -78,6 +89,26 @@ class Judge:
     def max_output_tokens(self) -> int:
         """Upper bound of an answer's tokens."""
         return int(self.parameters.get("max_output_tokens", 512))
+
+    @property
+    def grades(self) -> int:
+        """The highest grade of the judge's own scale: 1 (yes or no), 3 or 10."""
+        return SCALES[self.parameters.get("scale", "binary")]
+
+    @property
+    def relevant_from(self) -> int:
+        """The lowest grade of its own scale that counts as relevant."""
+        return int(self.parameters.get("relevant_from", (self.grades + 1) // 2))
+
+    @property
+    def decides(self) -> bool:
+        """It is asked at its provider's Decisions endpoint, which gives a probability for each grade."""
+        return bool(self.parameters.get("endpoint") == "decisions")
+
+    @property
+    def generations(self) -> int:
+        """Answers to each vote, of which one is kept (ERank 3.2)."""
+        return int(self.parameters.get("generations", 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +144,11 @@ class Request:
     schema: dict[str, Any]
     inputs: Inputs
     role: str
-    """for, against, vote, check, write, entity or measure."""
+    """A role of an Attempt, or check."""
     round: int = 0
     sample: int = 0
-    history: tuple[Turn, Turn] | None = None
-    """Turns of the round before: (for, against); None in round 1. Offline judges read it; others see the prompt."""
+    history: Mapping[Seat, Turn] | None = None
+    """Turns of the round before; None in round 1. Offline judges read it; others see the prompt."""
     written: Target | None = None
     """What is to be measured, for roles entity and measure. Offline judges read it; others see the prompt."""
     arrived: Callable[[Body], None] | None = None
@@ -135,6 +166,15 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Token:
+    """A token of an answer's text, its log-probability, and those of its likeliest alternatives, itself included."""
+
+    text: str
+    logprob: float
+    others: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What came back, before any parsing. `raw` is the response body as it came."""
 
@@ -146,6 +186,10 @@ class Reply:
     model: str = ""
     """The model that the provider says it used."""
     status: int | None = 200
+    tokens: tuple[Token, ...] = ()
+    """Of `text`, in order, where log-probabilities were asked for and given."""
+    probabilities: dict[str, float] | None = None
+    """By answer, from an endpoint that gives them itself."""
 
     @property
     def truncated(self) -> bool:
@@ -211,7 +255,7 @@ class Provider(Protocol):
         """The answer as it came. Raises ProviderError when there is none."""
         ...
 
-    def meaning(self, body: Body) -> Reply:
+    def meaning(self, body: Body, judge: Judge) -> Reply:
         """The reply that a kept body means. Raises the ProviderError that it means otherwise."""
         ...
 

@@ -1,9 +1,11 @@
 """From turns and votes to a label, to people, or to failure: the decision table of MECHANICS M3, in its order.
 
+0. a filter of three judges says no, all of them   labelled 0, and nothing else is asked
 1. a call that the policy needs fails for good     failed (to people only where asked for, reason `error`)
 2. a turn was refused                              escalated, `refused`
 3. a turn was unparsed, out of range or truncated  escalated, `unparsed`
-4. no agreement in the last round                  escalated, `disagreement`
+4. no agreement in the last round                  escalated, `disagreement`; the verdict of an adjudicator
+                                                   that is a judge takes the place of an agreement
 5. too few equal votes among those cast            escalated, `split`
 6. the panel's majority is against the debate      escalated, `conflict`
 7. otherwise                                       labelled
@@ -11,12 +13,12 @@
 A refused or unparsed vote is a missing vote. Under `single` the one vote must be a verdict, else the pair failed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from judges import debate, ensemble
-from judges.records import Turn
+from judges.records import Seat, Turn
 from judges.verdicts import Gone
 
 __all__ = ["Gone", "NotOver", "Outcome", "Policy", "Reason", "State", "decide"]
@@ -76,6 +78,8 @@ class Outcome:
     """Round in which the debate agreed, whatever came of the pair; None where it did not, or there was none."""
     uncertainty: float
     """0 (all evidence points one way) to 1."""
+    route: str = ""
+    """How the label came about where the usual way was left: "filter" or "adjudicator"; else ""."""
 
 
 Votes = Mapping[int, Turn | Gone]
@@ -89,31 +93,50 @@ def decide(
     votes: Votes,
     *,
     failed_to_people: bool = False,
+    agents: Sequence[Seat] = debate.PAIR,
+    adjudicated: Turn | Gone | None = None,
+    filtered: Sequence[Turn | Gone] = (),
+    collapsed: bool = False,
 ) -> Outcome:
     """The one outcome of complete evidence. `votes` by place on the panel; what the policy does not need is ignored.
+
+    `adjudicated`: what a judge said of a disagreement. `filtered`: votes of the filter before everything else.
+    `collapsed`: the debate's agreement does not count (judges.protocol, guard).
 
     A debate that is played for the people's sake under `ensemble` therefore changes nothing. Raises NotOver while the
     debate goes on or no vote was asked for, ValueError for an unknown policy.
     """
+    if dropped(filtered):
+        return Outcome(State.LABELLED, 0, Reason.NONE, None, 0.0, "filter")
     rule = Policy(policy)
     used_turns = turns if rule.debates else {}
     used_votes = votes if rule.votes else {}
-    move = debate.next_move(used_turns, rounds) if rule.debates else None
+    move = debate.next_move(used_turns, rounds, agents) if rule.debates else None
+    if collapsed and isinstance(move, debate.Agreed):
+        move = debate.Disagreed()
     lost_turns = _lost(used_turns.values())
     lost_votes = _lost(used_votes.values())
     unfinished = isinstance(move, debate.Ask) or (rule.votes and not used_votes)
     if unfinished and "error" not in lost_turns | lost_votes:
         raise NotOver("There are turns or votes left to ask for.")
     tally = ensemble.count(None if isinstance(vote, Gone) else vote.verdict for vote in used_votes.values())
-    label, reason = _verdict(rule, move, tally, majority, lost_turns, lost_votes)
     agreed = move.round if isinstance(move, debate.Agreed) else None
     doubt = _uncertainty(rule, rounds, majority, move, tally)
+    settled = isinstance(move, debate.Disagreed) and isinstance(adjudicated, Turn)
+    if isinstance(move, debate.Disagreed) and isinstance(adjudicated, Turn):
+        move = debate.Agreed(rounds, adjudicated.verdict)
+    label, reason = _verdict(rule, move, tally, majority, lost_turns, lost_votes)
     if label is not None:
-        return Outcome(State.LABELLED, label, Reason.NONE, agreed, doubt)
+        return Outcome(State.LABELLED, label, Reason.NONE, agreed, doubt, "adjudicator" if settled else "")
     failed = reason is Reason.ERROR or rule is Policy.SINGLE
     if failed and not failed_to_people:
         return Outcome(State.FAILED, None, reason, agreed, doubt)
     return Outcome(State.ESCALATED, None, Reason.ERROR if failed else reason, agreed, doubt)
+
+
+def dropped(filtered: Sequence[Turn | Gone]) -> bool:
+    """Whether the filter drops the pair: a failed call keeps it (SPEC S3)."""
+    return bool(filtered) and all(isinstance(vote, Turn) and vote.verdict == 0 for vote in filtered)
 
 
 def _verdict(

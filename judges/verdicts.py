@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from judges.quotes import locate
-from judges.records import Turn
+from judges.records import Judge, Turn
 
 VERDICTS = {"yes": 1, "no": 0}
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -48,6 +48,15 @@ class Gone:
             raise ValueError(f"{self.outcome!r} is not the outcome of a call without a verdict.")
 
 
+def parse(role: str, text: str, document: str, judge: Judge) -> Turn:
+    """A turn of a debate, or a vote on the judge's own scale. Raises Unparsed, OutOfRange."""
+    if role in ("for", "against"):
+        return parse_turn(text, document)
+    if role == "adjudicate" or judge.grades == 1:
+        return parse_vote(text)
+    return parse_graded(text, judge.grades, judge.relevant_from)
+
+
 def parse_turn(text: str, document: str) -> Turn:
     """A debate turn: reference, reason, response. Quotes are looked up in `document`. Raises Unparsed, OutOfRange."""
     fields = fields_of(text, required={"reference", "reason", "response"}, optional=set())
@@ -64,6 +73,17 @@ def parse_vote(text: str) -> Turn:
     fields = fields_of(text, required={"response"}, optional={"reason"})
     reason = string(fields.get("reason", ""), "reason")
     return Turn(_verdict(fields), reason)
+
+
+def parse_graded(text: str, grades: int, relevant_from: int) -> Turn:
+    """A vote on a scale from 0 to `grades`; its verdict is 1 from `relevant_from` on. Raises Unparsed, OutOfRange."""
+    fields = fields_of(text, required={"score"}, optional={"reason"})
+    reason, score = string(fields.get("reason", ""), "reason"), fields["score"]
+    if isinstance(score, bool) or not isinstance(score, int):
+        raise Unparsed('"score" is not a whole number')
+    if not 0 <= score <= grades:
+        raise OutOfRange(f'"score" is not from 0 to {grades}')
+    return Turn(int(score >= relevant_from), reason, score=score)
 
 
 def _verdict(fields: Mapping[str, Any]) -> int:

@@ -4,24 +4,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.debate import Agreed, Ask, Broken, Disagreed, next_move
-from judges.records import Side, Turn
+from judges.debate import AGAINST, FOR, Agreed, Ask, Broken, Disagreed, next_move
+from judges.records import Seat, Turn
 from judges.verdicts import Gone
 
 YES, NO = Turn(1, "yes, because"), Turn(0, "no, because")
 
 
-def _turns(*rounds: tuple[Turn | Gone | None, Turn | Gone | None]) -> dict[tuple[int, Side], Turn | Gone]:
+def _said(pair: tuple[Turn, Turn]) -> dict[Seat, Turn]:
+    return dict(zip((FOR, AGAINST), pair, strict=True))
+
+
+def _turns(*rounds: tuple[Turn | Gone | None, Turn | Gone | None]) -> dict[tuple[int, Seat], Turn | Gone]:
     both = {
         (number, side): turn
         for number, pair in enumerate(rounds, 1)
-        for side, turn in zip((Side.FOR, Side.AGAINST), pair, strict=True)
+        for side, turn in zip((FOR, AGAINST), pair, strict=True)
     }
     return {key: turn for key, turn in both.items() if turn is not None}
 
 
 def test_round_one_asks_both_sides_at_once_without_history():
-    assert next_move({}, 2) == Ask(1, None, (Side.FOR, Side.AGAINST))
+    assert next_move({}, 2) == Ask(1, None, (FOR, AGAINST))
 
 
 def test_equal_responses_end_it_in_any_round():
@@ -33,8 +37,8 @@ def test_equal_responses_end_it_in_any_round():
 
 def test_the_next_round_gets_both_turns_of_the_round_before_it_only():
     other = Turn(1, "still yes"), Turn(0, "still no")
-    assert next_move(_turns((YES, NO)), 2) == Ask(2, (YES, NO))
-    assert next_move(_turns((YES, NO), other), 3) == Ask(3, other)
+    assert next_move(_turns((YES, NO)), 2) == Ask(2, _said((YES, NO)))
+    assert next_move(_turns((YES, NO), other), 3) == Ask(3, _said(other))
 
 
 def test_swapped_sides_are_a_disagreement():
@@ -47,13 +51,13 @@ def test_no_agreement_after_the_last_round_is_a_disagreement():
 
 
 def test_after_a_stop_between_two_turns_only_the_missing_side_is_asked():
-    assert next_move(_turns((YES, None)), 2) == Ask(1, None, (Side.AGAINST,))
-    assert next_move(_turns((YES, NO), (None, NO)), 2) == Ask(2, (YES, NO), (Side.FOR,))
+    assert next_move(_turns((YES, None)), 2) == Ask(1, None, (AGAINST,))
+    assert next_move(_turns((YES, NO), (None, NO)), 2) == Ask(2, _said((YES, NO)), (FOR,))
 
 
 def test_a_lost_turn_ends_it_once_the_other_side_is_in():
     gone = Gone("refused")
-    assert next_move(_turns((gone, None)), 2) == Ask(1, None, (Side.AGAINST,))
+    assert next_move(_turns((gone, None)), 2) == Ask(1, None, (AGAINST,))
     assert next_move(_turns((gone, NO)), 2) == Broken(1)
     assert next_move(_turns((YES, NO), (YES, gone)), 2) == Broken(2)
 
@@ -68,14 +72,14 @@ CALLS = st.sampled_from([YES, NO, Gone("refused"), Gone("unparsed"), Gone("error
 
 @given(st.integers(1, 5), st.lists(st.tuples(CALLS, CALLS), min_size=5, max_size=5))
 def test_a_debate_that_is_played_as_told_ends_in_time_and_says_the_truth(rounds, answers):
-    turns: dict[tuple[int, Side], Turn | Gone] = {}
+    turns: dict[tuple[int, Seat], Turn | Gone] = {}
     asked = 0
     while isinstance(move := next_move(turns, rounds), Ask):
         asked += 1
         assert move.round == asked <= rounds
-        assert move.sides == (Side.FOR, Side.AGAINST)
-        assert move.history == (answers[asked - 2] if asked > 1 else None)
-        turns |= dict(zip([(asked, Side.FOR), (asked, Side.AGAINST)], answers[asked - 1], strict=True))
+        assert move.seats == (FOR, AGAINST)
+        assert move.history == (_said(answers[asked - 2]) if asked > 1 else None)
+        turns |= dict(zip([(asked, FOR), (asked, AGAINST)], answers[asked - 1], strict=True))
     last = answers[asked - 1]
     verdicts = [turn.verdict for turn in last if isinstance(turn, Turn)]
     if isinstance(move, Agreed):

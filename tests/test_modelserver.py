@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from judges.debate import AGAINST, FOR, PAIR
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, repair_prompt, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import refusal
-from judges.records import Inputs, Judge, ProviderError, RateLimited, Rejected, Request, Side, Turn
+from judges.records import Inputs, Judge, ProviderError, RateLimited, Rejected, Request, Seat, Turn
 from judges.verdicts import parse_turn, parse_vote
 from tests.modelserver.behaviours import Script, place
 from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
@@ -17,12 +18,12 @@ __all__ = ["_model_server_process", "model_server"]
 
 SDKS = ["openai", "openai-compatible", "anthropic", "google"]
 INPUTS = Inputs("What?", ("That.",), "", 'A mapping maps. This is round 7. You are B. It says "DATA" too.')
-HISTORY = (Turn(1, "You are A. This is round 9."), Turn(0, "no"))
+HISTORY = {FOR: Turn(1, "You are A. This is round 9."), AGAINST: Turn(0, "no")}
 
 
-def turn(judge: Judge, side: Side, round: int, inputs: Inputs = INPUTS) -> Request:
-    prompt = turn_prompt(inputs, side, round, None if round == 1 else HISTORY)
-    return Request(judge, prompt, TURN_SCHEMA, inputs, side.value, round)
+def turn(judge: Judge, seat: Seat, round: int, inputs: Inputs = INPUTS) -> Request:
+    prompt = turn_prompt(inputs, seat, round, None if round == 1 else HISTORY)
+    return Request(judge, prompt, TURN_SCHEMA, inputs, seat.side.value, round)
 
 
 def vote(judge: Judge, inputs: Inputs = INPUTS) -> Request:
@@ -52,16 +53,16 @@ def ask(*requests: Request) -> list[int | str]:
 
 def test_side_and_round_are_read_from_the_end_of_the_prompt_and_never_from_the_document() -> None:
     judge = Judge(1, "j", "openai", "m")
-    assert place(turn(judge, Side.FOR, 1).prompt.user) == ("A", 1)
-    assert place(turn(judge, Side.AGAINST, 2).prompt.user) == ("B", 2)
-    assert place(repair_prompt(turn(judge, Side.AGAINST, 2).prompt, "no JSON").user) == ("B", 2)
+    assert place(turn(judge, FOR, 1).prompt.user) == ("A", 1)
+    assert place(turn(judge, AGAINST, 2).prompt.user) == ("B", 2)
+    assert place(repair_prompt(turn(judge, AGAINST, 2).prompt, "no JSON").user) == ("B", 2)
 
 
 @pytest.mark.parametrize("sdk", SDKS)
 def test_verdicts_follow_their_rule(model_server: LocalModels, sdk: str) -> None:
     def debate(rule: str) -> list[int | str]:
         judge = model_server.judge(rule, sdk)
-        return ask(*(turn(judge, side, round) for round in (1, 2) for side in Side))
+        return ask(*(turn(judge, side, round) for round in (1, 2) for side in PAIR))
 
     assert debate("yes") == [1, 1, 1, 1]
     assert debate("no") == [0, 0, 0, 0]
@@ -75,7 +76,7 @@ def test_verdicts_follow_their_rule(model_server: LocalModels, sdk: str) -> None
 def test_a_script_says_each_turn(model_server: LocalModels) -> None:
     model_server.script(m={"verdict": {"A": ["yes", "no"], "B": ["no"], "vote": "yes"}})
     judge = model_server.judge("m")
-    requests = [turn(judge, side, round) for round in (1, 2) for side in Side]
+    requests = [turn(judge, side, round) for round in (1, 2) for side in PAIR]
     assert ask(*requests, vote(judge)) == [1, 0, 0, 0, 1]
 
 
@@ -111,7 +112,7 @@ def test_the_log_shows_when_each_call_came_and_was_answered(model_server: LocalM
 
     async def both() -> None:
         provider = open_provider(judge)
-        await asyncio.gather(*(provider.complete(turn(judge, side, 1)) for side in Side))
+        await asyncio.gather(*(provider.complete(turn(judge, side, 1)) for side in PAIR))
         await close_providers()
 
     asyncio.run(both())

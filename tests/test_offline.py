@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from corpus.bm25 import Index
 from corpus.bundled import build
 from judges import debate, offline, routing
+from judges.debate import AGAINST, FOR, PAIR
 from judges.models import JudgeVersion, Panel
 from judges.offline import ASSESSORS, Alone, assess
 from judges.offline_debate import argue
@@ -20,7 +21,7 @@ from judges.panels import OFFLINE_DEBATE, OFFLINE_ENSEMBLE, ensure_offline, offl
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import open_provider
 from judges.providers.offline import CollectionLexicon, answer
-from judges.records import Inputs, Judge, Quote, Rejected, Request, Side, Turn
+from judges.records import Inputs, Judge, Quote, Rejected, Request, Seat, Side, Turn
 from judges.verdicts import parse_turn, parse_vote
 from tests.factories import make_collection, make_document
 
@@ -41,18 +42,20 @@ def _judge(model: str) -> Judge:
     return Judge(id=1, name=f"offline-{model}", provider="offline", model=model)
 
 
-def _request(model: str, role: str, inputs: Inputs, history: tuple[Turn, Turn] | None = None) -> Request:
-    prompt = vote_prompt(inputs) if role == "vote" else turn_prompt(inputs, Side(role), 2 if history else 1, history)
+def _request(model: str, role: str, inputs: Inputs, history: dict[Seat, Turn] | None = None) -> Request:
+    prompt = (
+        vote_prompt(inputs) if role == "vote" else turn_prompt(inputs, Seat(Side(role)), 2 if history else 1, history)
+    )
     schema = VOTE_SCHEMA if role == "vote" else TURN_SCHEMA
     return Request(_judge(model), prompt, schema, inputs, role, round=2 if history else 1, history=history)
 
 
-def _play(inputs: Inputs, lexicon: offline.Lexicon) -> dict[tuple[int, Side], Turn]:
-    turns: dict[tuple[int, Side], Turn] = {}
+def _play(inputs: Inputs, lexicon: offline.Lexicon) -> dict[tuple[int, Seat], Turn]:
+    turns: dict[tuple[int, Seat], Turn] = {}
     while isinstance(move := debate.next_move(turns, 2), debate.Ask):
-        for side in move.sides:
-            told = answer(_request(side.value, side.value, inputs, move.history), lexicon)
-            turns[move.round, side] = parse_turn(json.dumps(told), inputs.document)
+        for seat in move.seats:
+            told = answer(_request(seat.side.value, seat.side.value, inputs, move.history), lexicon)
+            turns[move.round, seat] = parse_turn(json.dumps(told), inputs.document)
     return turns
 
 
@@ -60,8 +63,8 @@ def _play(inputs: Inputs, lexicon: offline.Lexicon) -> dict[tuple[int, Side], Tu
 def test_every_assessor_tells_a_stated_answer_from_an_unrelated_text(model):
     assert assess(model, STATED, ALONE)[0] == 1
     assert assess(model, UNRELATED, ALONE)[0] == 0
-    verdict, reason = assess(model, STATED, ALONE)
-    assert (verdict, reason) == assess(model, STATED, ALONE)
+    verdict, reason, share = assess(model, STATED, ALONE)
+    assert (verdict, reason, share) == assess(model, STATED, ALONE)
     assert reason.startswith("By counting only: ")
     assert "reaches" in reason
 
@@ -88,24 +91,24 @@ def test_sides_agree_at_once_where_the_matter_is_plain():
 def test_both_begin_with_their_stance_where_it_is_not():
     partly = replace(STATED, document="A mapping object is mutable. Dictionaries hold values.")
     turns = _play(partly, ALONE)
-    assert [turns[1, side].verdict for side in Side] == [1, 0]
-    assert '"arbitrary"' in turns[1, Side.AGAINST].reason
-    assert turns[1, Side.FOR].quotes
+    assert [turns[1, seat].verdict for seat in PAIR] == [1, 0]
+    assert '"arbitrary"' in turns[1, AGAINST].reason
+    assert turns[1, FOR].quotes
 
 
 def test_the_side_against_checks_the_quotes_it_is_shown():
-    history = Turn(1, "all of it", (Quote(ANSWER, 0, 59),)), Turn(0, 'Missing: "arbitrary".')
+    history = {FOR: Turn(1, "all of it", (Quote(ANSWER, 0, 59),)), AGAINST: Turn(0, 'Missing: "arbitrary".')}
     convinced = argue(Side.AGAINST, STATED, ALONE, history)
     assert convinced.verdict == 1
     assert convinced.reason.endswith("I give in.")
-    invented = Turn(1, "all of it", (Quote(ANSWER),)), history[1]
+    invented = history | {FOR: Turn(1, "all of it", (Quote(ANSWER),))}
     stays = argue(Side.AGAINST, UNRELATED, ALONE, invented)
     assert stays.verdict == 0
     assert "1 of its quotations stand nowhere in the document" in stays.reason
 
 
 def test_the_side_for_looks_up_what_the_other_side_misses():
-    history = Turn(1, "it does"), Turn(0, 'Missing: "arbitrary", "hashable".')
+    history = {FOR: Turn(1, "it does"), AGAINST: Turn(0, 'Missing: "arbitrary", "hashable".')}
     stays = argue(Side.FOR, STATED, ALONE, history)
     assert (stays.verdict, stays.reason.startswith("I looked for what the other side misses.")) == (1, True)
     assert 'Elsewhere in the document: "hashable", "arbitrary". Nowhere: none of them.' in stays.reason
@@ -123,7 +126,7 @@ def test_any_text_gets_answers_that_the_parser_takes(query, answers, title, docu
     for model in offline_models().values():
         told = answer(_request(model, "vote", inputs), ALONE)
         assert parse_vote(json.dumps(told)).verdict in (0, 1)
-    history = Turn(1, other, (Quote(other),)), Turn(0, other)
+    history = {FOR: Turn(1, other, (Quote(other),)), AGAINST: Turn(0, other)}
     for side in Side:
         for before in (None, history):
             told = answer(_request(side.value, side.value, inputs, before), ALONE)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.evidence import Target
+from judges.debate import AGAINST, FOR, PAIR
 from judges.prompts import (
     DOCUMENT_LIMIT,
     TEXT_LIMIT,
@@ -21,12 +22,13 @@ from judges.prompts import (
     vote_prompt,
 )
 from judges.prompts.writing import entity_prompt, measure_prompt, write_prompt
-from judges.records import Inputs, Prompt, Quote, Side, Turn
+from judges.records import Inputs, Prompt, Quote, Turn
 
 ASKED = Inputs("What does a mapping map?", ("Hashable values to objects.", "Keys to values."), "Mappings", "A mapping.")
 PLAIN = Inputs("What does a mapping map?", (), "", "A mapping object maps hashable values to arbitrary objects.")
 PRO = Turn(1, "It names the hashable values.", (Quote("maps hashable values", 0, 5),))
 CON = Turn(0, "It does not say what they are mapped to.", (Quote("arbitrary objects"),))
+SAID = {FOR: PRO, AGAINST: CON}
 FENCE = re.compile(r"^<<<DATA ([0-9a-f]{24})$\n(.*?)\n^DATA \1>>>$", re.DOTALL | re.MULTILINE)
 
 HOSTILE = [
@@ -59,9 +61,9 @@ def test_debate_and_vote_show_the_same_inputs_and_the_same_rubric():
     for inputs, rubric in ((ASKED, "rubric-answers"), (PLAIN, "rubric-plain")):
         prompts = [
             vote_prompt(inputs),
-            turn_prompt(inputs, Side.FOR, 1),
-            turn_prompt(inputs, Side.AGAINST, 1),
-            turn_prompt(inputs, Side.FOR, 2, (PRO, CON)),
+            turn_prompt(inputs, FOR, 1),
+            turn_prompt(inputs, AGAINST, 1),
+            turn_prompt(inputs, FOR, 2, SAID),
         ]
         for prompt in prompts:
             assert prompt.user.startswith(inputs_block(inputs))
@@ -70,7 +72,7 @@ def test_debate_and_vote_show_the_same_inputs_and_the_same_rubric():
 
 
 def test_round_one_shows_both_stances_and_says_which_is_whose():
-    pro, con = turn_prompt(ASKED, Side.FOR, 1), turn_prompt(ASKED, Side.AGAINST, 1)
+    pro, con = turn_prompt(ASKED, FOR, 1), turn_prompt(ASKED, AGAINST, 1)
     for prompt in (pro, con):
         assert "A begins with: yes" in prompt.user
         assert "B begins with: no" in prompt.user
@@ -80,8 +82,8 @@ def test_round_one_shows_both_stances_and_says_which_is_whose():
 
 
 def test_from_round_two_on_both_turns_stand_where_the_stances_were():
-    for side, own in ((Side.FOR, "A"), (Side.AGAINST, "B")):
-        prompt = turn_prompt(ASKED, side, 2, (PRO, CON))
+    for side, own in ((FOR, "A"), (AGAINST, "B")):
+        prompt = turn_prompt(ASKED, side, 2, SAID)
         assert "stance" not in (prompt.system + prompt.user).lower()
         assert "begins with" not in prompt.user
         turns = _fenced(prompt)[1]
@@ -101,15 +103,15 @@ def test_from_round_two_on_both_turns_stand_where_the_stances_were():
         assert "round 1, in a fence" in prompt.user
 
 
-@pytest.mark.parametrize(("round", "history"), [(1, (PRO, CON)), (2, None), (0, None)])
+@pytest.mark.parametrize(("round", "history"), [(1, SAID), (2, None), (0, None)])
 def test_a_round_without_its_own_kind_of_history_is_refused(round, history):
     with pytest.raises(ValueError, match="does not go with"):
-        turn_prompt(ASKED, Side.FOR, round, history)
+        turn_prompt(ASKED, FOR, round, history)
 
 
 def test_queries_without_answers_have_prompt_versions_of_their_own():
-    assert turn_prompt(ASKED, Side.FOR, 1).name == "debate-answers"
-    assert turn_prompt(PLAIN, Side.FOR, 1).name == "debate-plain"
+    assert turn_prompt(ASKED, FOR, 1).name == "debate-answers"
+    assert turn_prompt(PLAIN, FOR, 1).name == "debate-plain"
     assert vote_prompt(ASKED).name == "vote-answers"
     assert vote_prompt(PLAIN).name == "vote-plain"
     assert "every listed answer" in vote_prompt(ASKED).system
@@ -118,13 +120,13 @@ def test_queries_without_answers_have_prompt_versions_of_their_own():
 
 
 def test_every_rendered_prompt_carries_the_hash_of_its_version():
-    prompts = [vote_prompt(ASKED), vote_prompt(PLAIN), turn_prompt(PLAIN, Side.FOR, 2, (PRO, CON))]
+    prompts = [vote_prompt(ASKED), vote_prompt(PLAIN), turn_prompt(PLAIN, FOR, 2, SAID)]
     prompts += [write_prompt(ASKED), write_prompt(ASKED, None, ["too short"]), entity_prompt("It maps.")]
     prompts += [measure_prompt(ASKED, Target("It tells what maps.", "It maps."))]
     prompts += [repair_prompt(prompt, "it was empty") for prompt in prompts]
     for prompt in prompts:
         assert prompt.sha256 == versions()[prompt.name][0]
-    assert len({sha256 for sha256, _ in versions().values()}) == len(versions()) == 14
+    assert len({sha256 for sha256, _ in versions().values()}) == len(versions()) == 46
 
 
 def test_a_repair_changes_the_prompt_and_names_the_problem():
@@ -146,13 +148,13 @@ def test_both_schemas_want_what_the_contract_names():
 
 def test_the_collections_definition_is_part_of_every_prompt():
     inputs = Inputs(ASKED.query, ASKED.answers, "", "A mapping.", instruction='Only Python 3.\nNot "2".')
-    for prompt in (vote_prompt(inputs), turn_prompt(inputs, Side.FOR, 1), turn_prompt(inputs, Side.FOR, 2, (PRO, CON))):
+    for prompt in (vote_prompt(inputs), turn_prompt(inputs, FOR, 1), turn_prompt(inputs, FOR, 2, SAID)):
         assert json.dumps(inputs.instruction) in prompt.user.split("<<<DATA")[0]
 
 
 def test_what_never_changes_comes_first():
-    one = turn_prompt(ASKED, Side.FOR, 1)
-    other = turn_prompt(Inputs(ASKED.query, ASKED.answers, "", "Another text."), Side.AGAINST, 2, (PRO, CON))
+    one = turn_prompt(ASKED, FOR, 1)
+    other = turn_prompt(Inputs(ASKED.query, ASKED.answers, "", "Another text."), AGAINST, 2, SAID)
     assert one.system == other.system
     assert one.user.split("<<<DATA")[0] == other.user.split("<<<DATA")[0]
 
@@ -166,7 +168,7 @@ def test_a_long_text_is_cut_at_the_stated_length_and_says_so():
     assert shown["answer 1"] == "a" * TEXT_LIMIT
     assert "answer 1, note" not in shown
     long = Turn(1, "r" * (TEXT_LIMIT + 1), (Quote("z" * (TEXT_LIMIT + 1)),))
-    told = _fenced(turn_prompt(ASKED, Side.FOR, 2, (long, CON)))[1]["A"]
+    told = _fenced(turn_prompt(ASKED, FOR, 2, {FOR: long, AGAINST: CON}))[1]["A"]
     assert told["reason"] == "r" * TEXT_LIMIT
     assert {"reason, note", "reference, note"} <= told.keys()
 
@@ -178,8 +180,11 @@ def _check_data_stays_data(text: str) -> None:
     calm_turn = Turn(1, "r", (Quote("z"),))
     pairs = [
         (vote_prompt(inputs), vote_prompt(calm)),
-        (turn_prompt(inputs, Side.FOR, 1), turn_prompt(calm, Side.FOR, 1)),
-        (turn_prompt(inputs, Side.AGAINST, 2, (turn, turn)), turn_prompt(calm, Side.AGAINST, 2, (calm_turn,) * 2)),
+        (turn_prompt(inputs, FOR, 1), turn_prompt(calm, FOR, 1)),
+        (
+            turn_prompt(inputs, AGAINST, 2, {FOR: turn, AGAINST: turn}),
+            turn_prompt(calm, AGAINST, 2, dict.fromkeys(PAIR, calm_turn)),
+        ),
     ]
     for prompt, other in pairs:
         assert _outside(prompt) == _outside(other)

@@ -23,6 +23,7 @@ from judges.providers import close_providers, open_provider
 from judges.providers.anthropic import AnthropicProvider
 from judges.providers.google import GoogleProvider
 from judges.providers.openai import OpenAIProvider
+from judges.providers.rerank import RerankProvider
 from judges.providers.wire import MAX_BODY, Wire
 from judges.records import (
     BadAnswer,
@@ -403,10 +404,14 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(["choices", "content", "candidates", "usage", "usageMetadata", "model"]), JSON))
+KEYS = ["choices", "content", "candidates", "usage", "usageMetadata", "model", "answers", "prompt_feedback", "results"]
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), JSON))
 def test_no_json_object_breaks_a_reader(body: dict[str, Any]) -> None:
-    for kind in (OpenAIProvider, AnthropicProvider, GoogleProvider):
-        reply = object.__new__(kind).read(body, "raw")
+    judge = Judge(1, "any", "openai", "any", parameters={"scale": "0-3"})
+    for kind in (OpenAIProvider, AnthropicProvider, GoogleProvider, RerankProvider):
+        reply = object.__new__(kind).read(body, "raw", judge)
         if reply is not None:
             assert reply.raw == "raw" and len(reply.finish_reason) <= 50
             assert min(reply.usage.input, reply.usage.cached, reply.usage.output, reply.usage.reasoning) >= 0

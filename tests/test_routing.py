@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judges.debate import Agreed, Ask, next_move
+from judges.debate import FOR, PAIR, Agreed, Ask, next_move
 from judges.ensemble import count
-from judges.records import Side, Turn
+from judges.records import Turn
 from judges.routing import Gone, NotOver, Outcome, Policy, Reason, State, decide
 
 YES, NO = Turn(1, ""), Turn(0, "")
@@ -18,7 +18,7 @@ BOTH = "debate+ensemble"
 
 
 def _debate(*rounds):
-    return {(n, side): turn for n, pair in enumerate(rounds, 1) for side, turn in zip(Side, pair, strict=True)}
+    return {(n, side): turn for n, pair in enumerate(rounds, 1) for side, turn in zip(PAIR, pair, strict=True)}
 
 
 def _votes(*cast):
@@ -110,7 +110,7 @@ def test_what_is_not_over_is_not_decided():
         ("debate", {}, {}),
         ("debate", _debate((YES, NO)), FIVE_YES),
         (BOTH, AGREED, {}),
-        (BOTH, {(1, Side.FOR): REFUSED}, FIVE_YES),
+        (BOTH, {(1, FOR): REFUSED}, FIVE_YES),
         ("ensemble", AGREED, {}),
         ("single", AGREED, {}),
     ):
@@ -136,7 +136,7 @@ def evidence(draw):
     rounds = draw(st.integers(1, 5))
     turns = {}
     while isinstance(move := next_move(turns, rounds), Ask):
-        turns |= {(move.round, side): draw(CALL if draw(st.booleans()) else MOSTLY) for side in Side}
+        turns |= {(move.round, side): draw(CALL if draw(st.booleans()) else MOSTLY) for side in PAIR}
     votes = _votes(*draw(st.lists(CALL | MOSTLY, min_size=1, max_size=5)))
     return rounds, turns, votes
 
@@ -159,7 +159,7 @@ def _check_label(policy, rounds, majority, turns, votes, outcome):
     """A label rests on verdicts: the two last turns, and at least `majority` votes, all equal to it."""
     if policy.debates:
         last = max(number for number, _ in turns)
-        assert [turns[last, side].verdict for side in Side] == [outcome.label] * 2
+        assert [turns[last, side].verdict for side in PAIR] == [outcome.label] * 2
         assert not any(isinstance(turn, Gone) for turn in turns.values())
         assert next_move(turns, rounds) == Agreed(last, outcome.label)
     if policy in (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE):

@@ -7,13 +7,14 @@ a dead worker's spool come to the same row.
 import json
 import logging
 from base64 import b64decode, b64encode
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from zlib import compress
 
 from judges import verdicts, writings
 from judges.engine.rows import Attempted, Row
 from judges.prices import Price
+from judges.probabilities import of_answer
 from judges.records import Body, Judge, ProviderError, Reply, Turn
 from judges.verdicts import Gone
 
@@ -75,7 +76,7 @@ class Sent:
             outcome = "refused" if reply.refused else "truncated"
             return self._gone(outcome, outcome)
         try:
-            return self._turn(reply.text)
+            return self._turn(reply)
         except verdicts.Unusable as error:
             if not self.may_repair:
                 return self._gone(error.outcome, str(error))
@@ -86,15 +87,21 @@ class Sent:
             self.row.update(outcome="error", error=one_line(f"{type(error).__name__}: {error}"))
             return Gone("error")
 
-    def _turn(self, text: str) -> Turn:
-        role = self.row["role"]
-        if role in writings.ROLES:
-            turn = writings.parse(role, text, self.document)
-        else:
-            turn = verdicts.parse_vote(text) if role == "vote" else verdicts.parse_turn(text, self.document)
+    def _turn(self, reply: Reply) -> Turn:
+        turn = self._parsed(reply.text)
+        if reply.probabilities or reply.tokens:
+            shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score)
+            turn = replace(turn, probabilities=shares)
         quotes = [asdict(quote) for quote in turn.quotes]
         self.row.update(outcome="labelled", counts=True, verdict=turn.verdict, reason=turn.reason, quotes=quotes)
+        self.row.update(score=turn.score, probabilities=turn.probabilities)
         return turn
+
+    def _parsed(self, text: str) -> Turn:
+        role = self.row["role"]
+        if role in writings.ROLES:
+            return writings.parse(role, text, self.document)
+        return verdicts.parse(role, text, self.document, self.judge)
 
     def _gone(self, outcome: str, problem: str) -> Gone:
         counts = not (self.strict and self.row["role"] == "vote")

@@ -17,8 +17,8 @@ SOME = 8
 """Calls that go on together: a whole claim's in one pass of the loop would hold up what arrives meanwhile."""
 
 FIND = """
-SELECT DISTINCT ON (a.cache_key) a.cache_key, a.verdict, a.reason, a.quotes, a.finish_reason, a.status,
-       b.messages, b.raw
+SELECT DISTINCT ON (a.cache_key) a.cache_key, a.verdict, a.score, a.probabilities, a.reason, a.quotes,
+       a.finish_reason, a.status, b.messages, b.raw
 FROM judges_attempt a JOIN judges_attemptbody b ON b.campaign_id = a.campaign_id AND b.attempt_id = a.id
 WHERE a.cache_key = ANY(%s) AND a.outcome = 'labelled'
 ORDER BY a.cache_key, a.cached, a.id
@@ -91,7 +91,10 @@ class Cache:
 def find(connection: Connection[Any], keys: list[str]) -> dict[str, Answer]:
     """Earlier labelled attempts by cache key, the one that was really sent before its copies."""
     answers = {}
-    for cache_key, verdict, reason, quotes, finish, status, messages, raw in connection.execute(FIND, [keys]):
+    for cache_key, verdict, score, shares, reason, quotes, finish, status, messages, raw in connection.execute(
+        FIND, [keys]
+    ):
         found = tuple(Quote(quote["text"], quote["start"], quote["end"]) for quote in quotes)
-        answers[cache_key] = Answer(Turn(verdict, reason, found), finish, status, bytes(messages), bytes(raw))
+        turn = Turn(verdict, reason, found, score, shares)
+        answers[cache_key] = Answer(turn, finish, status, bytes(messages), bytes(raw))
     return answers

@@ -10,7 +10,7 @@ import logging
 import random
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -29,7 +29,7 @@ from judges.engine.spool import Segment, Spool
 from judges.engine.takeover import unexpected
 from judges.engine.writer import Writer
 from judges.providers import open_provider
-from judges.records import Body, Judge, Prompt, ProviderError, RateLimited, Rejected, Reply, Request, Turn, Usage
+from judges.records import Body, Judge, Prompt, ProviderError, RateLimited, Rejected, Reply, Request, Seat, Turn, Usage
 from judges.verdicts import Gone
 
 ATTEMPTS = 4
@@ -53,7 +53,7 @@ class Question:
     prompt: Prompt
     schema: dict[str, Any]
     key_sample: int = 0
-    history: tuple[Turn, Turn] | None = None
+    history: Mapping[Seat, Turn] | None = None
     written: Target | None = None
 
 
@@ -214,6 +214,8 @@ class Caller:
             "counts": False,
             "cached": False,
             "verdict": None,
+            "score": None,
+            "probabilities": None,
             "reason": "",
             "quotes": [],
             "error": "",
@@ -309,6 +311,7 @@ def _cached(row: dict[str, Any], known: Answer) -> Attempted:
     turn = known.turn
     quotes = [{"text": quote.text, "start": quote.start, "end": quote.end} for quote in turn.quotes]
     row |= {"outcome": "labelled", "counts": True, "cached": True, "verdict": turn.verdict, "reason": turn.reason}
+    row |= {"score": turn.score, "probabilities": turn.probabilities}
     row |= {"quotes": quotes, "finish": known.finish_reason, "status": known.status}
     return Attempted(row, known.messages, known.raw)
 

@@ -114,7 +114,7 @@ class Child:
 
     async def _open(self, plan: Plan) -> None:
         """Load the SDKs, which takes seconds, before anything is claimed."""
-        for judge in (*plan.debaters, *plan.voters):
+        for judge in plan.judges:
             await asyncio.to_thread(prepare, judge)
             open_provider(judge)
 

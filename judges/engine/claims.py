@@ -9,7 +9,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from judges.records import Inputs, Quote, Turn
+from judges.records import Inputs, Prompt, Quote, Turn
 from judges.tallies import ADD
 from judges.verdicts import Gone
 
@@ -69,7 +69,8 @@ WHERE p.id = ANY(%s)
 """
 
 EVIDENCE = """
-SELECT pair_id, role, round, sample, number, outcome, counts, verdict, reason, quotes, error
+SELECT pair_id, role, round, sample, number, outcome, counts, verdict, score, probabilities, reason,
+       quotes, error
 FROM judges_attempt WHERE campaign_id = %s AND pair_id = ANY(%s) ORDER BY id
 """
 
@@ -102,6 +103,8 @@ class Claimed:
     """Highest number of an attempt so far, where there was one since the last retry-failed."""
     problems: dict[Slot, str] = field(default_factory=dict)
     """What was wrong with an answer that was not counted and waits for its repair."""
+    ballots: dict[tuple[int, bool], tuple[Prompt, dict[str, Any]]] = field(default_factory=dict)
+    """Rendered questions of votes with their schemas, by highest grade and whether a Decisions endpoint is asked."""
     last_error: str = ""
     lost: bool = False
     """The lease is gone: somebody else has the pair."""
@@ -129,13 +132,12 @@ def claim(
 
 def _remember(connection: Connection[Any], campaign: int, claimed: dict[int, Claimed], pairs: list[int]) -> None:
     """A reclaimed pair goes on from its counted attempts."""
-    for pair, role, round, sample, number, outcome, counts, verdict, reason, quotes, error in connection.execute(
-        EVIDENCE, [campaign, pairs]
-    ):
+    for row in connection.execute(EVIDENCE, [campaign, pairs]):
+        pair, role, round, sample, number, outcome, counts, verdict, score, shares, reason, quotes, error = row
         one, slot = claimed[pair], (role, round, sample)
         if counts:
             found = tuple(Quote(quote["text"], quote["start"], quote["end"]) for quote in quotes)
-            one.ended[slot] = Turn(verdict, reason, found) if outcome == "labelled" else Gone(outcome)
+            one.ended[slot] = Turn(verdict, reason, found, score, shares) if outcome == "labelled" else Gone(outcome)
         elif number > one.attempt_base:
             one.tries[slot] = max(number, one.tries.get(slot, 0))
             if outcome in ("unparsed", "out_of_range"):

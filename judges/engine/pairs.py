@@ -11,39 +11,50 @@ from judges.engine.calls import Caller, Question, Stopped
 from judges.engine.claims import Claimed
 from judges.engine.plan import Plan
 from judges.engine.rows import Decided
-from judges.records import Prompt, Side, Turn
+from judges.records import Judge, Seat, Side, Turn
 from judges.routing import Gone, Outcome, State
 
-Turns = dict[tuple[int, Side], Turn | Gone]
+Turns = dict[tuple[int, Seat], Turn | Gone]
 Votes = dict[int, Turn | Gone]
+SIDES = {side.value for side in Side}
 
 
 async def judge(caller: Caller, claimed: Claimed) -> Decided:
     """Ask everything that the policy needs and decide. Raises Stopped, Spent."""
     plan = caller.plan
     policy = routing.Policy(plan.policy)
-    parts: list[Coroutine[Any, Any, object]] = []
-    if policy.debates:
-        parts.append(play(caller, claimed))
-    if policy.votes:
-        parts.append(vote(caller, claimed))
-    await _together(parts)
-    outcome = routing.decide(
+    if plan.filter:
+        await _filter(caller, claimed)
+    if not routing.dropped(filtered(claimed)):
+        parts: list[Coroutine[Any, Any, object]] = []
+        if policy.debates:
+            parts.append(_settle(caller, claimed))
+        if policy.votes:
+            parts.append(vote(caller, claimed))
+        await _together(parts)
+    outcome = _decide(plan, claimed)
+    if outcome.state is State.ESCALATED and not policy.debates and plan.debaters:
+        await _play_for_people(caller, claimed)
+    return decided(plan, claimed, outcome)
+
+
+def _decide(plan: Plan, claimed: Claimed) -> Outcome:
+    return routing.decide(
         plan.policy,
         plan.rounds,
         plan.majority,
         turns_of(claimed),
         votes_of(claimed),
         failed_to_people=plan.failed_to_people,
+        agents=plan.seats if plan.debaters else debate.PAIR,
+        adjudicated=claimed.ended.get(("adjudicate", plan.rounds, 0)),
+        filtered=filtered(claimed),
     )
-    if outcome.state is State.ESCALATED and not policy.debates and plan.debaters:
-        await _play_for_people(caller, claimed)
-    return decided(plan, claimed, outcome)
 
 
 def turns_of(claimed: Claimed) -> Turns:
     """The debate so far."""
-    return {(round, Side(role)): one for (role, round, _), one in claimed.ended.items() if role != "vote"}
+    return {(round, Seat(Side(role), n)): one for (role, round, n), one in claimed.ended.items() if role in SIDES}
 
 
 def votes_of(claimed: Claimed) -> Votes:
@@ -51,18 +62,49 @@ def votes_of(claimed: Claimed) -> Votes:
     return {place: one for (role, _, place), one in claimed.ended.items() if role == "vote"}
 
 
-async def play(caller: Caller, claimed: Claimed) -> None:
-    """The debate, round by round; both sides of a round are asked before either has answered."""
-    plan = caller.plan
-    while isinstance(move := debate.next_move(turns_of(claimed), plan.rounds), debate.Ask):
-        await _together([_turn(caller, claimed, move, side) for side in move.sides])
+def filtered(claimed: Claimed) -> list[Turn | Gone]:
+    """What the filter said so far."""
+    return [one for (role, _, _), one in claimed.ended.items() if role == "filter"]
 
 
-async def _turn(caller: Caller, claimed: Claimed, move: debate.Ask, side: Side) -> None:
+async def _filter(caller: Caller, claimed: Claimed) -> None:
+    judges = caller.plan.filter
+    await _together([_vote(caller, claimed, ("filter", 0, place), judge) for place, judge in enumerate(judges)])
+
+
+async def _settle(caller: Caller, claimed: Claimed) -> None:
+    """The debate, and where it ends in disagreement the judge that settles it, if there is one."""
+    await play(caller, claimed)
+    plan, turns = caller.plan, turns_of(claimed)
+    if plan.adjudicator is None or not isinstance(_move(plan, turns), debate.Disagreed):
+        return
+    last = {seat: turn for (round, seat), turn in turns.items() if round == plan.rounds and isinstance(turn, Turn)}
     question = Question(
-        slot=(side.value, move.round, 0),
-        judge=caller.plan.debaters[0 if side is Side.FOR else 1],
-        prompt=prompts.turn_prompt(claimed.inputs, side, move.round, move.history),
+        slot=("adjudicate", plan.rounds, 0),
+        judge=plan.adjudicator,
+        prompt=prompts.adjudicate_prompt(claimed.inputs, last, plan.seats),
+        schema=prompts.VOTE_SCHEMA,
+    )
+    await caller.ask(claimed, question)
+
+
+async def play(caller: Caller, claimed: Claimed) -> None:
+    """The debate, round by round; all agents of a round are asked before any has answered."""
+    while isinstance(move := _move(caller.plan, turns_of(claimed)), debate.Ask):
+        await _together([_turn(caller, claimed, move, seat) for seat in move.seats])
+
+
+def _move(plan: Plan, turns: Turns) -> debate.Move:
+    return debate.next_move(turns, plan.rounds, plan.seats, play_on=plan.protocol.play_on)
+
+
+async def _turn(caller: Caller, claimed: Claimed, move: debate.Ask, seat: Seat) -> None:
+    plan = caller.plan
+    place = plan.seats.index(seat)
+    question = Question(
+        slot=(seat.side.value, move.round, seat.couple),
+        judge=plan.debaters[place],
+        prompt=prompts.turn_prompt(claimed.inputs, seat, move.round, move.history, plan.seats),
         schema=prompts.TURN_SCHEMA,
         history=move.history,
     )
@@ -75,25 +117,38 @@ async def vote(caller: Caller, claimed: Claimed) -> None:
     size = 1 if plan.policy == routing.Policy.SINGLE else len(plan.voters)
     early = plan.early_stop and plan.policy == routing.Policy.ENSEMBLE
     seed = ensemble.pair_seed(plan.seed, claimed.pair)
-    prompt = prompts.vote_prompt(claimed.inputs)
     while places := ensemble.next_votes(_cast(claimed), size, plan.majority, early, seed):
-        await _together([_vote(caller, claimed, prompt, place) for place in places])
+        await _together([_voted(caller, claimed, place) for place in places])
 
 
 def _cast(claimed: Claimed) -> dict[int, int | None]:
     return {place: None if isinstance(one, Gone) else one.verdict for place, one in votes_of(claimed).items()}
 
 
-async def _vote(caller: Caller, claimed: Claimed, prompt: Prompt, place: int) -> None:
+async def _voted(caller: Caller, claimed: Claimed, place: int) -> None:
+    """One vote: an answer, or the one of several that is nearest to their mean (ERank 3.2)."""
     plan = caller.plan
-    question = Question(
-        slot=("vote", 0, place),
-        judge=plan.voters[place],
-        prompt=prompt,
-        schema=prompts.VOTE_SCHEMA,
-        key_sample=plan.samples[place],
-    )
-    await caller.ask(claimed, question)
+    judge, sample = plan.voters[place], plan.samples[place]
+    if judge.generations == 1:
+        await _vote(caller, claimed, ("vote", 0, place), judge, sample)
+        return
+    slots = [("generation", number, place) for number in range(judge.generations)]
+    samples = [sample + number * len(plan.voters) for number in range(judge.generations)]
+    await _together([_vote(caller, claimed, slot, judge, n) for slot, n in zip(slots, samples, strict=True)])
+    answers = [claimed.ended[slot] for slot in slots]
+    kept = ensemble.nearest([None if isinstance(one, Gone) else one.score for one in answers])
+    if kept is None:
+        claimed.ended["vote", 0, place] = answers[0]
+    else:
+        await _vote(caller, claimed, ("vote", 0, place), judge, samples[kept])
+
+
+async def _vote(caller: Caller, claimed: Claimed, slot: tuple[str, int, int], judge: Judge, sample: int = 0) -> None:
+    asked = judge.grades, judge.decides
+    if asked not in claimed.ballots:  # rendered once for all who are asked alike: it is the longest text of a call
+        claimed.ballots[asked] = prompts.ballot(claimed.inputs, judge)
+    prompt, schema = claimed.ballots[asked]
+    await caller.ask(claimed, Question(slot=slot, judge=judge, prompt=prompt, schema=schema, key_sample=sample))
 
 
 async def _play_for_people(caller: Caller, claimed: Claimed) -> None:
@@ -122,7 +177,7 @@ def decided(plan: Plan, claimed: Claimed, outcome: Outcome) -> Decided:
     """The row of the outcome."""
     uncertainty = outcome.uncertainty
     place = priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=uncertainty)
-    route = audits.Route(*_how(claimed, outcome)) if outcome.label is not None else None
+    route = _route(claimed, outcome) if outcome.label is not None else None
     probability = audits.probability(plan.audit, plan.pairs, route) if route else 0.0
     return Decided(
         {
@@ -149,11 +204,11 @@ def decided(plan: Plan, claimed: Claimed, outcome: Outcome) -> Decided:
     )
 
 
-def _how(claimed: Claimed, outcome: Outcome) -> tuple[int, int, int]:
+def _route(claimed: Claimed, outcome: Outcome) -> audits.Route:
     """How the pair came to its label: the round that agreed, by how many votes, and the label."""
     label = outcome.label or 0
     cast = [one.verdict for one in votes_of(claimed).values() if not isinstance(one, Gone)]
-    return outcome.agreed_in_round or 0, 2 * cast.count(label) - len(cast), label
+    return audits.Route(outcome.agreed_in_round or 0, 2 * cast.count(label) - len(cast), label, outcome.route)
 
 
 def broken(plan: Plan, claimed: Claimed, error: Exception) -> Decided:

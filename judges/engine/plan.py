@@ -10,7 +10,8 @@ from judges import prompts, tallies
 from judges.engine.limits import Limit
 from judges.models import Campaign, JudgeVersion, PromptVersion
 from judges.prices import Price, price
-from judges.records import Judge
+from judges.protocol import Protocol
+from judges.records import Judge, Seat
 
 FIELDS = [
     "id",
@@ -25,6 +26,7 @@ FIELDS = [
     "tokens_per_minute",
     "input_price",
     "output_price",
+    "cached_input_price",
 ]
 
 ROOM = 2048
@@ -61,8 +63,21 @@ class Plan:
     """The share of labels that people shall check; 0: none."""
     pairs: int
     """Of the campaign: what the size of a route is expected from."""
+    protocol: Protocol = field(default_factory=Protocol)
+    filter: tuple[Judge, ...] = ()
+    adjudicator: Judge | None = None
     bounded: bool = field(default=False)
     """The campaign has a budget or a number of calls."""
+
+    @property
+    def seats(self) -> tuple[Seat, ...]:
+        """The places of the debate's agents."""
+        return self.protocol.seats(len(self.debaters))
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Everybody who may be asked."""
+        return (*self.debaters, *self.voters, *self.filter, *((self.adjudicator,) if self.adjudicator else ()))
 
     @property
     def writes(self) -> bool:
@@ -88,9 +103,13 @@ def load(campaign_id: int) -> Plan | None:
     if campaign is None:
         return None
     collection = campaign.collection
-    debaters, voters = tuple(judges_of(campaign.debaters)), tuple(judges_of(campaign.voters))
+    protocol = Protocol.of(campaign.protocol)
+    debaters = tuple(tempered(judge, protocol.temperature) for judge in judges_of(campaign.debaters))
+    voters, filters = tuple(judges_of(campaign.voters)), tuple(judges_of(protocol.filter))
+    adjudicator = next(iter(judges_of([protocol.adjudicator])), None) if protocol.adjudicator else None
     if campaign.policy == Campaign.Policy.EVIDENCE:
         voters = tuple(roomy(judge) for judge in voters)
+    everybody = (*debaters, *voters, *filters, *((adjudicator,) if adjudicator else ()))
     return Plan(
         campaign=campaign.pk,
         collection=collection.pk,
@@ -104,8 +123,8 @@ def load(campaign_id: int) -> Plan | None:
         debaters=debaters,
         voters=voters,
         samples=_samples(voters),
-        prices={judge.id: price(judge) for judge in (*debaters, *voters)},
-        limits={judge.account: limit_of(judge.account) for judge in (*debaters, *voters)},
+        prices={judge.id: price(judge) for judge in everybody},
+        limits={judge.account: limit_of(judge.account) for judge in everybody},
         prompt_ids=prompt_ids(),
         assessor=_assessor(campaign),
         relevant=collection.relevant_from,
@@ -114,6 +133,9 @@ def load(campaign_id: int) -> Plan | None:
         order_seed=collection.seed,
         audit=collection.audit,
         pairs=int(tallies.read(campaign.pk)["pairs"]),
+        protocol=protocol,
+        filter=filters,
+        adjudicator=adjudicator,
         bounded=campaign.budget is not None or campaign.max_calls is not None,
     )
 
@@ -129,6 +151,11 @@ def _assessor(campaign: Campaign) -> int:
 def roomy(judge: Judge) -> Judge:
     """With room for a long text, unless the judges file sets the room itself."""
     return replace(judge, parameters={"max_output_tokens": ROOM, **judge.parameters})
+
+
+def tempered(judge: Judge, temperature: float | None) -> Judge:
+    """With the campaign's temperature in place of its own, where there is one."""
+    return judge if temperature is None else replace(judge, parameters={**judge.parameters, "temperature": temperature})
 
 
 def _samples(voters: tuple[Judge, ...]) -> tuple[int, ...]:

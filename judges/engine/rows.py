@@ -47,9 +47,9 @@ WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
         id bigint, work bigint, fence int, campaign bigint, pair bigint, judge bigint, prompt bigint, role text,
         round smallint, sample smallint, number smallint, outcome text, counts bool, cached bool, verdict smallint,
-        reason text, quotes jsonb, error text, status smallint, finish text, tokens_in int, tokens_cached int,
-        tokens_out int, tokens_reasoning int, cost float8, ms int, key text, started timestamptz,
-        holder text, usd float8, calls int, bound float8)
+        score smallint, probabilities jsonb, reason text, quotes jsonb, error text, status smallint, finish text,
+        tokens_in int, tokens_cached int, tokens_out int, tokens_reasoning int, cost float8, ms int, key text,
+        started timestamptz, holder text, usd float8, calls int, bound float8)
 ),
 held AS MATERIALIZED (
     SELECT w.id, w.fence FROM judges_work w
@@ -58,10 +58,10 @@ held AS MATERIALIZED (
 written AS (
     INSERT INTO judges_attempt (
         id, campaign_id, pair_id, judge_id, prompt_id, role, round, sample, number, outcome, counts, cached, verdict,
-        reason, quotes, error, status, finish_reason, tokens_in, tokens_cached, tokens_out, tokens_reasoning, cost,
-        milliseconds, cache_key, started_at)
+        score, probabilities, reason, quotes, error, status, finish_reason, tokens_in, tokens_cached, tokens_out,
+        tokens_reasoning, cost, milliseconds, cache_key, started_at)
     SELECT r.id, campaign, pair, judge, prompt, role, round, sample, number, outcome,
-        counts AND held.id IS NOT NULL, cached, verdict, reason, quotes,
+        counts AND held.id IS NOT NULL, cached, verdict, score, probabilities, reason, quotes,
         CASE WHEN held.id IS NULL AND error = '' THEN 'came after the lease was lost' ELSE error END,
         status, finish, tokens_in, tokens_cached, tokens_out, tokens_reasoning, cost, ms, key, started
     FROM r LEFT JOIN held ON held.id = r.work AND held.fence = r.fence

@@ -45,7 +45,7 @@ async def meaning(judge: Judge, body: Body) -> Reply | ProviderError:
     """What the judge's provider makes of a kept body."""
     await asyncio.to_thread(load, judge.provider)
     try:
-        return open_provider(judge).meaning(body)
+        return open_provider(judge).meaning(body, judge)
     except ProviderError as error:
         return error
     except Exception as error:

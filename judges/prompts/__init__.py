@@ -2,11 +2,16 @@
 
 from judges.prompts.render import (
     DOCUMENT_LIMIT,
+    GRADED_SCHEMAS,
     TEXT_LIMIT,
     TURN_SCHEMA,
     VOTE_SCHEMA,
+    adjudicate_prompt,
+    ballot,
+    decision_prompt,
     fence,
     inputs_block,
+    levels,
     repair_prompt,
     turn_prompt,
     versions,
@@ -15,11 +20,16 @@ from judges.prompts.render import (
 
 __all__ = [
     "DOCUMENT_LIMIT",
+    "GRADED_SCHEMAS",
     "TEXT_LIMIT",
     "TURN_SCHEMA",
     "VOTE_SCHEMA",
+    "adjudicate_prompt",
+    "ballot",
+    "decision_prompt",
     "fence",
     "inputs_block",
+    "levels",
     "repair_prompt",
     "turn_prompt",
     "versions",

@@ -5,19 +5,27 @@ most. A provider's prompt cache can so keep the longest possible beginning.
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from typing import Any
 
+from judges.debate import PAIR
 from judges.prompts import templates
-from judges.records import Inputs, Prompt, Side, Turn
+from judges.records import SCALES, Inputs, Judge, Prompt, Seat, Side, Turn
 
 DOCUMENT_LIMIT = 24_000
 """Characters of a document that a judge sees; the prompt says so where there were more."""
 TEXT_LIMIT = 8_000
 """Characters of a title, query, answer, definition, reason or quotation that a judge sees."""
 
-NAMES = {Side.FOR: "A", Side.AGAINST: "B"}
+NAMES = "ABCD"
+"""Of a debate's agents, by their place among the seats."""
+NUMBERS = {2: "Two", 3: "Three", 4: "Four"}
+STANCES = {
+    Side.FOR: "yes, the document is relevant to the query",
+    Side.AGAINST: "no, the document is not relevant to the query",
+}
 _RESPONSE = {"type": "string", "enum": ["yes", "no"]}
 
 TURN_SCHEMA: dict[str, Any] = {
@@ -38,6 +46,18 @@ VOTE_SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
+GRADED_SCHEMAS: dict[int, dict[str, Any]] = {
+    grades: {
+        "type": "object",
+        "properties": {"reason": {"type": "string"}, "score": {"type": "integer", "enum": list(range(grades + 1))}},
+        "required": ["reason", "score"],
+        "additionalProperties": False,
+    }
+    for grades in SCALES.values()
+    if grades > 1
+}
+"""Of a judge with a scale of its own, by its highest grade. The reason comes first: the score follows from it."""
+
 WRITING: dict[str, tuple[str, ...]] = {
     "write": ("write", "write-again"),
     "entity": ("entity",),
@@ -45,27 +65,73 @@ WRITING: dict[str, tuple[str, ...]] = {
 }
 """Prompts about contribution and evidence (judges.prompts.writing), and their templates."""
 
+USERS = {
+    "debate": ("debate-first", "debate-later"),
+    "vote": ("vote",),
+    "adjudicate": ("adjudicate",),
+    "decision": ("decision",),
+}
+"""Templates of the user message, by kind."""
+VARIANTS = {
+    "debate": ("", "-3", "-4"),
+    "vote": ("", *(f"-0-{grades}" for grades in GRADED_SCHEMAS)),
+    "adjudicate": ("",),
+    "decision": tuple(f"-0-{grades}" for grades in SCALES.values()),
+}
+"""What else makes another prompt: the number of agents; the scale."""
 
-def turn_prompt(inputs: Inputs, side: Side, round: int, history: tuple[Turn, Turn] | None = None) -> Prompt:
-    """One side's question in a round from 1. `history`: the turns (for, against) of the round before, from round 2 on.
+
+def turn_prompt(
+    inputs: Inputs,
+    seat: Seat,
+    round: int,
+    history: Mapping[Seat, Turn] | None = None,
+    agents: Sequence[Seat] = PAIR,
+) -> Prompt:
+    """One agent's question in a round from 1. `history`: all turns of the round before, from round 2 on.
 
     Raises ValueError when history is missing, or given in round 1 (DREAM 3.1: it replaces the stances).
     """
     if (round == 1) != (history is None) or round < 1:
         raise ValueError(f"Round {round} of a debate does not go with {'no ' if history is None else ''}history.")
-    other = Side.AGAINST if side is Side.FOR else Side.FOR
-    places = {"inputs": inputs_block(inputs), "own": NAMES[side], "other": NAMES[other]}
+    named = dict(zip(agents, NAMES, strict=False))
+    places = {"inputs": inputs_block(inputs), "own": named[seat], "others": _others(named, seat)}
     if history is None:
-        user = templates.render("debate-first", **places)
+        stances = "\n".join(f"- {name} begins with: {STANCES[agent.side]}." for agent, name in named.items())
+        user = templates.render("debate-first", stances=stances, **places)
     else:
-        told = fence(_history(history, side))
+        told = fence(_history(history, named, seat))
         user = templates.render("debate-later", history=told, round=str(round), previous=str(round - 1), **places)
-    return _prompt("debate", inputs, user)
+    return _prompt("debate", inputs, user, _many(agents))
 
 
-def vote_prompt(inputs: Inputs) -> Prompt:
-    """One panel member's question, the same for every member."""
-    return _prompt("vote", inputs, templates.render("vote", inputs=inputs_block(inputs)))
+def vote_prompt(inputs: Inputs, grades: int = 1) -> Prompt:
+    """One panel member's question, the same for every member with the same scale; `grades` is its highest grade."""
+    user = templates.render("vote", inputs=inputs_block(inputs))
+    return _prompt("vote", inputs, user, "" if grades == 1 else f"-0-{grades}")
+
+
+def ballot(inputs: Inputs, judge: Judge) -> tuple[Prompt, dict[str, Any]]:
+    """What a judge is asked for its vote, and the schema of the answer: by its scale and endpoint."""
+    schema = VOTE_SCHEMA if judge.grades == 1 else GRADED_SCHEMAS[judge.grades]
+    return (decision_prompt if judge.decides else vote_prompt)(inputs, judge.grades), schema
+
+
+def decision_prompt(inputs: Inputs, grades: int) -> Prompt:
+    """The same question to an endpoint that gives a probability for each of `levels(grades)`."""
+    user = templates.render("decision", inputs=inputs_block(inputs))
+    return _prompt("decision", inputs, user, f"-0-{grades}")
+
+
+def levels(grades: int) -> tuple[str, ...]:
+    """What each grade of a scale means, from 0 on."""
+    return tuple(line.partition(": ")[2] for line in templates.text(f"scale-{grades}").splitlines())
+
+
+def adjudicate_prompt(inputs: Inputs, last: Mapping[Seat, Turn], agents: Sequence[Seat] = PAIR) -> Prompt:
+    """The adjudicator's question: the same material, and the turns of the last round (DREAM A.3)."""
+    told = fence(_history(last, dict(zip(agents, NAMES, strict=False))))
+    return _prompt("adjudicate", inputs, templates.render("adjudicate", inputs=inputs_block(inputs), history=told))
 
 
 def repair_prompt(prompt: Prompt, problem: str) -> Prompt:
@@ -99,14 +165,17 @@ def versions() -> dict[str, tuple[str, str]]:
 
 def _texts() -> dict[str, str]:
     found = {}
-    judging: dict[str, tuple[str, ...]] = {"debate": ("debate-first", "debate-later"), "vote": ("vote",)}
-    for kind, names in judging.items():
-        for form in ("answers", "plain"):
-            parts = {"system": _system(kind, form), "inputs": templates.text("inputs")}
-            parts |= {name: templates.text(name) for name in names}
-            joined = "\n\n".join(f"[{name}]\n{text}" for name, text in parts.items())
-            found[f"{kind}-{form}"] = joined
-            found[f"{kind}-{form}-repair"] = f"{joined}\n\n[repair]\n{templates.text('repair')}"
+    for kind, variants in VARIANTS.items():
+        for variant in variants:
+            for form in ("answers", "plain"):
+                name = f"{kind}{variant}-{form}"
+                parts = {"system": _system(kind, variant, form), "inputs": templates.text("inputs")}
+                if kind == "decision":
+                    parts["levels"] = templates.text(f"scale-{variant.rpartition('-')[2]}")
+                parts |= {user: templates.text(user) for user in USERS[kind]}
+                joined = "\n\n".join(f"[{name}]\n{text}" for name, text in parts.items())
+                found[name] = joined
+                found[f"{name}-repair"] = f"{joined}\n\n[repair]\n{templates.text('repair')}"
     for kind, names in WRITING.items():
         used = (f"{kind}-system", *names, *(("inputs",) if kind != "entity" else ()))
         joined = "\n\n".join(f"[{name}]\n{templates.text(name)}" for name in used)
@@ -116,16 +185,38 @@ def _texts() -> dict[str, str]:
 
 
 @cache
-def _system(kind: str, form: str) -> str:
+def _system(kind: str, variant: str, form: str) -> str:
     """The system message: nothing in it depends on the pair."""
-    with_answers = " and every listed answer" if form == "answers" else ""
-    return templates.render(f"{kind}-system", rubric=templates.text(f"rubric-{form}"), with_answers=with_answers)
+    places = {
+        "rubric": templates.text(f"rubric-{form}"),
+        "with_answers": " and every listed answer" if form == "answers" else "",
+    }
+    if kind == "debate":
+        agents = int(variant[-1]) if variant[-1:].isdigit() else 2
+        places["assessors"] = f"{NUMBERS[agents]} assessors, {_list(NAMES[:agents])},"
+    elif kind == "vote" and variant:
+        highest = variant.rpartition("-")[2]
+        return templates.render("graded-system", scale=templates.text(f"scale-{highest}"), highest=highest, **places)
+    return templates.render(f"{kind}-system", **places)
 
 
-def _prompt(kind: str, inputs: Inputs, user: str) -> Prompt:
+def _prompt(kind: str, inputs: Inputs, user: str, variant: str = "") -> Prompt:
     form = "answers" if inputs.answers else "plain"
-    name = f"{kind}-{form}"
-    return Prompt(name=name, sha256=versions()[name][0], system=_system(kind, form), user=user)
+    name = f"{kind}{variant}-{form}"
+    return Prompt(name=name, sha256=versions()[name][0], system=_system(kind, variant, form), user=user)
+
+
+def _many(agents: Sequence[Seat]) -> str:
+    return "" if len(agents) == 2 else f"-{len(agents)}"
+
+
+def _others(named: Mapping[Seat, str], own: Seat) -> str:
+    others = [name for seat, name in named.items() if seat != own]
+    return f"The other assessor is {others[0]}." if len(others) == 1 else f"The other assessors are {_list(others)}."
+
+
+def _list(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _material(inputs: Inputs) -> str:
@@ -140,15 +231,17 @@ def _material(inputs: Inputs) -> str:
     return _json(fields)
 
 
-def _history(history: tuple[Turn, Turn], side: Side) -> str:
+def _history(history: Mapping[Seat, Turn], named: Mapping[Seat, str], own: Seat | None = None) -> str:
     turns: dict[str, object] = {}
-    for speaker, turn in zip((Side.FOR, Side.AGAINST), history, strict=True):
-        told: dict[str, object] = {"own": speaker is side, "response": "yes" if turn.verdict else "no"}
+    for seat, name in named.items():
+        turn = history[seat]
+        told: dict[str, object] = {} if own is None else {"own": seat == own}
+        told["response"] = "yes" if turn.verdict else "no"
         _put(told, "reason", turn.reason, TEXT_LIMIT)
         told["reference"] = [quote.text[:TEXT_LIMIT] for quote in turn.quotes]
         if any(len(quote.text) > TEXT_LIMIT for quote in turn.quotes):
             told["reference, note"] = f"cut: the first {TEXT_LIMIT} characters of each"
-        turns[NAMES[speaker]] = told
+        turns[name] = told
     return _json(turns)
 
 

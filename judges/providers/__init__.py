@@ -12,6 +12,7 @@ PROVIDERS = {
     "openai-compatible": "judges.providers.openai_compatible.CompatibleProvider",
     "anthropic": "judges.providers.anthropic.AnthropicProvider",
     "google": "judges.providers.google.GoogleProvider",
+    "rerank-endpoint": "judges.providers.rerank.RerankProvider",
     "offline": "judges.providers.offline.OfflineProvider",
 }
 

@@ -38,7 +38,7 @@ class AnthropicProvider(SdkProvider):
             output_config={"format": {"type": "json_schema", "schema": request.schema}},
         )
 
-    def read(self, body: dict[str, Any], raw: str) -> Reply | None:
+    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """The text blocks, joined."""
         if not isinstance(body.get("content"), list) and "usage" not in body:
             return None

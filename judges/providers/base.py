@@ -36,7 +36,7 @@ class SdkProvider(ABC):
         """One call through the SDK. What it returns is not used: the wire has kept the body."""
 
     @abstractmethod
-    def read(self, body: dict[str, Any], raw: str) -> Reply | None:
+    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """The reply in a body of this wire format; None when it is of another."""
 
     async def complete(self, request: Request) -> Reply:
@@ -57,17 +57,17 @@ class SdkProvider(ABC):
                 raise Rejected(f"{self.host}: the request could not be made: {error!r}") from error
         finally:
             wires.current.reset(token)
-        return self.outcome(wire)
+        return self.outcome(wire, request.judge)
 
-    def outcome(self, wire: Wire) -> Reply:
+    def outcome(self, wire: Wire, judge: Judge) -> Reply:
         """The reply that the kept body means. Raises the ProviderError that it means otherwise."""
         if wire.kept is not None:
-            return self.meaning(wire.kept)
+            return self.meaning(wire.kept, judge)
         error = Unreachable(f"{self.host}: {wire.failure}", status=wire.status, raw=wire.text)
         error.billed = not wire.unsent
         raise error
 
-    def meaning(self, body: Body) -> Reply:
+    def meaning(self, body: Body, judge: Judge) -> Reply:
         """The reply that a kept body means. Raises the ProviderError that it means otherwise."""
         status, raw = body.status, body.text
         if not 200 <= status < 300:
@@ -78,7 +78,7 @@ class SdkProvider(ABC):
         found = parse(raw)
         if found.get("error"):
             raise self.refused(error_code(found, status), body)
-        reply = self.read(found, raw)
+        reply = self.read(found, raw, judge)
         if reply is None:
             raise BadAnswer(f"{self.host}: the answer is not in the provider's format", status=status, raw=raw)
         return reply

@@ -64,7 +64,7 @@ class OfflineProvider:
         text = json.dumps(told, ensure_ascii=False)
         return Reply(raw=text, text=text, finish_reason="stop", model=request.judge.model)
 
-    def meaning(self, body: Body) -> Reply:
+    def meaning(self, body: Body, judge: Judge) -> Reply:
         """The answer that the text is."""
         return Reply(raw=body.text, text=body.text, finish_reason="stop")
 
@@ -110,7 +110,9 @@ def answer(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
         return {"reason": told.reason, "response": _word(told.verdict)}
     if model in WRITERS:
         raise Rejected(f"{model!r} writes and measures contribution and evidence: it cannot judge relevance.")
-    verdict, reason = offline.assess(model, inputs, lexicon)
+    verdict, reason, share = offline.assess(model, inputs, lexicon)
+    if request.judge.grades > 1 and request.role != "adjudicate":
+        return {"reason": reason, "score": offline.grade(share, request.judge.grades, request.judge.relevant_from)}
     return {"reason": reason, "response": _word(verdict)}
 
 

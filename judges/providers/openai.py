@@ -4,8 +4,9 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
+from judges import prompts
 from judges.providers.base import SdkProvider
-from judges.providers.replies import count, get, text
+from judges.providers.replies import count, entries, get, graded, numbers, text, tokens
 from judges.records import Judge, Reply, Request, Usage
 
 FINISH = {"content_filter": "refusal"}
@@ -28,6 +29,10 @@ class OpenAIProvider(SdkProvider):
         Arguments are matched against the SDK's types for a quarter of the time of a call; what stands in
         `extra_body` is sent as it is.
         """
+        if request.judge.decides:
+            return await self.client.decisions.with_raw_response.create(
+                model=request.judge.model, input=[], questions=[], extra_body=decision(request)
+            )
         body = self.body(request)
         return await self.client.chat.completions.with_raw_response.create(
             model=request.judge.model, messages=[], extra_body=body
@@ -55,20 +60,53 @@ class OpenAIProvider(SdkProvider):
             body |= {"logprobs": True, "top_logprobs": int(parameters["logprobs"])}
         return body
 
-    def read(self, body: dict[str, Any], raw: str) -> Reply | None:
+    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """The first choice; a `refusal` in the message is one whatever the finish reason says."""
+        if isinstance(body.get("answers"), list):
+            return read_decision(body, raw, judge.grades)
         if not isinstance(body.get("choices"), list) and "usage" not in body:
             return None
         choice = get(body, "choices", 0)
         declined = text(get(choice, "message", "refusal"))
         finish = text(get(choice, "finish_reason"), 50)
+        said = text(get(choice, "message", "content"))
+        listed = entries(choice, "logprobs", "content")
         return Reply(
             raw=raw,
-            text=text(get(choice, "message", "content")) or declined,
+            text=said or declined,
+            tokens=tokens(said, listed, "token", "logprob", [entries(one, "top_logprobs") for one in listed]),
             finish_reason="refusal" if declined else FINISH.get(finish, finish),
             usage=usage(body.get("usage")),
             model=text(body.get("model"), 200),
         )
+
+
+def decision(request: Request) -> dict[str, Any]:
+    """One question of the Decisions endpoint: which level of the judge's scale?"""
+    meanings = prompts.levels(request.judge.grades)
+    levels = [{"label": str(grade), "description": meaning} for grade, meaning in enumerate(meanings)]
+    question = {"type": "score", "name": "relevance", "instructions": request.prompt.system, "levels": levels}
+    return {"model": request.judge.model, "input": request.prompt.user, "questions": [question]}
+
+
+def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
+    """The probabilities of the first answer's levels, and the likeliest as the verdict."""
+    answer, counts = get(body, "answers", 0), body.get("usage")
+    used = Usage(
+        input=count(counts, "input_tokens"),
+        cached=count(counts, "input_tokens_details", "cached_tokens"),
+        output=count(counts, "output_tokens"),
+        reasoning=count(counts, "output_tokens_details", "reasoning_tokens"),
+    )
+    model = text(body.get("model"), 200)
+    if get(answer, "type") == "refusal":
+        return Reply(raw=raw, text="", finish_reason="refusal", usage=used, model=model)
+    listed = entries(answer, "probabilities")
+    shares = {get(one, "value"): get(one, "probability") for one in listed}
+    found = graded(shares, grades) if numbers(shares) else None
+    if found is None:
+        return None
+    return Reply(raw=raw, text=found[0], finish_reason="stop", usage=used, model=model, probabilities=found[1])
 
 
 def usage(counts: object) -> Usage:

@@ -1,9 +1,10 @@
 """Reading of bodies that may hold anything: parts of an answer, and the error that a refusal means."""
 
 import json
+import math
 from typing import Any
 
-from judges.records import BadAnswer, Overloaded, ProviderError, RateLimited, Rejected, Unreachable
+from judges.records import BadAnswer, Overloaded, ProviderError, RateLimited, Rejected, Token, Unreachable
 
 LARGEST = 2**31 - 1
 """What the columns of counts hold."""
@@ -43,6 +44,45 @@ def text(value: object, limit: int | None = None) -> str:
     if not value.isascii():
         value = value.encode("utf-8", "replace").decode()
     return value.replace("\0", "\ufffd")[:limit]
+
+
+def tokens(said: str, found: list[Any], name: str, logprob: str, alternatives: list[list[Any]]) -> tuple[Token, ...]:
+    """Tokens with their log-probabilities; () where one of them is unreadable, or they are not those of the text.
+
+    `name` and `logprob`: where an entry keeps its text and number. `alternatives`: entries for each token, in order.
+    """
+    read: list[Token] = []
+    for place, entry in enumerate(found):
+        word, value = get(entry, name), _number(get(entry, logprob))
+        if not isinstance(word, str) or value is None:
+            return ()
+        others = alternatives[place] if place < len(alternatives) else []
+        pairs = [(get(other, name), _number(get(other, logprob))) for other in others]
+        read.append(Token(word, value, {w: p for w, p in pairs if isinstance(w, str) and p is not None}))
+    return tuple(read) if "".join(token.text for token in read) == said else ()
+
+
+def graded(probabilities: dict[int, float], grades: int) -> tuple[str, dict[str, float]] | None:
+    """The likeliest grade as the answer's JSON, and the probability of each; None unless each grade has one."""
+    if set(probabilities) != set(range(grades + 1)) or not all(0 <= p <= 1 for p in probabilities.values()):
+        return None
+    likeliest = max(probabilities, key=lambda grade: (probabilities[grade], -grade))
+    if grades == 1:
+        return json.dumps({"response": "yes" if likeliest else "no"}), {"no": probabilities[0], "yes": probabilities[1]}
+    return json.dumps({"score": likeliest}), {str(grade): probabilities[grade] for grade in sorted(probabilities)}
+
+
+def numbers(shares: dict[Any, Any]) -> bool:
+    """Whether the keys are whole numbers and the values finite ones."""
+    whole = all(isinstance(key, int) and not isinstance(key, bool) for key in shares)
+    return bool(shares) and whole and all(_number(value) is not None for value in shares.values())
+
+
+def _number(value: object) -> float | None:
+    """A finite number that the database's JSON can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def count(value: object, *path: str | int) -> int:

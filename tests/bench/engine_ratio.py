@@ -10,7 +10,8 @@ from typing import Any
 
 from corpus.models import Collection
 from judges import prompts
-from judges.records import Inputs, Side
+from judges.debate import AGAINST, FOR
+from judges.records import Inputs
 from tests import engine_parts as parts
 from tests.bench import engine_parts as bench
 from tests.modelserver.fixtures import LocalModels
@@ -28,7 +29,7 @@ def bodies(collection: Collection) -> list[dict[str, Any]]:
     for pair in collection.pair_set.select_related("query", "document").order_by("pk"):
         query, document = pair.query, pair.document
         inputs = Inputs(query.text, tuple(query.answers), document.title, document.text, collection.instruction)
-        for side, model in ((Side.FOR, "yes+a"), (Side.AGAINST, "yes+b")):
+        for side, model in ((FOR, "yes+a"), (AGAINST, "yes+b")):
             prompt = prompts.turn_prompt(inputs, side, 1)
             messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
             body = {"model": model, "messages": messages, "temperature": 0, "max_tokens": 512}

@@ -51,6 +51,12 @@ class Behaviour:
     """The answer's text, as it is."""
     body: str = ""
     """The whole body of the answer under 200, as it is."""
+    score: int | None = None
+    """Of a graded answer; else the highest for yes, 0 for no."""
+    tokens: list[Any] = field(default_factory=list)
+    """[[text, log-probability, [[alternative, log-probability], ...]], ...] of the answer's text."""
+    shares: list[float] = field(default_factory=list)
+    """Probabilities that a Decisions endpoint or a reranker answers with."""
     reasoning: int = 0
     cached: int = 0
     seen: int = 0
@@ -107,7 +113,7 @@ def from_name(model: str, latency: float) -> Behaviour:
     return behaviour
 
 
-_PLACE = re.compile(r"This is round (\d+)\b.*?You are ([AB])\b", re.DOTALL)
+_PLACE = re.compile(r"This is round (\d+)\b.*?You are ([A-D])\b", re.DOTALL)
 
 
 def place(user: str) -> tuple[str, int]:
@@ -124,7 +130,7 @@ def response(verdict: str | dict[str, Any], user: str, side: str, round: int) ->
     if verdict in ("yes", "no"):
         return verdict
     if side != "vote":
-        stance = {"A": "yes", "B": "no"}[side]
+        stance = {"A": "yes", "B": "no", "C": "yes", "D": "no"}[side]
         if verdict == "stance" or (verdict == "converge" and round == 1):
             return stance
         if verdict == "swap":

@@ -19,6 +19,8 @@ class Call:
     user: str
     schema: dict[str, Any]
     key: str
+    levels: int = 0
+    """Of a Decisions endpoint's question, or 1 for a reranker."""
 
 
 def read(path: str, headers: dict[str, str], body: dict[str, Any]) -> Call | None:
@@ -37,7 +39,25 @@ def read(path: str, headers: dict[str, str], body: dict[str, Any]) -> Call | Non
         user = body["contents"][0]["parts"][0]["text"]
         schema = body["generationConfig"]["responseJsonSchema"]
         return Call("google", model, system, user, schema, headers.get("x-goog-api-key", ""))
+    if path.endswith("/decisions"):
+        return _decision(body, headers)
+    if path.endswith("/rerank"):
+        user = f"{body['query']}\n{body['documents'][0]}"
+        key = headers.get("authorization", "").partition(" ")[2]
+        return Call("rerank", body["model"], body.get("instruction", ""), user, {}, key, 1)
     return None
+
+
+def _decision(body: dict[str, Any], headers: dict[str, str]) -> Call:
+    if isinstance(body["questions"], dict):
+        question = body["questions"]["relevance"]
+        key, levels = headers.get("x-goog-api-key", ""), question["criteria"]
+        model = body["model"].removeprefix("models/")
+        return Call("google-decision", model, question["instructions"], body["input"], {}, key, len(levels))
+    question = body["questions"][0]
+    key = headers.get("authorization", "").partition(" ")[2]
+    levels = question["levels"]
+    return Call("openai-decision", body["model"], question["instructions"], body["input"], {}, key, len(levels))
 
 
 def text(call: Call, behaviour: Behaviour) -> str:
@@ -53,6 +73,10 @@ def text(call: Call, behaviour: Behaviour) -> str:
     side, round = place(call.user)
     said = "maybe" if behaviour.fault == "range" else response(behaviour.verdict, call.user, side, round)
     answer: dict[str, Any] = {"reason": f"Scripted {said} of {side} in round {round}.", "response": said}
+    if "score" in call.schema["properties"]:
+        highest = max(call.schema["properties"]["score"]["enum"])
+        score = {"yes": highest, "no": 0, "maybe": highest + 1}[said] if behaviour.score is None else behaviour.score
+        answer = {"reason": f"Scripted {score}.", "score": score}
     if "reference" in call.schema["properties"]:
         answer = {"reference": sentences(call.user), **answer}
     whole = json.dumps(answer)
@@ -70,6 +94,8 @@ def sentences(user: str) -> list[str]:
 
 def answer(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
     """The body of an answer in the call's wire format."""
+    if call.levels:
+        return scored(call, behaviour, number)
     said = text(call, behaviour)
     model = "another-model" if behaviour.fault == "other-model" else call.model
     tokens_in, tokens_out = (len(call.system) + len(call.user)) // 4, len(said) // 4 + 1
@@ -83,12 +109,23 @@ def _openai(
     refused = behaviour.fault == "refused"
     finish = {"truncated": "length", "filtered": "content_filter"}.get(behaviour.fault, "stop")
     message = {"role": "assistant", "content": None if refused else said, "refusal": REFUSED if refused else None}
+    listed = [
+        {"token": word, "logprob": p, "bytes": None, "top_logprobs": [{"token": w, "logprob": q} for w, q in others]}
+        for word, p, others in behaviour.tokens
+    ]
     return {
         "id": f"chatcmpl-{number}",
         "object": "chat.completion",
         "created": 1_700_000_000,
         "model": model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
+        "choices": [
+            {
+                "index": 0,
+                "message": message,
+                "logprobs": {"content": listed} if listed else None,
+                "finish_reason": finish,
+            }
+        ],
         "usage": {
             "prompt_tokens": tokens_in,
             "completion_tokens": tokens_out + behaviour.reasoning,
@@ -136,7 +173,55 @@ def _google(
         return {"promptFeedback": {"blockReason": "SAFETY"}, **body}
     finish = {"truncated": "MAX_TOKENS", "refused": "SAFETY"}.get(behaviour.fault, "STOP")
     parts = [] if behaviour.fault in ("empty", "refused") else [{"text": said}]
-    return {"candidates": [{"content": {"parts": parts, "role": "model"}, "finishReason": finish, "index": 0}], **body}
+    candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "finishReason": finish, "index": 0}
+    if behaviour.tokens:
+        candidate["logprobsResult"] = {
+            "chosenCandidates": [{"token": word, "logProbability": p} for word, p, _ in behaviour.tokens],
+            "topCandidates": [
+                {"candidates": [{"token": w, "logProbability": q} for w, q in others]}
+                for _, _, others in behaviour.tokens
+            ],
+        }
+    return {"candidates": [candidate], **body}
+
+
+def scored(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
+    """The body of a Decisions endpoint or of a reranker: probabilities instead of text."""
+    yes = response(behaviour.verdict, call.user, "vote", 0) == "yes"
+    used = len(call.user) // 4
+    if call.format == "rerank":
+        score = behaviour.shares[0] if behaviour.shares else 0.9 if yes else 0.1
+        return {
+            "model": call.model,
+            "results": [{"index": 0, "relevance_score": score}],
+            "usage": {"total_tokens": used},
+        }
+    rest = 0.1 / (call.levels - 1)
+    shares = behaviour.shares or [0.9 if place == (call.levels - 1) * yes else rest for place in range(call.levels)]
+    mean = sum(place * share for place, share in enumerate(shares))
+    if call.format == "google-decision":
+        answer = {
+            "type": "score",
+            "confidence": max(shares),
+            "score": mean,
+            "legend": {},
+            "probabilities": {str(place): share for place, share in enumerate(shares)},
+        }
+        return {"answers": {"relevance": answer}, "usage": {"total_input_tokens": used, "total_output_tokens": 1}}
+    listed = [{"label": str(place), "value": place, "probability": share} for place, share in enumerate(shares)]
+    said = {"type": "score", "name": "relevance", "confidence": max(shares), "score": mean, "probabilities": listed}
+    refusal = {"type": "refusal", "name": "relevance"}
+    return {
+        "model": call.model,
+        "answers": [refusal if behaviour.fault == "refused" else said],
+        "usage": {
+            "input_tokens": used,
+            "input_tokens_details": {"cached_tokens": behaviour.cached, "cache_write_tokens": 0},
+            "output_tokens": 1,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": used + 1,
+        },
+    }
 
 
 def error(form: str, status: int, message: str) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from judges import campaigns, fleet, forecasts, selectors, wakeups
-from judges.campaigns import Configuration, Started
+from judges.campaigns import Configuration, Options, Started
+from judges.debate import ORDERS
 from judges.management.commands.status import collection_named
 from judges.models import Campaign
 from judges.progress import Progress, ended, summary
@@ -40,6 +41,21 @@ class Command(QuorumCommand):
         parser.add_argument("--policy", help="debate, ensemble, debate+ensemble (default) or single")
         parser.add_argument("--rounds", type=int, help="rounds of a debate at most (default 2)")
         parser.add_argument("--debaters", type=names, default=(), help="two judges: who begins with relevant, who not")
+        parser.add_argument("--agents", type=int, help="4 with two debaters: each holds both stances, all must agree")
+        parser.add_argument(
+            "--stance-order", choices=ORDERS, default="relevant-first", help="the stance that agent A begins with"
+        )
+        parser.add_argument("--temperature", type=float, help="of the debate's agents, in place of their own")
+        parser.add_argument(
+            "--adjudicator", default="", help="judge who settles disagreements; `panel`: the panel's own"
+        )
+        parser.add_argument(
+            "--filter", type=names, default=(), help="three judges: where all say no, nobody else is asked"
+        )
+        parser.add_argument("--play-on", action="store_true", help="play every round, even after an agreement")
+        parser.add_argument(
+            "--guard", action="store_true", help="agreement without new evidence counts as disagreement"
+        )
         parser.add_argument("--judges", type=names, default=(), help="members of the ensemble, in order")
         parser.add_argument("--limit", type=int, help="pairs that the campaign covers in all")
         parser.add_argument("--budget", type=float, help="USD that the campaign may cost in all")
@@ -62,6 +78,15 @@ class Command(QuorumCommand):
             rounds=options["rounds"],
             debaters=options["debaters"],
             voters=options["judges"],
+            options=Options(
+                stance_order=options["stance_order"],
+                agents=options["agents"],
+                temperature=options["temperature"],
+                play_on=options["play_on"],
+                guard=options["guard"],
+                adjudicator=options["adjudicator"],
+                filter=options["filter"],
+            ),
         )
         self.ask_before_paying(collection, wanted, options)
         started = campaigns.start_or_join(

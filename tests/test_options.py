@@ -1,0 +1,229 @@
+"""The papers' options of a campaign, through real workers and SDKs against the scripted server (SPEC S2-S5)."""
+
+import math
+
+import pytest
+
+from judges.models import Attempt, Audit, Campaign, Work
+from tests.engine_parts import (
+    _standing_worker,
+    collection_of,
+    judge,
+    make_judge,
+    make_panel,
+    sums_up,
+    worker,
+)
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+
+def said(role: str) -> list[tuple[str, int, int, int | None]]:
+    rows = Attempt.objects.filter(role=role, counts=True).order_by("pair", "round", "sample")
+    return [(row.judge.name, row.round, row.sample, row.verdict) for row in rows]
+
+
+def test_irrelevant_first_gives_agent_a_the_other_stance(worker: object, model_server: LocalModels) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    assert judge("--policy", "debate", "--stance-order", "irrelevant-first").json["labels"] == {"1": 1}
+    assert said("against") == [("a", 1, 0, 1)] and said("for") == [("b", 1, 0, 1)]
+    first = Campaign.objects.get()
+    assert first.protocol == {"stance_order": "irrelevant-first"}
+    assert judge("--policy", "debate").json["campaign"] != first.pk  # another order is another campaign
+
+
+def test_four_agents_of_two_judges_hold_both_stances_each_and_all_must_agree(
+    worker: object, model_server: LocalModels
+) -> None:
+    collection_of(1)
+    make_panel(model_server, debate=("yes", "d"))
+    model_server.script(d={"verdict": {"C": ["no", "yes"], "D": ["yes", "yes"], "A": "yes", "B": "yes", "vote": "yes"}})
+    status = judge("--policy", "debate", "--agents", "4").json
+    assert status["agreed_in_round"] == {"2": 1} and status["calls"] == 8
+    assert said("for") == [("a", 1, 0, 1), ("b", 1, 1, 0), ("a", 2, 0, 1), ("b", 2, 1, 1)]
+    assert said("against") == [("a", 1, 0, 1), ("b", 1, 1, 1), ("a", 2, 0, 1), ("b", 2, 1, 1)]
+
+
+def test_three_agents_that_do_not_all_agree_go_to_people(worker: object, model_server: LocalModels) -> None:
+    collection_of(1)
+    make_panel(model_server, debate=("yes", "yes"))
+    make_judge(model_server, "c", "no")
+    status = judge("--policy", "debate", "--debaters", "a,b,c").json
+    assert status["escalations"] == {"disagreement": 1} and status["calls"] == 6
+
+
+def test_a_judge_settles_what_the_debate_leaves_open(worker: object, model_server: LocalModels) -> None:
+    collection_of(1).save()
+    make_panel(model_server, debate=("stance", "stance"))
+    make_judge(model_server, "senior", "no")
+    status = judge("--policy", "debate", "--adjudicator", "senior").json
+    assert status["labels"] == {"0": 1} and status["agreed_in_round"] == {} and sums_up(status)
+    assert said("adjudicate") == [("senior", 2, 0, 0)]
+    user = next(r for r in model_server.requests() if r["model"] == "no")["user"]
+    assert "settle" in user.lower() and "Scripted yes of A in round 2" in user and "round 1" not in user
+
+
+def test_an_adjudicator_that_refuses_leaves_the_pair_to_people(worker: object, model_server: LocalModels) -> None:
+    collection_of(1)
+    make_panel(model_server, debate=("stance", "stance"))
+    make_judge(model_server, "senior", "no+refused")
+    status = judge("--policy", "debate", "--adjudicator", "senior").json
+    assert status["escalations"] == {"disagreement": 1}
+
+
+def test_the_filter_drops_only_what_all_three_families_reject(worker: object, model_server: LocalModels) -> None:
+    books = collection_of(3)
+    books.audit = 1.0
+    books.save()
+    make_panel(model_server)
+    model_server.script(
+        gemma=[
+            {"verdict": "no", "contains": "number 0"},
+            {"verdict": "no", "contains": "number 2"},
+            {"verdict": "yes"},
+        ],
+        mistral={"verdict": "no"},
+        phi=[{"fault": "refused", "contains": "number 2"}, {"verdict": "no"}],
+    )
+    for name in ("gemma", "mistral", "phi"):
+        make_judge(model_server, name)
+    status = judge("--filter", "gemma,mistral,phi").json
+    assert status["labels"] == {"0": 1, "1": 2} and sums_up(status)
+    assert len(said("filter")) == 9 and len(said("vote")) == 10  # nothing else is asked of the dropped pair
+    assert Work.objects.get(label=0).agreed_in_round is None
+    assert Audit.objects.get(label=0).stratum == "r0.m0.n.filter"
+
+
+def test_a_filter_of_one_family_is_refused(model_server: LocalModels, instance: dict[str, str]) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    for name in ("gpt-a", "gpt-b", "claude-c"):
+        make_judge(model_server, name)
+    refused = judge("--filter", "gpt-a,gpt-b,claude-c")
+    assert refused.code == 2 and "gpt-a and gpt-b are of one family" in refused.err
+    assert not Campaign.objects.exists()
+
+
+def test_play_on_stores_every_round_and_keeps_the_first_agreement(worker: object, model_server: LocalModels) -> None:
+    collection_of(1)
+    make_panel(model_server, debate=("a", "b"))
+    model_server.script(
+        a={"verdict": {"A": ["yes", "yes", "no"], "vote": "yes"}},
+        b={"verdict": {"B": ["yes", "no", "no"], "vote": "yes"}},
+    )
+    status = judge("--policy", "debate", "--rounds", "3", "--play-on").json
+    assert status["labels"] == {"1": 1} and status["agreed_in_round"] == {"1": 1} and status["calls"] == 6
+    assert [row[3] for row in said("against")] == [1, 0, 0]
+
+
+def test_the_campaigns_temperature_reaches_the_wire(worker: object, model_server: LocalModels) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    judge("--policy", "debate", "--temperature", "0.6")
+    assert {request["body"]["temperature"] for request in model_server.requests()} == {0.6}
+
+
+@pytest.mark.parametrize(("sdk", "own"), [("openai-compatible", '{"reason": "r", "score": '), ("google", '{"score": ')])
+def test_a_graded_judge_leaves_its_score_and_the_probability_of_its_tokens(
+    worker: object, model_server: LocalModels, sdk: str, own: str
+) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    values = {"parameters": {"scale": "0-10", "logprobs": 5}, "provider": sdk}
+    make_judge(model_server, "graded", "tens", **values)
+    words = [[own, -0.5, []], ["1", math.log(0.8), []], ["0", math.log(0.5), []], ["}", 0.0, []]]
+    model_server.script(tens={"text": f"{own}10}}", "tokens": words})
+    assert judge("--policy", "single", "--judges", "graded").json["labels"] == {"1": 1}
+    vote = Attempt.objects.get(role="vote")
+    assert (vote.score, vote.verdict) == (10, 1)
+    assert vote.probabilities == {"10": pytest.approx(0.4)}
+
+
+def test_without_log_probabilities_there_is_a_score_and_no_probability(
+    worker: object, model_server: LocalModels
+) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    make_judge(model_server, "graded", "claude", provider="anthropic", parameters={"scale": "0-3"})
+    model_server.script(claude={"score": 1})
+    assert judge("--policy", "single", "--judges", "graded").json["labels"] == {"0": 1}
+    vote = Attempt.objects.get(role="vote")
+    assert (vote.score, vote.verdict, vote.probabilities) == (1, 0, None)
+
+
+def test_a_score_beyond_the_scale_is_no_verdict(worker: object, model_server: LocalModels) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    make_judge(model_server, "graded", "wild", parameters={"scale": "0-3"})
+    model_server.script(wild={"score": 4})
+    assert judge("--policy", "single", "--judges", "graded").json["failed"] == 1
+    assert set(Attempt.objects.filter(role="vote").values_list("outcome", flat=True)) == {"out_of_range"}
+
+
+@pytest.mark.parametrize("sdk", ["openai", "google"])
+def test_a_decisions_endpoint_is_a_judge_with_a_probability_for_each_grade(
+    worker: object, model_server: LocalModels, sdk: str
+) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    values = {"parameters": {"scale": "0-3", "endpoint": "decisions"}, "provider": sdk}
+    make_judge(model_server, "decider", "decider-1", **values)
+    model_server.script(**{"decider-1": {"shares": [0.1, 0.2, 0.6, 0.1]}})
+    assert judge("--policy", "single", "--judges", "decider").json["labels"] == {"1": 1}
+    vote = Attempt.objects.get(role="vote")
+    assert (vote.score, vote.verdict) == (2, 1)
+    assert vote.probabilities == {"0": 0.1, "1": 0.2, "2": 0.6, "3": 0.1}
+    assert vote.prompt.name == "decision-0-3-answers" and vote.tokens_in > 0
+
+
+def test_a_decisions_endpoint_that_declines_is_a_refusal(worker: object, model_server: LocalModels) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    values = {"parameters": {"endpoint": "decisions"}, "provider": "openai"}
+    make_judge(model_server, "decider", "declines+refused", **values)
+    assert judge("--policy", "single", "--judges", "decider").json["failed"] == 1
+    assert Attempt.objects.get(role="vote").outcome == "refused"
+
+
+def test_the_trained_reranker_votes_by_its_threshold(worker: object, model_server: LocalModels) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    make_judge(model_server, "ours", "ours-1", provider="rerank-endpoint", parameters={"threshold": 0.7})
+    model_server.script(**{"ours-1": {"shares": [0.65]}})
+    assert judge("--policy", "single", "--judges", "ours").json["labels"] == {"0": 1}
+    vote = Attempt.objects.get(role="vote")
+    assert vote.probabilities == {"yes": 0.65, "no": pytest.approx(0.35)}
+    refused = judge("--policy", "debate", "--debaters", "ours,a")
+    assert refused.code == 2 and "ours only votes" in refused.err
+
+
+def test_of_several_generations_the_one_nearest_the_mean_is_kept_and_none_is_a_copy(
+    worker: object, model_server: LocalModels
+) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    parameters = {"scale": "0-10", "generations": 3, "temperature": 0.8}
+    make_judge(model_server, "many", "many-1", parameters=parameters)
+    model_server.script(**{"many-1": [{"score": 9, "times": 1}, {"score": 2, "times": 1}, {"score": 6, "times": 1}]})
+    status = judge("--policy", "single", "--judges", "many").json
+    assert len(model_server.requests()) == 3  # three answers were asked for, and none taken from the cache
+    scores = sorted(Attempt.objects.filter(role="generation").values_list("score", flat=True))
+    assert scores == [2, 6, 9]  # mean 5.67
+    vote = Attempt.objects.get(role="vote")
+    assert (vote.score, vote.cached, vote.verdict) == (6, True, 1)
+    kept = Attempt.objects.get(role="generation", score=6)
+    assert vote.reason == kept.reason and vote.cache_key == kept.cache_key
+    assert status["calls"] == 3 and status["labels"] == {"1": 1}
+
+
+def test_cached_tokens_have_their_own_price(worker: object, model_server: LocalModels) -> None:
+    collection_of(1)
+    make_panel(model_server)
+    make_judge(model_server, "priced", "m", input_price=10.0, cached_input_price=1.0, output_price=0.0)
+    model_server.script(m={"verdict": "yes", "cached": 100})
+    judge("--policy", "single", "--judges", "priced")
+    vote = Attempt.objects.get(role="vote")
+    assert vote.tokens_cached == 100
+    assert vote.cost == pytest.approx(((vote.tokens_in - 100) * 10 + 100 * 1) / 1e6)

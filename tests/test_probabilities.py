@@ -1,0 +1,88 @@
+"""How sure a model was: P(s) over the tokens of a score, P(yes) and P(no) of a vote (ERank 3.2, SPEC S3 and S5)."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judges.ensemble import nearest
+from judges.probabilities import of_answer
+from judges.records import Token
+
+
+def tokens(*words: tuple[str, float]) -> tuple[Token, ...]:
+    return tuple(Token(word, math.log(p)) for word, p in words)
+
+
+def test_ten_as_two_tokens_is_the_product_of_both():
+    text = '{"reason": "All of it.", "score": 10}'
+    found = tokens(('{"reason": "All of it.", "score": ', 0.5), ("1", 0.8), ("0", 0.6), ("}", 0.9))
+    shares = of_answer(text, found, 1, 10)
+    assert shares == {"10": pytest.approx(0.8 * 0.6)}
+
+
+def test_one_is_not_taken_for_the_beginning_of_ten_and_nothing_is_renormalised():
+    text = '{"reason": "10 words.", "score": 1}'
+    found = tokens(('{"reason": "10 words.", "score":', 0.5), (" 1", 0.3), ("}", 0.9))
+    assert of_answer(text, found, 0, 1) == {"1": pytest.approx(0.3)}
+
+
+def test_a_score_key_inside_the_reason_is_not_the_score():
+    text = '{"reason": "\\"score\\": 9", "score": 2}'
+    found = tokens(('{"reason": "\\"score\\": ', 0.9), ("9", 0.1), ('", "score": ', 0.9), ("2", 0.7), ("}", 1.0))
+    assert of_answer(text, found, 0, 2) == {"2": pytest.approx(0.7)}
+
+
+def test_a_vote_has_both_shares_where_the_other_word_is_among_the_alternatives():
+    text = '{"response": "yes"}'
+    others = {"yes": math.log(0.7), "no": math.log(0.2), '"no': math.log(0.05), "maybe": math.log(0.01)}
+    found = (Token('{"response": "', -0.1), Token("yes", math.log(0.7), others), Token('"}', 0.0))
+    assert of_answer(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(0.25)}
+    alone = (Token('{"response": "', -0.1), Token("yes", math.log(0.7)), Token('"}', 0.0))
+    assert of_answer(text, alone, 1, None) == {"yes": pytest.approx(0.7)}
+
+
+def test_tokens_that_are_not_the_texts_tell_nothing():
+    text = '{"score": 3}'
+    assert of_answer(text, (), 1, 3) is None
+    assert of_answer(text, tokens(('{"score": ', 1.0), ("3", 0.5)), 1, 3) is None
+    assert (
+        of_answer(
+            text,
+            tokens(
+                ('{"score": 3}', 0.5),
+            ),
+            1,
+            2,
+        )
+        is None
+    )
+
+
+@given(st.integers(0, 10), st.lists(st.integers(1, 7), min_size=1, max_size=12), st.text(max_size=12))
+def test_however_a_text_is_cut_the_share_is_that_of_the_pieces_with_digits(score, cuts, reason):
+    import json
+
+    text = json.dumps({"reason": reason, "score": score}, ensure_ascii=False)
+    pieces, at = [], 0
+    while at < len(text):
+        size = cuts[len(pieces) % len(cuts)]
+        pieces.append(text[at : at + size])
+        at += size
+    start = text.rindex(str(score))
+    at, expected = 0, 0.0
+    for piece in pieces:
+        if at < start + len(str(score)) and at + len(piece) > start:
+            expected += math.log(0.9)
+        at += len(piece)
+    shares = of_answer(text, tuple(Token(piece, math.log(0.9)) for piece in pieces), 1, score)
+    assert shares == {str(score): pytest.approx(math.exp(expected))}
+
+
+def test_the_generation_nearest_to_the_mean_is_kept_and_the_first_of_equals():
+    assert nearest([0, 5, 10]) == 1
+    assert nearest([2, 9, 9]) == 1  # mean 6.67: 9 is 2.33 away, 2 is 4.67
+    assert nearest([4, 6]) == 0
+    assert nearest([None, 3, None]) == 1
+    assert nearest([None, None]) is None
