@@ -3,6 +3,7 @@
 The clients themselves are not installed; their requests are sent by plain HTTP, in the documented shape.
 """
 
+import asyncio
 import json
 import os
 import subprocess
@@ -19,6 +20,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from judges.prompts import ballot  # noqa: E402
+from judges.providers import close_providers, open_provider  # noqa: E402
+from judges.records import Inputs, Judge, Reply  # noqa: E402
+from judges.records import Request as JudgeRequest  # noqa: E402
+from judges.verdicts import parse_vote  # noqa: E402
 from tests.instances import ROOT  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
@@ -50,6 +56,8 @@ def address(encoder: Path) -> Iterator[str]:
     finally:
         child.terminate()
         child.wait(20)
+        if child.stdout is not None:
+            child.stdout.close()
 
 
 def post(address: str, body: Any, token: str = "secret") -> tuple[int, dict[str, Any], dict[str, str]]:
@@ -74,6 +82,29 @@ def test_cohere_asks_and_gets_index_and_relevance_score(address: str, encoder: P
         assert list(scores) == sorted(range(3), key=lambda place: -wanted[place])[:2]
         assert all(score == pytest.approx(wanted[place], abs=1e-5) for place, score in scores.items())
     assert found["meta"]["device"] == "tiny model, CPU"
+
+
+def test_the_served_model_is_a_judge(address: str, encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MECHANICS M10: provider `rerank-endpoint` asks it, and votes by the threshold."""
+    monkeypatch.setenv("SERVICE_TOKEN", "secret")
+    base = address.removesuffix("/rerank")
+    scorer = open_scorer(encoder)
+    score = scorer.score(scorer.margins(QUERY, [f"Mappings\n{TEXTS[0]}"])[0])
+    inputs = Inputs(QUERY, (), "Mappings", TEXTS[0])
+
+    async def ask(threshold: float | None) -> Reply:
+        parameters = {} if threshold is None else {"threshold": threshold}
+        judge = Judge(1, "ours", "rerank-endpoint", "tiny", base, "SERVICE_TOKEN", parameters)
+        request = JudgeRequest(judge, *ballot(inputs, judge), inputs, "vote")
+        try:
+            return await open_provider(judge).complete(request)
+        finally:
+            await close_providers()
+
+    for threshold, verdict in ((None, int(score >= 0.5)), (score - 0.01, 1), (score + 0.01, 0)):
+        reply = asyncio.run(ask(threshold))
+        assert parse_vote(reply.text).verdict == verdict
+        assert reply.probabilities is not None and reply.probabilities["yes"] == pytest.approx(score, abs=1e-5)
 
 
 def test_jina_asks_with_objects_and_gets_its_documents_back(address: str) -> None:
@@ -140,6 +171,7 @@ def test_beyond_the_limit_nothing_waits() -> None:
     go = Event()
 
     class Slow:
+        threshold = 0.5
         words = "test"
 
         def margins_of(self, asked: Any) -> list[list[float]]:
@@ -161,6 +193,7 @@ def test_beyond_the_limit_nothing_waits() -> None:
 
 def test_a_model_that_fails_answers_500_and_goes_on(encoder: Path) -> None:
     class Broken:
+        threshold = 0.5
         words = "test"
         fail = True
 

@@ -18,6 +18,8 @@ class Scorer(Protocol):
 
     words: str
     """What stands beside its figures: "tiny model, CPU"."""
+    threshold: float
+    """The score from which on it says yes: fitted with the calibration, else 0.5."""
 
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
         """Raw fp32 margins, in the order of the documents: l_yes - l_no, or an encoder's logit."""
@@ -87,6 +89,7 @@ class _Loaded:
         self.words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
         known = found.get("calibration") or {}
         self.calibration = Calibration(a=known.get("a", 1.0), b=known.get("b", 0.0))
+        self.threshold = float(found.get("threshold", 0.5))
 
     def score(self, margin: float) -> float:
         return self.calibration.probability(margin)

@@ -85,7 +85,7 @@ class Rerank:
         written: dict[int, dict[str, str]] = {}
         if request.return_evidence:
             written = self.batcher.call(lambda: self.write(request, scored)).result(PATIENCE_S)
-        return 200, protocol.answer(request, scored, self.name, self.scorer.words, written)
+        return 200, protocol.answer(request, scored, self.name, self.scorer.words, written, self.scorer.threshold)
 
     def write(self, request: Request, scored: Scored) -> dict[int, dict[str, str]]:
         """Contribution and evidence by place; both empty where the model says no, or writes something else."""

@@ -97,7 +97,7 @@ def best(request: Request, scored: Scored) -> list[int]:
 
 
 def answer(
-    request: Request, scored: Scored, model: str, words: str, written: dict[int, dict[str, str]]
+    request: Request, scored: Scored, model: str, words: str, written: dict[int, dict[str, str]], threshold: float
 ) -> dict[str, Any]:
     """`results` as both clients read them, with the id and meta of Cohere's and the model and usage of Jina's."""
     results: list[dict[str, Any]] = []
@@ -114,5 +114,10 @@ def answer(
         "model": model,
         "results": results,
         "usage": {"total_tokens": -(-characters // 4)},
-        "meta": {"api_version": {"version": "1"}, "billed_units": {"search_units": 0}, "device": words},
+        "meta": {
+            "api_version": {"version": "1"},
+            "billed_units": {"search_units": 0},
+            "device": words,
+            "threshold": threshold,
+        },
     }
