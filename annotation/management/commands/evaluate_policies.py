@@ -1,0 +1,70 @@
+"""evaluate_policies NAME: every policy, replayed on stored turns and votes."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.agreement.measures import Statistic
+from annotation.policies.replay import Replayed
+from annotation.policies.report import Report, document, evaluate
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges.models import Campaign
+
+
+class Command(QuorumCommand):
+    help = "Compare policies by a replay of a campaign's stored turns and votes; nothing is asked again."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("--campaign", type=int, metavar="ID", help="default: the newest that judges")
+        parser.add_argument("--reference", choices=["gold", "people"], help="default: gold where there is any")
+        parser.add_argument("--guard", action="store_true", help="agreements by collapse count as disagreement")
+        parser.add_argument("--seconds", type=float, metavar="S", help="time of a judgment, in place of the measured")
+
+    def run(self, **options: Any) -> object:
+        collection = Collection.objects.filter(name=options["name"]).first()
+        if collection is None:
+            raise BadInput(f"no collection named {options['name']}")
+        report = evaluate(
+            collection,
+            self._campaign(collection, options["campaign"]),
+            reference=options["reference"],
+            guard=options["guard"],
+            seconds=options["seconds"],
+        )
+        if not self.as_json:
+            self.show(report)
+        return document(report)
+
+    def _campaign(self, collection: Collection, wanted: int | None) -> Campaign | None:
+        if wanted is None:
+            return None
+        found = Campaign.judging.filter(collection=collection, pk=wanted).first()
+        if found is None:
+            raise BadInput(f"--campaign {wanted}: {collection.name} has no such campaign that judges")
+        return found
+
+    def show(self, report: Report) -> None:
+        """For people: one line a policy."""
+        self.say(report.population)
+        for one in report.policies:
+            self.say(f"  {one.rule.name}: {one.reason or _line(one, report)}")
+
+
+def _line(one: Replayed, report: Report) -> str:
+    machine, people = one.spent.money, report.people.money(one.judgments)
+    return (
+        f"recall {_text(one.own.relevant)} relevant, {_text(one.own.not_relevant)} not; "
+        f"bAcc {_text(one.own.balanced)}; escalated {one.escalation:.1%}; calls {one.spent.calls:,}; "
+        f"machine {_usd(machine)}, people {_usd(people)}"
+    )
+
+
+def _text(statistic: Statistic) -> str:
+    return statistic.reason or "not measured" if statistic.value is None else f"{statistic.value:.1%}"
+
+
+def _usd(value: float | None) -> str:
+    return "unknown" if value is None else f"${value:,.4f}"

@@ -1,0 +1,170 @@
+"""What a campaign left, read from its rows, pair by pair and never all at once."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any
+
+from django.db import connection, transaction
+
+from annotation.policies.rules import Panel
+from annotation.policies.stored import Gathered, Slot, Spent, Stored, Truth, gather
+from corpus.models import Collection
+from judges.models import Campaign, JudgeVersion
+from judges.protocol import Protocol
+from judges.records import Quote, Seat, Side, Turn
+from judges.verdicts import Gone
+
+ENDED = "w.state IN ('labelled', 'escalated') AND w.reason <> 'error'"
+"""A pair that failed has no outcome under any policy: it stands outside, and is counted."""
+
+ATTEMPTS = f"""
+SELECT a.pair_id, a.role, a.round, a.sample, a.outcome, a.counts, a.verdict, a.cached,
+    coalesce(sent.milliseconds, a.milliseconds), CASE WHEN sent.id IS NULL THEN a.cost ELSE sent.cost END,
+    CASE WHEN a.role IN ('for', 'against') AND a.counts THEN a.quotes END, a.probabilities
+FROM judges_work w
+JOIN judges_attempt a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
+LEFT JOIN LATERAL (
+    SELECT o.id, o.milliseconds, o.cost FROM judges_attempt o
+    WHERE a.cached AND o.cache_key = a.cache_key AND o.outcome = 'labelled' AND NOT o.cached
+    ORDER BY o.id LIMIT 1) sent ON true
+WHERE w.campaign_id = %s AND {ENDED} AND a.role = ANY(%s)
+ORDER BY a.pair_id, a.id
+"""
+"""A call that was taken over from an earlier one counts as what that one took: a policy is priced as if it began."""
+
+CHUNK = 5_000
+ROLES = ["for", "against", "vote", "generation", "adjudicate"]
+
+GOLD = """
+SELECT DISTINCT ON (j.pair_id) j.pair_id, (j.grade >= %(relevant)s)::int
+FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL AND j.grade IS NOT NULL
+  AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+ORDER BY j.pair_id, j.id DESC
+"""
+
+PEOPLE = f"""
+WITH sampled AS (
+    SELECT w.pair_id, a.item_id AS item, a.stratum, a.probability
+    FROM judges_work w JOIN judges_audit a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
+    WHERE w.campaign_id = %(campaign)s AND {ENDED}
+    UNION ALL
+    SELECT w.pair_id, i.id, 'asked ' || CASE w.state WHEN 'escalated' THEN w.reason ELSE w.state END, 1.0
+    FROM judges_work w JOIN LATERAL (
+        SELECT id FROM corpus_item WHERE pair_id = w.pair_id AND reason NOT IN ('audit', 'evidence')
+            AND state <> 'withdrawn'
+        ORDER BY state = 'settled' DESC, id DESC LIMIT 1) i ON true
+    WHERE w.campaign_id = %(campaign)s AND {ENDED} AND NOT EXISTS (
+        SELECT FROM judges_audit a WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id)
+)
+SELECT s.pair_id, s.stratum, s.probability,
+    (SELECT j.grade FROM corpus_judgment j JOIN corpus_item i ON i.id = j.item_id
+     WHERE j.item_id = s.item AND i.state = 'settled' AND j.grade IS NOT NULL AND j.step IN ('final', 'adjudication')
+       AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+     GROUP BY j.grade ORDER BY bool_or(j.step = 'adjudication') DESC, count(*) DESC LIMIT 1) >= %(relevant)s
+FROM sampled s
+"""
+"""Pairs that people were asked about, by stratum, with their probability; null where they have not settled one yet.
+
+An escalated pair, and a labelled one that people met before, were asked for certain; the others by the audit's draw. A
+labelled pair that an admin handed to people after an audit failed (annotation.trust.returning) is in no sample.
+"""
+
+
+def panel_of(campaign: Campaign) -> Panel:
+    """The campaign's judges and settings."""
+    found = JudgeVersion.objects.in_bulk(campaign.voters)
+    names = [found[pk].name for pk in campaign.voters]
+    twice = Counter(names)
+    agents = Protocol.of(campaign.protocol).seats(max(2, len(campaign.debaters)))
+    return Panel(
+        judges=tuple(f"{name} ({place})" if twice[name] > 1 else name for place, name in enumerate(names, 1)),
+        majority=campaign.majority,
+        early_stop=campaign.early_stop and campaign.policy == Campaign.Policy.ENSEMBLE,
+        rounds=campaign.rounds,
+        agents=agents,
+    )
+
+
+def read(campaign: Campaign) -> Gathered:
+    """All pairs that the campaign labelled or escalated, without those that its filter dropped."""
+    truths = truths_of(campaign)
+    with transaction.atomic(), connection.cursor() as plain:
+        plain.execute(f"SELECT count(*) FROM judges_work w WHERE w.campaign_id = %s AND {ENDED}", [campaign.pk])
+        (expected,) = plain.fetchone()
+        return gather(_pairs(campaign, truths), expected=expected)
+
+
+def _pairs(campaign: Campaign, truths: Mapping[int, Truth]) -> Iterator[Stored]:
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(ATTEMPTS, [campaign.pk, ROLES])
+        rows_of_all = chain.from_iterable(iter(partial(cursor.fetchmany, CHUNK), []))
+        for pair, rows in groupby(rows_of_all, key=itemgetter(0)):
+            one = Stored(int(pair), truth=truths.get(int(pair), Truth()))
+            take(one, [row[1:] for row in rows])
+            if one.turns or one.votes:
+                yield one
+
+
+def take(one: Stored, rows: list[tuple[Any, ...]]) -> None:
+    """A pair's attempts, oldest first. A turn or vote of which no try counts was lost as its last try was."""
+    generated = {sample for role, _, sample, *_ in rows if role == "generation"}
+    counted = {row[:3] for row in rows if row[4]}
+    for role, round, sample, outcome, counts, verdict, cached, ms, cost, quotes, probabilities in rows:
+        slot: Slot = ("vote", 0, sample) if role == "generation" else (role, round, sample)
+        copied = role == "vote" and cached and sample in generated  # of the generation that was kept
+        if not copied:
+            one.spent[slot] = one.spent.get(slot, Spent()) + Spent(1, cost or 0.0, int(cost is None), ms)
+        if role == "generation" or (slot in counted and not counts):
+            continue
+        lost = Gone("error" if outcome == "labelled" else outcome)
+        _place(one, slot, _turn(verdict, quotes, probabilities) if counts and verdict is not None else lost)
+
+
+def _turn(verdict: int, quotes: str | None, probabilities: str | None) -> Turn:
+    found = tuple(Quote("", quote["start"], quote["end"]) for quote in json.loads(quotes or "[]"))
+    return Turn(verdict, "", found, probabilities=json.loads(probabilities or "null"))
+
+
+def _place(one: Stored, slot: Slot, said: Turn | Gone) -> None:
+    role, round, sample = slot
+    if role == "vote":
+        one.votes[sample] = said
+    elif role == "adjudicate":
+        one.adjudged[round] = said
+    else:
+        one.turns[round, Seat(Side(role), sample)] = said
+
+
+def truths_of(campaign: Campaign) -> dict[int, Truth]:
+    """What is known of the campaign's pairs: the newest reference grade, and what people settled, with weights."""
+    collection: Collection = campaign.collection
+    values = {"campaign": campaign.pk, "collection": collection.pk, "relevant": collection.relevant_from}
+    with connection.cursor() as cursor:
+        cursor.execute(GOLD, values)
+        gold = dict(cursor.fetchall())
+        cursor.execute(PEOPLE, values)
+        asked = cursor.fetchall()
+    weights = settled_weights([(stratum, probability, grade is not None) for _, stratum, probability, grade in asked])
+    people = {
+        pair: (int(relevant), weight)
+        for (pair, _, _, relevant), weight in zip(asked, weights, strict=True)
+        if relevant is not None
+    }
+    return {pair: Truth(gold.get(pair), *people.get(pair, (None, 0.0))) for pair in gold.keys() | people.keys()}
+
+
+def settled_weights(asked: Sequence[tuple[str, float, bool]]) -> list[float]:
+    """Weights of (stratum, probability, settled): 1 / probability, times asked over settled within the stratum.
+
+    So those that are not settled yet are taken to be like the settled ones of their stratum, not like all.
+    """
+    drawn, settled = Counter[str](), Counter[str]()
+    for stratum, _, done in asked:
+        drawn[stratum] += 1
+        settled[stratum] += done
+    return [drawn[stratum] / settled[stratum] / probability if done else 0.0 for stratum, probability, done in asked]

@@ -1,0 +1,210 @@
+"""Stored answers under one policy: what it labels, how right that is, what it costs (SPEC S3). Pure.
+
+Labels are measured against gold, or against people: then escalated pairs weigh 1 and audited ones the inverse of
+their probability (MECHANICS M4), because pairs that people were asked about are not a fair sample.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Literal
+
+from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
+from annotation.policies.rules import HUMAN, Panel, Rule, outcome, slots
+from annotation.policies.stored import Gathered, Group, Sample, Slot, Spent, Truth
+from judges.collapse import rests_on_collapse
+from judges.records import Turn
+from judges.routing import Outcome, State
+
+Reference = Literal["gold", "people", "none"]
+VOTES_OF_HUMAN = 3
+"""People who judge each pair under `human` (SPEC S3)."""
+PEOPLE, ADJUDICATOR, AS_GOLD = "people", "adjudicator", "gold"
+"""Who settles what a policy escalates; `gold`: as if people always found the reference, the most that they can give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Medians over pairs, milliseconds. `wall`: calls of a round, and votes beside the debate, at the same time."""
+
+    summed: float
+    wall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One policy over the pairs of a campaign. Where `reason` is set, nothing else is known."""
+
+    rule: Rule
+    reason: str = ""
+    """Why it is not available."""
+    pairs: int = 0
+    labelled: int = 0
+    escalated: int = 0
+    failed: int = 0
+    """Pairs that would have got neither a label nor a person: a single judge without a verdict."""
+    collapsed: int = 0
+    """Agreements that rest on an agent that changed sides without evidence."""
+    own: Classwise = field(default_factory=lambda: Classwise.missing(NOT_MEASURED))
+    """On the pairs that the policy labels itself."""
+    after: Mapping[str, Classwise] = field(default_factory=dict)
+    """Over all pairs, once people, an adjudicating judge, or the reference in people's place settled the rest."""
+    spent: Spent = field(default_factory=Spent)
+    adjudication: Spent | None = None
+    """More, where a judge settles what is escalated; None where that is not stored."""
+    judgments: int = 0
+    """That people would give."""
+    latency: Latency | None = None
+
+    @property
+    def escalation(self) -> float:
+        """Share of pairs that people get."""
+        return self.escalated / self.pairs if self.pairs else 0.0
+
+
+def replay(rule: Rule, panel: Panel, found: Gathered, *, reference: Reference = "gold", overlap: int = 1) -> Replayed:
+    """Every pair under the policy; `overlap`: people who judge an escalated pair. LARA: annotation.policies.lara."""
+    outcomes = [(group, outcome(rule, panel, group)) for group in found.groups]
+    if missing := sum(group.pairs for group, one in outcomes if one is None):
+        return Replayed(rule, not_stored(rule, missing, found.pairs), pairs=found.pairs)
+    known = [(group, one) for group, one in outcomes if one is not None]
+    escalated = _pairs(known, State.ESCALATED)
+    return Replayed(
+        rule,
+        pairs=found.pairs,
+        labelled=_pairs(known, State.LABELLED),
+        escalated=escalated,
+        failed=_pairs(known, State.FAILED),
+        collapsed=sum(group.pairs for group, one in known if collapsed(one, group)),
+        own=own(known, reference),
+        after=after(rule, known, reference),
+        spent=_spent(rule, panel, [group for group, _ in known]),
+        adjudication=adjudication(rule, known),
+        judgments=escalated * (VOTES_OF_HUMAN if rule.policy == HUMAN else overlap),
+        latency=latency(rule, panel, found.samples),
+    )
+
+
+def not_stored(rule: Rule, missing: int, pairs: int) -> str:
+    """Why a policy cannot be replayed, in words."""
+    what = "a turn or vote" if rule.debates and rule.votes else "a turn" if rule.debates else "a vote"
+    return f"not available: {what} that it needs is not stored for {missing:,} of {pairs:,} pairs"
+
+
+Known = list[tuple[Group, Outcome]]
+
+
+def _pairs(known: Known, state: State) -> int:
+    return sum(group.pairs for group, one in known if one.state is state)
+
+
+def collapsed(one: Outcome, group: Group) -> bool:
+    """Whether the debate agreed, and the agreement rests on a change of sides without evidence."""
+    return one.agreed_in_round is not None and rests_on_collapse(group.turns, one.agreed_in_round)
+
+
+def truth_of(truth: Truth, reference: Reference) -> tuple[int, float] | None:
+    """The true class and the pair's weight, by what is measured against; None where it is not known."""
+    if reference == "gold" and truth.gold is not None:
+        return truth.gold, 1.0
+    if reference == "people" and truth.people is not None and truth.weight > 0:
+        return truth.people, truth.weight
+    return None
+
+
+def own(known: Known, reference: Reference) -> Classwise:
+    """Recalls on the pairs that the policy labels itself."""
+    if reference == "none":
+        return Classwise.missing(NOT_MEASURED)
+    table = Confusion()
+    for group, one in known:
+        if one.label is not None:
+            _add(table, group, one.label, reference)
+    return table.measured()
+
+
+def _add(table: Confusion, group: Group, label: int, reference: Reference) -> None:
+    for truth, pairs in group.truths.items():
+        if at := truth_of(truth, reference):
+            table.add(at[0], label, weight=at[1], pairs=pairs)
+
+
+def after(rule: Rule, known: Known, reference: Reference) -> dict[str, Classwise]:
+    """Recalls over all pairs once the escalated ones are settled, by who settles them.
+
+    Against people, what people settled is right by definition. Failed pairs have no label and stand outside.
+    """
+    if reference == "none":
+        return {}
+    settlers = [PEOPLE, ADJUDICATOR] + ([AS_GOLD] if reference == "gold" else [])
+    return {settler: _after(settler, rule, known, reference) for settler in settlers}
+
+
+def _after(settler: str, rule: Rule, known: Known, reference: Reference) -> Classwise:
+    table, wanted, lacking = Confusion(), 0, 0
+    for group, one in known:
+        if one.label is not None:
+            _add(table, group, one.label, reference)
+        elif one.state is State.ESCALATED:
+            for truth, pairs in group.truths.items():
+                if not (at := truth_of(truth, reference)):
+                    continue
+                wanted += pairs
+                answer = _answer(settler, rule, group, truth)
+                if answer is None:
+                    lacking += pairs
+                else:
+                    table.add(at[0], answer, weight=at[1], pairs=pairs)
+    if lacking:
+        who = "people" if settler == PEOPLE else "an adjudicating judge"
+        return Classwise.missing(f"not available: {who} answered {wanted - lacking:,} of {wanted:,} escalated pairs")
+    return table.measured()
+
+
+def _answer(settler: str, rule: Rule, group: Group, truth: Truth) -> int | None:
+    if settler == PEOPLE:
+        return truth.people
+    if settler == AS_GOLD:
+        return truth.gold
+    said = group.adjudged.get(rule.rounds)
+    return said.verdict if isinstance(said, Turn) else None
+
+
+def adjudication(rule: Rule, known: Known) -> Spent | None:
+    """What an adjudicating judge's calls on the escalated pairs took; None where one is not stored."""
+    total = Spent()
+    for group, one in known:
+        if one.state is State.ESCALATED:
+            call = group.spent.get(("adjudicate", rule.rounds, 0))
+            if call is None or not isinstance(group.adjudged.get(rule.rounds), Turn):
+                return None
+            total += call
+    return total
+
+
+def _spent(rule: Rule, panel: Panel, groups: Iterable[Group]) -> Spent:
+    total = Spent()
+    for group in groups:
+        rounds, votes = slots(rule, panel, group)
+        for slot in [*(slot for turns in rounds for slot in turns), *votes]:
+            total += group.spent.get(slot, Spent())
+    return total
+
+
+def latency(rule: Rule, panel: Panel, samples: Iterable[Sample]) -> Latency | None:
+    """Medians over a spread of pairs; None where the policy asks no judge."""
+    both = [_latency(*slots(rule, panel, sample.group), sample.spent) for sample in samples]
+    if rule.policy == HUMAN or not both:
+        return None
+    return Latency(median(summed for summed, _ in both), median(wall for _, wall in both))
+
+
+def _latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Slot, Spent]) -> tuple[float, float]:
+    """Milliseconds of a pair's calls: summed, and with calls that need not wait for each other at the same time."""
+
+    def of(slot: Slot) -> int:
+        return spent[slot].milliseconds if slot in spent else 0
+
+    debate = sum(max(map(of, turns)) for turns in rounds)
+    summed = sum(of(slot) for turns in rounds for slot in turns) + sum(map(of, votes))
+    return float(summed), float(max(debate, max(map(of, votes), default=0)))

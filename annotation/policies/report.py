@@ -1,0 +1,148 @@
+"""All policies side by side over one campaign's stored answers: what the command prints and the page shows."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from annotation.judging_time import median_seconds
+from annotation.policies import reading
+from annotation.policies.crossing import Cell, cross
+from annotation.policies.lara_replay import replay_lara
+from annotation.policies.measures import Classwise
+from annotation.policies.people import People
+from annotation.policies.replay import Reference, Replayed, replay
+from annotation.policies.rules import Panel, every_rule
+from annotation.policies.stored import Gathered
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges.models import Campaign, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Policies over the pairs that one campaign labelled or escalated."""
+
+    collection: str
+    campaign: int
+    policy: str
+    panel: Panel
+    found: Gathered
+    reference: Reference
+    measured: int
+    """Pairs whose truth is known, by the reference."""
+    outside: int
+    """Pairs that failed, were dropped by the filter, or have not ended."""
+    people: People
+    policies: tuple[Replayed, ...]
+    cells: tuple[Cell, ...]
+    """Debate against ensemble."""
+
+    @property
+    def population(self) -> str:
+        """Which pairs the figures are of."""
+        of = f"{self.found.pairs:,} pairs of campaign {self.campaign} ({self.policy})"
+        known = {"gold": "have a reference grade", "people": "were settled by people", "none": ""}[self.reference]
+        return f"{of}, {self.measured:,} of them {known}" if known else f"{of}, none of them measured"
+
+
+def evaluate(
+    collection: Collection,
+    campaign: Campaign | None = None,
+    *,
+    reference: Reference | None = None,
+    guard: bool = False,
+    seconds: float | None = None,
+) -> Report:
+    """Replay every policy. `reference`: by default gold where there is any, else people. `seconds`: of a judgment.
+
+    Raises BadInput where the collection has no campaign that judges, or nothing of the asked reference.
+    """
+    campaign = campaign or Campaign.judging.filter(collection=collection).order_by("-pk").first()
+    if campaign is None:
+        raise BadInput(f"{collection.name} has no campaign yet: start one with `judge {collection.name}`")
+    panel, found = reading.panel_of(campaign), reading.read(campaign)
+    known = {name: found.measured(name) for name in ("gold", "people")}
+    if reference in known and not known[reference]:
+        raise BadInput(f"--reference {reference}: no pair of campaign {campaign.pk} has one; leave it out")
+    against: Reference = reference or ("gold" if known["gold"] else "people" if known["people"] else "none")
+    counted = median_seconds(collection) if seconds is None else seconds
+    people = People(collection.overlap, counted, collection.hourly_rate)
+    rows = [
+        replay(rule, panel, found, reference=against, overlap=people.overlap) for rule in every_rule(panel, guard=guard)
+    ]
+    rows += replay_lara(panel, found, reference=against, overlap=people.overlap)
+    return Report(
+        collection.name,
+        campaign.pk,
+        campaign.policy,
+        panel,
+        found,
+        against,
+        known.get(against, 0),
+        Work.objects.filter(campaign=campaign).count() - found.pairs,
+        people,
+        tuple(rows),
+        tuple(cross(panel, found, against)),
+    )
+
+
+def document(report: Report) -> dict[str, Any]:
+    """As JSON."""
+    return {
+        "collection": report.collection,
+        "campaign": report.campaign,
+        "policy": report.policy,
+        "pairs": report.found.pairs,
+        "outside": report.outside,
+        "reference": report.reference,
+        "measured": report.measured,
+        "population": report.population,
+        "people": asdict(report.people),
+        "policies": [row(one, report.people) for one in report.policies],
+        "debate_by_ensemble": [asdict(cell) | {"key": cell.key, "error": asdict(cell.error)} for cell in report.cells],
+    }
+
+
+def row(one: Replayed, people: People) -> dict[str, Any]:
+    """One policy as JSON; nothing but its name and the reason where it is not available."""
+    rule = one.rule
+    named = {
+        "name": rule.name,
+        "policy": rule.policy,
+        "rounds": rule.rounds or None,
+        "majority": rule.majority or None,
+        "share": rule.share or None,
+        "available": not one.reason,
+        "reason": one.reason or None,
+    }
+    if one.reason:
+        return named
+    machine, judged = one.spent.money, people.money(one.judgments)
+    total = None if machine is None or judged is None else machine + judged
+    return named | {
+        "pairs": one.pairs,
+        "labelled": one.labelled,
+        "escalated": one.escalated,
+        "failed": one.failed,
+        "escalation": one.escalation,
+        "collapsed": one.collapsed,
+        "own": _classwise(one.own),
+        "after": {settler: _classwise(found) for settler, found in one.after.items()},
+        "calls": one.spent.calls,
+        "calls_without_price": one.spent.unpriced,
+        "machine": machine,
+        "adjudication": None if one.adjudication is None else one.adjudication.money,
+        "judgments": one.judgments,
+        "hours": people.hours(one.judgments),
+        "people": judged,
+        "total": total,
+        "latency_ms": None if one.latency is None else asdict(one.latency),
+    }
+
+
+def _classwise(found: Classwise) -> Mapping[str, Any]:
+    return {
+        "recall_relevant": asdict(found.relevant),
+        "recall_not_relevant": asdict(found.not_relevant),
+        "balanced_accuracy": asdict(found.balanced),
+    }

@@ -1,0 +1,135 @@
+"""The policies that are compared, and what each would have made of stored answers. Pure.
+
+What a policy would have asked and is not stored makes it "not available": nothing is extrapolated (SPEC S3).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from annotation.policies.stored import Group, Slot
+from judges import debate, ensemble, routing
+from judges.collapse import rests_on_collapse
+from judges.records import Seat, Turn
+from judges.routing import Outcome, Reason, State
+from judges.verdicts import Gone
+
+HUMAN, LARA = "human", "lara"
+ROUNDS = (1, 2, 3)
+"""Debates that are always compared (DREAM table 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Who answered in a campaign, as a replay needs it. `judges`: names of the voters, in the panel's order."""
+
+    judges: tuple[str, ...] = ()
+    majority: int = 3
+    early_stop: bool = False
+    rounds: int = 2
+    agents: tuple[Seat, ...] = debate.PAIR
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A policy with everything that its outcome depends on."""
+
+    policy: str
+    """A routing.Policy, `human` or `lara`."""
+    rounds: int = 0
+    majority: int = 0
+    place: int = 0
+    """The judge's place on the panel, under `single` and `lara`."""
+    share: float = 0.0
+    """Of pairs that people get, under `lara`."""
+    name: str = ""
+    guard: bool = False
+    """An agreement that rests on a change of sides without evidence counts as disagreement."""
+
+    @property
+    def debates(self) -> bool:
+        """Its outcome needs a debate."""
+        return self.policy in (routing.Policy.DEBATE, routing.Policy.DEBATE_ENSEMBLE)
+
+    @property
+    def votes(self) -> bool:
+        """Its outcome needs the whole panel's votes."""
+        return self.policy in (routing.Policy.ENSEMBLE, routing.Policy.DEBATE_ENSEMBLE)
+
+
+def every_rule(panel: Panel, *, guard: bool = False) -> Iterator[Rule]:
+    """All policies of SPEC S3 that the panel has members for; debates are named whether or not they were stored."""
+    size = len(panel.judges)
+    rounds = sorted({*ROUNDS, panel.rounds})
+    margins = range(size // 2 + 1, size + 1) if size > 1 else ()
+    for r in rounds:
+        yield Rule("debate", r, name=f"debate, {_rounds(r)}", guard=guard)
+    for m in margins:
+        yield Rule("ensemble", majority=m, name=f"ensemble, {m} of {size}")
+    for r in rounds:
+        for m in margins:
+            name = f"debate + ensemble, {_rounds(r)}, {m} of {size}"
+            yield Rule("debate+ensemble", r, m, name=name, guard=guard)
+    for place, judge in enumerate(panel.judges):
+        yield Rule("single", majority=1, place=place, name=f"single: {judge}")
+    yield Rule(HUMAN, name="human")
+
+
+def _rounds(number: int) -> str:
+    return "1 round" if number == 1 else f"{number} rounds"
+
+
+def outcome(rule: Rule, panel: Panel, group: Group) -> Outcome | None:
+    """What the policy makes of the group's answers; None where they are not all stored.
+
+    LARA's outcome hangs on all pairs together: annotation.policies.lara.
+    """
+    if rule.policy == HUMAN:
+        return Outcome(State.ESCALATED, None, Reason.NONE, None, 1.0)
+    turns, votes = played(rule, panel, group), asked(rule, panel, group)
+    if turns is None or votes is None:
+        return None
+    move = debate.next_move(turns, rule.rounds, panel.agents) if rule.debates else None
+    collapsed = rule.guard and isinstance(move, debate.Agreed) and rests_on_collapse(turns, move.round)
+    return routing.decide(
+        rule.policy, max(rule.rounds, 1), rule.majority, turns, votes, agents=panel.agents, collapsed=collapsed
+    )
+
+
+def played(rule: Rule, panel: Panel, group: Group) -> dict[tuple[int, Seat], Turn | Gone] | None:
+    """The turns that a debate of so many rounds would have had; {} where it has none, None where one is not stored."""
+    if not rule.debates:
+        return {}
+    move = debate.next_move(group.turns, rule.rounds, panel.agents)
+    if isinstance(move, debate.Ask):
+        return None
+    last = rule.rounds if isinstance(move, debate.Disagreed) else move.round
+    return {(round, seat): one for (round, seat), one in group.turns.items() if round <= last}
+
+
+def asked(rule: Rule, panel: Panel, group: Group) -> dict[int, Turn | Gone] | None:
+    """The votes that the policy would have had, by place; None where one that it needs is not stored.
+
+    Votes that an early stop left out are needed unless they could not change this rule's outcome.
+    """
+    if rule.policy == routing.Policy.SINGLE:
+        return {0: group.votes[rule.place]} if rule.place in group.votes else None
+    if not rule.votes:
+        return {}
+    left = len(panel.judges) - len(group.votes)
+    if left:
+        tally = ensemble.count(None if isinstance(one, Gone) else one.verdict for one in group.votes.values())
+        if not (group.votes and panel.early_stop and tally.settled(rule.majority, left)):
+            return None
+    return dict(group.votes)
+
+
+def slots(rule: Rule, panel: Panel, group: Group) -> tuple[list[list[Slot]], list[Slot]]:
+    """What the policy would have asked: a debate's rounds, each with turns asked at once, and votes asked at once."""
+    turns = played(rule, panel, group) or {}
+    rounds = [
+        [(seat.side.value, round, seat.couple) for at, seat in turns if at == round]
+        for round in sorted({round for round, _ in turns})
+    ]
+    if rule.policy in (routing.Policy.SINGLE, LARA):
+        return rounds, [("vote", 0, rule.place)]
+    return rounds, [("vote", 0, place) for place in group.votes] if rule.votes else []

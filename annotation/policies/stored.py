@@ -1,0 +1,174 @@
+"""What a campaign left of its pairs: turns, votes, what they took, and what is known to be true. Pure.
+
+Pairs that judges answered alike are decided alike under every policy, so they are kept together: a million pairs are
+some thousand groups.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from judges.collapse import without_evidence
+from judges.debate import Turns
+from judges.records import Seat, Turn
+from judges.verdicts import Gone
+
+Slot = tuple[str, int, int]
+"""Role, round and sample of a turn or a vote, as in an Attempt. A vote's generations belong to the vote."""
+
+Mark = tuple[str, int, int, int | str, bool]
+"""A slot, its verdict or how it was lost, and whether the agent changed sides without evidence."""
+
+LATENCIES = 400
+"""Pairs from which medians of latency are taken, spread over the campaign."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Calls with their failed tries. `usd` of those whose price is known, `unpriced` counts the others."""
+
+    calls: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+    milliseconds: int = 0
+
+    def __add__(self, other: "Spent") -> "Spent":
+        """Both together."""
+        return Spent(
+            self.calls + other.calls,
+            self.usd + other.usd,
+            self.unpriced + other.unpriced,
+            self.milliseconds + other.milliseconds,
+        )
+
+    @property
+    def money(self) -> float | None:
+        """USD; None where a price is unknown."""
+        return None if self.unpriced else self.usd
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is known of a pair beside the judges' answers: 1 relevant, 0 not, None unknown.
+
+    `weight`: one over the probability that people were asked about the pair (escalated: 1, audited: p, SPEC S3), raised
+    where some of those asked have not settled it; 0 where the pair is no part of that sample.
+    """
+
+    gold: int | None = None
+    people: int | None = None
+    weight: float = 0.0
+
+
+@dataclass(slots=True)
+class Stored:
+    """One pair. `adjudged`: an LLM adjudicator's verdict by the round after which it was asked."""
+
+    pair: int
+    turns: dict[tuple[int, Seat], Turn | Gone] = field(default_factory=dict)
+    votes: dict[int, Turn | Gone] = field(default_factory=dict)
+    adjudged: dict[int, Turn | Gone] = field(default_factory=dict)
+    spent: dict[Slot, Spent] = field(default_factory=dict)
+    truth: Truth = Truth()
+
+    def key(self) -> tuple[Mark, ...]:
+        """Equal for pairs that every policy decides alike."""
+        changed = without_evidence(self.turns)
+        marks = [
+            (seat.side.value, round, seat.couple, _said(one), (round, seat) in changed)
+            for (round, seat), one in self.turns.items()
+        ]
+        marks += [("vote", 0, place, _said(one), False) for place, one in self.votes.items()]
+        marks += [("adjudicate", round, 0, _said(one), False) for round, one in self.adjudged.items()]
+        return tuple(sorted(marks, key=lambda mark: mark[:3]))
+
+
+def _said(one: Turn | Gone) -> int | str:
+    return one.outcome if isinstance(one, Gone) else one.verdict
+
+
+@dataclass(slots=True)
+class Group:
+    """Pairs with the same answers; those of the first stand for all."""
+
+    turns: Turns
+    votes: Mapping[int, Turn | Gone]
+    adjudged: Mapping[int, Turn | Gone]
+    changed: frozenset[tuple[int, Seat]]
+    """Turns that changed sides without new evidence (judges.collapse)."""
+    pairs: int = 0
+    truths: Counter[Truth] = field(default_factory=Counter)
+    spent: dict[Slot, Spent] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Sample:
+    """A pair from which medians are taken: its group, and what its own calls took."""
+
+    group: Group
+    spent: Mapping[Slot, Spent]
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """A judge's vote on a pair with its token probabilities."""
+
+    pair: int
+    yes: float
+    no: float
+    gold: int | None
+    spent: Spent
+
+
+@dataclass(slots=True)
+class Gathered:
+    """All pairs of a campaign that judges brought to an end."""
+
+    groups: list[Group] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    beliefs: dict[int, list[Belief]] = field(default_factory=dict)
+    """By place on the panel: the votes with log-probabilities, in the order of the pairs."""
+
+    @property
+    def pairs(self) -> int:
+        """How many."""
+        return sum(group.pairs for group in self.groups)
+
+    def measured(self, reference: str) -> int:
+        """Pairs whose truth is known by `gold`, or by `people`."""
+        return sum(
+            pairs
+            for group in self.groups
+            for truth, pairs in group.truths.items()
+            if (truth.gold is not None if reference == "gold" else truth.people is not None and truth.weight > 0)
+        )
+
+
+def gather(pairs: Iterable[Stored], *, expected: int = 0) -> Gathered:
+    """Pairs into groups, in one pass. `expected`: about how many will come, to spread the samples of latency."""
+    found = Gathered()
+    groups: dict[tuple[Mark, ...], Group] = {}
+    step = max(1, expected // LATENCIES)
+    for number, one in enumerate(pairs):
+        key = one.key()
+        group = groups.get(key)
+        if group is None:
+            group = groups[key] = Group(one.turns, one.votes, one.adjudged, without_evidence(one.turns))
+            found.groups.append(group)
+        group.pairs += 1
+        group.truths[one.truth] += 1
+        for slot, spent in one.spent.items():
+            group.spent[slot] = group.spent.get(slot, Spent()) + spent
+        if number % step == 0:
+            found.samples.append(Sample(group, one.spent))
+        _believe(found, one)
+    return found
+
+
+def _believe(found: Gathered, one: Stored) -> None:
+    for place, vote in one.votes.items():
+        given = vote.probabilities if isinstance(vote, Turn) else None
+        if given and {"yes", "no"} <= given.keys():
+            spent = one.spent.get(("vote", 0, place), Spent())
+            belief = Belief(one.pair, given["yes"], given["no"], one.truth.gold, spent)
+            found.beliefs.setdefault(place, []).append(belief)
