@@ -176,7 +176,7 @@ def test_error_correlation_and_effective_votes_by_hand():
     assert found[0, 1] == pytest.approx(np.corrcoef(votes)[0, 1])
     assert independence.effective(5, 1 / 3) == pytest.approx(15 / 7)
     assert independence.effective(5, 1.0) == 1.0 and independence.effective(5, 0.0) == 5.0
-    assert independence.effective(5, None) is None and independence.effective(5, -0.25) is None
+    assert independence.effective(5, None) is None and independence.effective(5, -0.25) == 5.0
 
 
 def test_a_judge_without_an_error_has_no_error_correlation():

@@ -70,13 +70,10 @@ def error_correlations(votes: Votes, truth: Truth) -> Kappas:
 def effective(members: int, correlation: float | None) -> float | None:
     """Independent votes that a panel is worth: n / (1 + (n - 1) r), r the mean correlation of its members' errors.
 
-    Kish's design effect (Survey Sampling, 1965, 8.2): five votes whose errors always coincide are one vote. None where
-    r is unknown, or so negative that the formula has no meaning.
+    Kish's design effect (Survey Sampling, 1965, 8.2): five votes whose errors always coincide are one vote. Never more
+    than n: a mean below 0 is hardly ever more than chance. None where r is unknown.
     """
-    if correlation is None:
-        return None
-    below = 1 + (members - 1) * correlation
-    return members / below if below > 0 else None
+    return None if correlation is None else members / (1 + (members - 1) * max(correlation, 0.0))
 
 
 def mean_between(matrix: Kappas, members: Sequence[int]) -> float | None:

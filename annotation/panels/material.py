@@ -64,12 +64,13 @@ class Material:
     """Judges who are no candidates, and why."""
 
 
-def material(collection: Collection, names: Sequence[str] = ()) -> Material:
+def material(collection: Collection, names: Sequence[str] = (), known: Sequence[Known] | None = None) -> Material:
     """Read it. `names`: the candidates; without, every judge in its newest version and every import that judged enough.
 
-    Raises BadInput for an unknown name, for too many candidates, and where they share too few pairs.
+    `known`: the collection's assessors, where the caller has read them. Raises BadInput for an unknown name, for too
+    many candidates, and where they share too few pairs.
     """
-    known = known_assessors(collection)
+    known = known_assessors(collection) if known is None else known
     chosen, left_out = _chosen(known, names)
     references = [one for one in known if one.kind == Assessor.Kind.REFERENCE]
     found = assessments(collection, [*chosen, *references])

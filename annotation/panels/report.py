@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 
 from annotation.agreement.measures import Statistic
+from annotation.assessments import Known
 from annotation.panels.choosing import Choice, Proposal, choose
 from annotation.panels.material import Material, material
 from annotation.panels.quality import BALANCED
 from corpus.models import Collection
 
 MEASURES = {BALANCED: "balanced accuracy", "kappa_majority": "kappa with the majority of the others"}
+
+WORTH_SAYING = 0.01
+"""A difference of balanced accuracy that is worth a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +43,15 @@ class Chosen:
 
 
 def choose_panel(
-    collection: Collection, names: Sequence[str] = (), *, floor: float | None = None, bootstrap: int = 0
+    collection: Collection,
+    names: Sequence[str] = (),
+    *,
+    known: Sequence[Known] | None = None,
+    floor: float | None = None,
+    bootstrap: int = 0,
 ) -> Chosen:
     """Read votes, labels made elsewhere and reference, and choose. Raises BadInput (annotation.panels.material)."""
-    found = material(collection, names)
+    found = material(collection, names, known)
     costs = [one.cost for one in found.candidates]
     return Chosen(
         collection.name, found, choose(found.votes, found.truth, costs=costs, floor=floor, bootstrap=bootstrap)
@@ -130,7 +139,7 @@ def summary(chosen: Chosen) -> list[str]:
         )
     lines += [f"{_listed(chosen.names(group))} are copies: one vote, not {len(group)}." for group in choice.copies]
     lines.append(_proposed(chosen) if choice.proposed else f"No panel is proposed: {choice.reason}.")
-    return lines
+    return [*lines, *_better(chosen)]
 
 
 def _floor(choice: Choice) -> str:
@@ -149,6 +158,22 @@ def _proposed(chosen: Chosen) -> str:
         f"kappa {best.subset.mean:.3f}, largest {best.subset.largest:.3f} between "
         f"{_listed(chosen.names(best.subset.between))}{worth}."
     )
+
+
+def _better(chosen: Chosen) -> list[str]:
+    """Low kappas come from errors too: where a set that differs a little less is right more often, say so."""
+    best = chosen.choice.proposed
+    sets = (*chosen.choice.by_mean, *chosen.choice.by_largest)
+    known = [(one.majority.value, one) for one in sets if one.majority.value is not None]
+    if best is None or best.majority.value is None:
+        return []
+    value, other = max(known, key=lambda pair: pair[0])
+    if value - best.majority.value < WORTH_SAYING:
+        return []
+    return [
+        f"Of the sets that are shown, the majority of {_listed(chosen.names(other.members))} is right most often: "
+        f"balanced accuracy {value:.3f}, that of the proposed set {best.majority.value:.3f}."
+    ]
 
 
 def _listed(names: Sequence[str]) -> str:

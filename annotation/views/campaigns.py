@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation import overview
 from annotation.forms_campaign import StartForm, WriteForm
+from annotation.panels.applying import has_chosen
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from judges import campaigns as services
@@ -21,7 +22,7 @@ from judges.models import Campaign
 @require_GET
 def campaigns(request: HttpRequest, scope: Scope) -> HttpResponse:
     """All campaigns, newest first, and the form that starts one."""
-    return _page(request, scope, StartForm())
+    return _page(request, scope, StartForm(initial={"panel": has_chosen(scope.collection)}))
 
 
 @action("admin")

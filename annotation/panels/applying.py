@@ -1,0 +1,86 @@
+"""Five chosen judges become a panel. Votes and campaigns that exist keep the panel they began with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from annotation.panels.subsets import SIZE
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges.models import JudgeVersion, Panel
+from judges.panels import ensure_offline
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What would become of the panel. `stays`, `joins`, `leaves`: names of voters; `debate` is kept."""
+
+    name: str
+    stays: tuple[str, ...]
+    joins: tuple[str, ...]
+    leaves: tuple[str, ...]
+    debate: tuple[str, ...]
+    base: str
+    """The panel whose debaters and options it takes over."""
+
+
+def chosen_name(collection: Collection) -> str:
+    """The name of a collection's own panel: no judges file that is named after a person's idea meets it by chance."""
+    return f"{collection.name}:chosen"
+
+
+def has_chosen(collection: Collection) -> str | None:
+    """The name of its chosen panel, where there is one."""
+    return Panel.objects.filter(name=chosen_name(collection)).values_list("name", flat=True).first()
+
+
+def change(collection: Collection, judges: Sequence[str]) -> Change:
+    """What making these five the panel would do. Raises BadInput unless they are five configured judges."""
+    _check(judges)
+    base = _base(collection)
+    return Change(
+        name=chosen_name(collection),
+        stays=tuple(name for name in judges if name in base.ensemble),
+        joins=tuple(name for name in judges if name not in base.ensemble),
+        leaves=tuple(name for name in base.ensemble if name not in judges),
+        debate=tuple(base.debate),
+        base=base.name,
+    )
+
+
+@transaction.atomic
+def make_panel(*, collection: Collection, judges: Sequence[str], default: bool = False) -> Panel:
+    """Make them the collection's chosen panel; `default`: also that of every new campaign of the site.
+
+    Debaters, adjudicator, majority and early stop are taken over from the panel it replaces, at first from the default.
+    """
+    _check(judges)
+    panel = _base(collection, lock=True)
+    if panel.name != chosen_name(collection):
+        panel = Panel(**{field.name: getattr(panel, field.name) for field in Panel._meta.fields if field.name != "id"})
+        panel.name, panel.is_default = chosen_name(collection), False
+    panel.ensemble = list(judges)
+    if default and not panel.is_default:
+        Panel.objects.filter(is_default=True).update(is_default=False)
+        panel.is_default = True
+    panel.save()
+    return panel
+
+
+def _base(collection: Collection, *, lock: bool = False) -> Panel:
+    """The panel it has chosen before, else the default."""
+    ensure_offline()
+    rows = Panel.objects.select_for_update() if lock else Panel.objects.all()
+    panel = rows.filter(name=chosen_name(collection)).first() or rows.filter(is_default=True).first()
+    if panel is None:
+        raise BadInput("no panel is the default: run configure_judges F")
+    return panel
+
+
+def _check(judges: Sequence[str]) -> None:
+    if len(judges) != SIZE or len(set(judges)) != SIZE:
+        raise BadInput(f"a panel has {SIZE} different judges, not {', '.join(judges) or 'none'}")
+    known = set(JudgeVersion.objects.filter(name__in=judges, is_current=True).values_list("name", flat=True))
+    if missing := [name for name in judges if name not in known]:
+        raise BadInput(f"no judge {', '.join(missing)} is configured: load it with configure_judges")

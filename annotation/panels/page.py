@@ -1,0 +1,214 @@
+"""The page of the panel: what was asked for in the URL, and what stands in its tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+
+from annotation.agreement.measures import Pairwise, Statistic
+from annotation.agreement.page import heat
+from annotation.assessments import JUDGES, Known
+from annotation.panels.choosing import Proposal
+from annotation.panels.independence import Kappas
+from annotation.panels.material import Candidate
+from annotation.panels.quality import BALANCED, Quality
+from annotation.panels.report import MEASURES, Chosen, summary
+from corpus.charts import Chart, Dot, scatter
+from corpus.charts import heat as heat_chart
+
+RESAMPLES = 1_000
+SHOWN = 5
+"""Sets of each order on the page; the command prints more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the page shall show. No names: whoever judged enough."""
+
+    names: tuple[str, ...]
+    floor: float | None
+
+    @property
+    def query(self) -> str:
+        """The same as a query string."""
+        floor = [("floor", f"{self.floor:g}")] if self.floor is not None else []
+        return urlencode([*(("c", name) for name in self.names), *floor])
+
+
+def read(parameters: QueryDict, known: Sequence[Known]) -> Asked:
+    """From a query string; names that nobody has, and a floor that is none, are left out."""
+    judges = [one.name for one in known if one.kind in JUDGES]
+    wanted = set(parameters.getlist("c"))
+    try:
+        floor = float(parameters.get("floor", ""))
+    except ValueError:
+        floor = float("nan")
+    return Asked(tuple(name for name in judges if name in wanted), floor if -1 <= floor <= 1 else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A candidate in the table."""
+
+    candidate: Candidate
+    quality: Quality
+    mean: float | None
+    copies: tuple[str, ...]
+    proposed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Five:
+    """A proposed set. `query`: of the question whether it shall be the panel; empty where it cannot be."""
+
+    names: tuple[str, ...]
+    between: tuple[str, ...]
+    proposal: Proposal
+    without: tuple[tuple[str, float | None], ...]
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Two candidates. `pair` None: one with itself. `errors`: correlation of their errors on gold."""
+
+    pair: Pairwise | None
+    errors: float | None
+    heat: str
+    copy: bool
+    pairs: str
+    """Query string of the pairs behind it."""
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything that the template shows."""
+
+    chosen: Chosen
+    summary: list[str]
+    measure: str
+    by_gold: bool
+    lines: tuple[Line, ...]
+    orders: tuple[tuple[str, tuple[Five, ...]], ...]
+    matrix: tuple[tuple[str, tuple[Cell, ...]], ...]
+    names: tuple[str, ...]
+    charts: tuple[Chart, ...]
+
+    @property
+    def ticked(self) -> set[str]:
+        """Names of the candidates."""
+        return set(self.names)
+
+
+def page(chosen: Chosen, relevant_from: int) -> Page:
+    """The choice as tables: passing candidates first, the best first."""
+    choice = chosen.choice
+    order = sorted(range(len(choice.qualities)), key=lambda place: _rank(chosen, place))
+    orders = (("By mean kappa", choice.by_mean), ("By largest kappa", choice.by_largest))
+    matrix = tuple((chosen.names([row])[0], _row(chosen, row, order, relevant_from)) for row in order)
+    return Page(
+        chosen=chosen,
+        summary=summary(chosen),
+        measure=MEASURES[choice.floor.measure],
+        by_gold=choice.floor.measure == BALANCED,
+        lines=tuple(_line(chosen, place) for place in order),
+        orders=tuple((title, tuple(_five(chosen, one) for one in found[:SHOWN])) for title, found in orders if found),
+        matrix=matrix,
+        names=tuple(chosen.names(order)),
+        charts=(_places(chosen, order), _picture(chosen, order)),
+    )
+
+
+def _rank(chosen: Chosen, place: int) -> tuple[bool, float, str]:
+    value = chosen.quality(place).value
+    return not chosen.choice.qualities[place].passes, -1.0 if value is None else -value, chosen.names([place])[0]
+
+
+def _line(chosen: Chosen, place: int) -> Line:
+    choice = chosen.choice
+    group = next((group for group in choice.copies if place in group), ())
+    return Line(
+        candidate=chosen.found.candidates[place],
+        quality=choice.qualities[place],
+        mean=choice.means[place],
+        copies=tuple(chosen.names([one for one in group if one != place])),
+        proposed=choice.proposed is not None and place in choice.proposed.members,
+    )
+
+
+def _five(chosen: Chosen, one: Proposal) -> Five:
+    names = chosen.names(one.members)
+    judges = [("judge", chosen.found.candidates[place].judge) for place in one.members]
+    return Five(
+        names=tuple(names),
+        between=tuple(chosen.names(one.subset.between)),
+        proposal=one,
+        without=tuple(zip(names, one.without, strict=True)),
+        query=urlencode(judges) if chosen.usable(one) else "",
+    )
+
+
+def _row(chosen: Chosen, row: int, order: Sequence[int], relevant_from: int) -> tuple[Cell, ...]:
+    found = {frozenset((pair.a, pair.b)): pair for pair in chosen.choice.pairwise}
+    return tuple(_cell(chosen, found.get(frozenset((row, at))), row, at, relevant_from) for at in order)
+
+
+def _cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_from: int) -> Cell:
+    if pair is None:
+        return Cell(None, None, "", False, "", "")
+    choice = chosen.choice
+    copy = any(row in group and at in group for group in choice.copies)
+    a, b = chosen.names([row, at])
+    errors = _between(choice.correlations, row, at)
+    about = f"{a} and {b}: kappa {_words(pair.kappa)}"
+    about += f", correlation of errors {errors:.2f}" if errors is not None else ""
+    about += ", copies" if copy else ""
+    where = urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"})
+    return Cell(pair, errors, heat(pair.kappa.value), copy, where, about)
+
+
+def _between(matrix: Kappas, a: int, b: int) -> float | None:
+    return float(matrix[a, b]) if isfinite(matrix[a, b]) else None
+
+
+def _words(one: Statistic) -> str:
+    if one.value is None:
+        return f"undefined, {one.reason}"
+    return f"{one.value:.2f}" + ("" if one.low is None else f" ({one.low:.2f} to {one.high:.2f})")
+
+
+def _places(chosen: Chosen, order: Sequence[int]) -> Chart:
+    """Quality against kappa with the others: a panel wants the upper left."""
+    dots = []
+    for place in order:
+        value, mean = chosen.quality(place).value, chosen.choice.means[place]
+        if value is not None and mean is not None:
+            series = "above the floor" if chosen.choice.qualities[place].passes else "below it"
+            dots.append(Dot(mean, value, chosen.names([place])[0], series))
+    measure = MEASURES[chosen.choice.floor.measure]
+    return scatter(
+        "candidates",
+        "Candidates: how good, and how much like the others",
+        dots,
+        x="mean kappa with the other candidates",
+        y=measure,
+        summary=f"{len(dots)} candidates; the floor is {chosen.choice.floor.value:.2f} of {measure}. High and to the "
+        "left is good and independent; low and to the left is noise.",
+        source=f"{chosen.collection}: {chosen.choice.pairs:,} pairs that all of them judged",
+    )
+
+
+def _picture(chosen: Chosen, order: Sequence[int]) -> Chart:
+    """The matrix as a file."""
+    found = {frozenset((pair.a, pair.b)): pair.kappa.value for pair in chosen.choice.pairwise}
+    return heat_chart(
+        "kappas",
+        "Cohen's kappa, two by two",
+        {chosen.names([row])[0]: [found.get(frozenset((row, at))) for at in order] for row in order},
+        chosen.names(order),
+        summary=" ".join(summary(chosen)),
+        source=f"{chosen.collection}: {chosen.choice.pairs:,} pairs that all of them judged",
+    )

@@ -1,0 +1,63 @@
+"""Pages of the panel: the candidates, the sets of five that are proposed, and making one of them the panel."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation.assessments import JUDGES, known_assessors
+from annotation.panels import page
+from annotation.panels.applying import change, has_chosen, make_panel
+from annotation.panels.report import choose_panel
+from annotation.permissions import Scope, action
+from corpus.charting import download
+from corpus.errors import BadInput
+
+
+@action("admin")
+@require_GET
+def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Quality, independence and price of the candidates, and the most independent fives above the floor."""
+    known = known_assessors(scope.collection)
+    asked = page.read(request.GET, known)
+    context = {
+        "scope": scope,
+        "section": "agreement",
+        "asked": asked,
+        "everybody": [one for one in known if one.kind in JUDGES],
+        "current": has_chosen(scope.collection),
+    }
+    try:
+        chosen = choose_panel(scope.collection, asked.names, known=known, floor=asked.floor, bootstrap=page.RESAMPLES)
+    except BadInput as error:
+        return render(request, "reports/panel.html", {**context, "problem": str(error)})
+    found = page.page(chosen, scope.collection.relevant_from)
+    if file := download(request, found.charts):
+        return file
+    return render(request, "reports/panel.html", {**context, "page": found})
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """First what would change; it is changed when that was confirmed. Only owners change the default of the site."""
+    if request.method == "POST":
+        return _make(request, scope)
+    judges = request.GET.getlist("judge")
+    try:
+        found = change(scope.collection, judges)
+    except BadInput as error:
+        raise Http404(str(error)) from error
+    context = {"scope": scope, "section": "agreement", "change": found, "judges": judges}
+    return render(request, "reports/panel_use.html", context)
+
+
+def _make(request: HttpRequest, scope: Scope) -> HttpResponse:
+    default = scope.user.is_owner and "default" in request.POST
+    try:
+        made = make_panel(collection=scope.collection, judges=request.POST.getlist("judge"), default=default)
+    except BadInput as error:
+        messages.error(request, f"Nothing was changed: {error}.")
+    else:
+        messages.success(request, f"{made.name} votes with {', '.join(made.ensemble)}.")
+    return redirect("panel", scope.collection.name)
