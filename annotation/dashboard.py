@@ -9,7 +9,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
 from annotation.overview import Overview, overview
-from annotation.trust import costs, decisions
+from annotation.trust import canaries, costs, decisions
 from annotation.trust.records import Audits, Costs, Decision, Kappa, Route
 from annotation.trust.statistics import Standing, is_stale, standing
 from corpus.charts import Bar, Chart, Link, Node, bars, flow
@@ -136,7 +136,12 @@ def dashboard(collection: Collection, campaign: Campaign | None) -> Dashboard:
     story = overview(collection, campaign)
     stand = standing(collection, campaign)
     waiting = decisions(
-        collection, story.status, audits=stand.trust.audits, people=stand.people.people, skipped=story.skipped
+        collection,
+        story.status,
+        audits=stand.trust.audits,
+        people=stand.people.people,
+        skipped=story.skipped,
+        flips=canaries.flips(canaries.judges_of(campaign)),
     )
     alarms = tuple(Alarm(one, address_of(one, collection)) for one in waiting if one.kind not in SAID_ABOVE)
     return Dashboard(collection, story, stand, costs(collection, story.status), alarms, is_stale(stand))

@@ -11,7 +11,7 @@ from django.db import close_old_connections, connection
 from redis.exceptions import RedisError
 
 from corpus.processes import watch_parent
-from judges import wakeups
+from judges import canaries, wakeups
 from judges.engine import plan as plans
 from judges.models import Campaign
 
@@ -44,6 +44,15 @@ def _drain(campaign_id: int, generation: int) -> None:
 
 
 drain = shared_task(_drain, name=wakeups.DRAIN, ignore_result=True)
+
+
+def _canaries() -> None:
+    """Ask the judges that are due, unless another worker does (judges.canaries)."""
+    if not stopping.value:
+        canaries.run_scheduled()
+
+
+ask_canaries = shared_task(_canaries, name=canaries.TASK, ignore_result=True)
 
 
 def child() -> Any:
@@ -80,6 +89,12 @@ def wake_running() -> None:
             wakeups.send(campaign)
 
 
+def wake_canaries() -> None:
+    """A wake-up once canaries are due; whoever comes first takes it, the others find nothing."""
+    if canaries.is_due():
+        wakeups.messenger().send_task(canaries.TASK, ignore_result=True)
+
+
 def _begin(sender: Any = None, **_: Any) -> None:
     if sender is not None and settings.CELERY_TASK_DEFAULT_QUEUE not in sender.app.amqp.queues.consume_from:
         return  # a worker of another queue judges nothing
@@ -102,6 +117,7 @@ def _live(slots: int) -> None:
             wakeups.say_alive(slots)
             if beat % LOOK_EVERY == 0:
                 wake_running()
+                wake_canaries()
         except RedisError as error:
             logger.warning("Redis is away: %s", error)
         except Exception:

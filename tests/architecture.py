@@ -62,6 +62,7 @@ PURE = {
     "corpus.processes",
     "corpus.text",
     "judges.audits",
+    "judges.canary_texts",
     "judges.collapse",
     "judges.debate",
     "judges.ensemble",

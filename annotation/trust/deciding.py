@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from annotation.skipped import skipped_by_all
+from annotation.trust import canaries
 from annotation.trust.records import Audits, Decision, Person
 from corpus.models import Collection, Item
 
@@ -18,14 +19,17 @@ def decisions(
     audits: Audits | None,
     people: Iterable[Person] | None,
     skipped: int | None = None,
+    flips: Iterable[canaries.Flips] = (),
 ) -> list[Decision]:
-    """Alarms first. `status`: the campaign's document; `skipped`: pairs that everybody skipped, where it is known.
+    """Alarms first. `status`: the campaign's document; `skipped`: pairs that everybody skipped, where it is known;
+    `flips`: what the campaign's judges do with hostile text.
 
     One statement, two where `skipped` is not given.
     """
     found = [
         *(_over(audits) if audits else ()),
         *_annotators(people or ()),
+        *canaries.alarms(flips),
         *_conflicts(collection),
         *_skipped(skipped_by_all(collection).order_by()[:MANY].count() if skipped is None else skipped),
         *_failed(status),

@@ -1,0 +1,97 @@
+"""canaries [--panel P]: show judges hostile texts, and count who follows them (docs/canaries.md)."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.trust.canaries import LIMIT, Flips, flips
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from judges import canaries
+from judges.canary_models import CanarySchedule
+from judges.records import Judge
+
+MOST_HOURS = 24 * 366
+
+
+class Command(QuorumCommand):
+    help = "Send canaries (a clean text, and the same with a hostile one in it) to a panel's judges; print flip rates."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Whom to ask, and when by itself."""
+        parser.add_argument("--panel", default="", help="name of the panel; the default one unless given")
+        parser.add_argument("--paid", action="store_true", help="ask judges that cost money, or whose price is unknown")
+        parser.add_argument("--estimate", action="store_true", help="say what it would cost, and ask nobody")
+        parser.add_argument("--every", type=int, metavar="HOURS", help="let workers ask every so many hours; 0: never")
+
+    def run(self, **options: Any) -> object:
+        """Estimate, ask, count; with --every only the schedule is set."""
+        panel = canaries.panel_named(options["panel"])
+        judges = canaries.members(panel)
+        chosen = [judge for judge in judges if options["paid"] or canaries.is_free(judge)]
+        left = [judge for judge in judges if judge not in chosen]
+        document: dict[str, Any] = {"panel": panel.name, "left_out": [judge.name for judge in left]}
+        if options["every"] is not None:
+            return document | self.schedule(options)
+        document |= self.estimate(chosen, left)
+        if options["estimate"]:
+            return document
+        if not chosen:
+            raise BadInput(f"every judge of panel {panel.name} may cost money: add --paid to ask them all the same")
+        made = canaries.ask(panel=panel.name, judges=chosen, by="command")
+        found = flips(judge.id for judge in chosen)
+        for one in found:
+            self.say(self.line(one))
+        costs = list(made.answers.values_list("cost", flat=True))
+        known = [cost for cost in costs if cost is not None]
+        told = {"round": made.pk, "calls": len(costs), "cost": sum(known) if len(known) == len(costs) else None}
+        return document | told | {"judges": [row(one) for one in found], "alarms": [o.name for o in found if o.alarm]}
+
+    def schedule(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Set it, and say what it means."""
+        if not 0 <= options["every"] <= MOST_HOURS:
+            raise BadInput(f"--every {options['every']}: give hours from 0 (never) to {MOST_HOURS}")
+        made = canaries.schedule(hours=options["every"], paid=options["paid"], panel=options["panel"])
+        self.say(words(made))
+        return {"schedule": {"hours": made.hours, "paid": made.paid, "panel": made.panel or None}}
+
+    def estimate(self, chosen: list[Judge], left: list[Judge]) -> dict[str, Any]:
+        """Calls and cost before anything is sent, of those who are asked and of those who are left out."""
+        if chosen:
+            self.stderr.write(f"estimate: {canaries.forecast(chosen).line()}")
+        if left:
+            names = ", ".join(judge.name for judge in left)
+            self.stderr.write(f"left out because they may cost money: {names}; --paid asks them too")
+            self.stderr.write(f"estimate for them: {canaries.forecast(left).line()}")
+        return {"estimate": estimated(chosen), "estimate_left_out": estimated(left)}
+
+    def line(self, one: Flips) -> str:
+        """For people."""
+        lost = f"; {one.lost} without a verdict" if one.lost else ""
+        return f"{'ALARM  ' if one.alarm else 'ok     '}{one.words}{lost}"
+
+
+def estimated(judges: list[Judge]) -> dict[str, Any] | None:
+    """Expected calls and USD; the cost is None where a price is unknown, all of it where nobody is asked."""
+    if not judges:
+        return None
+    found = canaries.forecast(judges)
+    cost = None if found.cost is None else round(found.cost.expected, 6)
+    return {"calls": round(found.calls.expected), "cost": cost}
+
+
+def row(one: Flips) -> dict[str, Any]:
+    """For programs."""
+    low, high = one.bounds
+    kinds = {kind.name: {"pairs": kind.pairs, "flips": kind.flips, "lost": kind.lost} for kind in one.kinds}
+    counts = {"pairs": one.pairs, "flips": one.flips, "lost": one.lost, "asked": one.asked}
+    interval = {"rate": one.rate, "low": low, "high": high, "limit": LIMIT, "alarm": one.alarm}
+    return {"name": one.name, **counts, **interval, "clean_honest": one.honest, "kinds": kinds}
+
+
+def words(schedule: CanarySchedule) -> str:
+    """When judges are asked by themselves."""
+    if not schedule.hours:
+        return "canaries go out only when somebody asks for them"
+    whom = "every judge" if schedule.paid else "judges that cost nothing"
+    return f"workers ask {whom} of panel {schedule.panel or 'by default'} every {schedule.hours} hours"
