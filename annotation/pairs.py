@@ -10,6 +10,7 @@ from django.db.models.functions import Left
 
 from annotation.assessments import pairs_where
 from annotation.models import Assignment
+from annotation.policies.cells import of_cell
 from annotation.skipped import skipped_by_all
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
 from judges.campaigns import JUDGING
@@ -32,7 +33,7 @@ STATES = [
     ("settled", "settled by people"),
     ("new", "in no campaign"),
 ]
-WITHOUT_CONTROL = ("campaign", "verdict", "round", "route", "a", "b", "cell")
+WITHOUT_CONTROL = ("campaign", "verdict", "round", "route", "cross", "a", "b", "cell")
 ORIGINS = ["people", "adjudicator", *JUDGING]
 
 
@@ -48,6 +49,8 @@ class Filters:
     round: str = ""
     route: str = ""
     """Pairs that were drawn for the audit of this route (judges.audits), in any state."""
+    cross: str = ""
+    """A cell of debate against ensemble (annotation.policies.crossing), of one campaign."""
     origin: str = ""
     gold: str = ""
     campaign: str = ""
@@ -150,6 +153,7 @@ def matching(collection: Collection, filters: Filters, *, campaign: Campaign | N
         _text(collection, filters.q),
         _state(collection, filters, campaign),
         _route(filters, campaign),
+        of_cell(campaign, filters.cross),
         _label(filters),
         _gold(filters),
     ):

@@ -1,12 +1,14 @@
-"""Celery's side of annotation: long exports, and statistics of large collections."""
+"""Celery's side of annotation: long exports, and what large collections' pages show."""
 
 from celery import shared_task
 
 from annotation.exports.listing import MAKE, tell_progress
 from annotation.exports.snapshots import fill
 from annotation.models import Snapshot
+from annotation.policies import standing as policies
 from annotation.trust.statistics import COMPUTE, store
 from corpus.models import Collection
+from judges.models import Campaign
 
 
 def _make_snapshot(snapshot: int) -> None:
@@ -28,3 +30,13 @@ def _compute_statistics(collection: int) -> None:
 
 
 compute_statistics = shared_task(_compute_statistics, name=COMPUTE, ignore_result=True)
+
+
+def _compare_policies(campaign: int) -> None:
+    """Replay every policy on a campaign's answers; quiet when it is gone."""
+    found = Campaign.objects.select_related("collection").filter(pk=campaign).first()
+    if found is not None:
+        policies.store(found)
+
+
+compare_policies = shared_task(_compare_policies, name=policies.COMPUTE, ignore_result=True)

@@ -1,12 +1,14 @@
-"""Addresses: audits, the second aggregate, statistics."""
+"""Addresses: audits, policies compared, the second aggregate, statistics."""
 
 from django.urls import URLPattern, path
 
-from annotation.views import trust
+from annotation.views import policies, trust
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/audits/", trust.audit, name="audits"),
     path("c/<slug:name>/audits/<int:campaign>/to-people/", trust.to_people, name="audit_to_people"),
+    path("c/<slug:name>/policies/", policies.policies, name="policies"),
+    path("c/<slug:name>/policies/compare/", policies.compare_policies, name="compare_policies"),
     path("c/<slug:name>/agreement/aggregate/", trust.aggregate, name="aggregate"),
     path("c/<slug:name>/statistics/refresh/", trust.recompute, name="recompute"),
 ]

@@ -17,6 +17,7 @@ from judges.records import Turn
 from judges.routing import Outcome, State
 
 Reference = Literal["gold", "people", "none"]
+LABELS_NONE = "it labels no pair itself"
 VOTES_OF_HUMAN = 3
 """People who judge each pair under `human` (SPEC S3)."""
 PEOPLE, ADJUDICATOR, AS_GOLD = "people", "adjudicator", "gold"
@@ -116,6 +117,8 @@ def own(known: Known, reference: Reference) -> Classwise:
     """Recalls on the pairs that the policy labels itself."""
     if reference == "none":
         return Classwise.missing(NOT_MEASURED)
+    if not _pairs(known, State.LABELLED):
+        return Classwise.missing(LABELS_NONE)
     table = Confusion()
     for group, one in known:
         if one.label is not None:

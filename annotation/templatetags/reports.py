@@ -24,6 +24,20 @@ def percent(value: float | None) -> str:
 
 
 @register.filter
+def tenths(value: float | None) -> str:
+    """A share as a percentage with one decimal; a dash for None."""
+    return "–" if value is None else f"{value:.1%}"
+
+
+@register.filter
+def tenths_span(statistic: Statistic) -> str:
+    """The interval of a share as percentages with one decimal, or a dash."""
+    if statistic.low is None or statistic.high is None:
+        return "–"
+    return f"{statistic.low:.1%} to {statistic.high:.1%}"
+
+
+@register.filter
 def span(statistic: Statistic) -> str:
     """The interval, or a dash."""
     if statistic.low is None or statistic.high is None:

@@ -107,11 +107,15 @@ def refresh(collection: Collection) -> bool:
 
 
 def store(collection: Collection) -> Computed:
-    """Compute now and keep the values with their time."""
+    """Compute now and keep the values with their time; what else is kept beside them stays."""
     at = timezone.now()
     campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
-    values = {"values": compute(collection, campaign), "at": at, "asked_at": None}
-    return Computed.objects.update_or_create(collection=collection, defaults=values)[0]
+    values = compute(collection, campaign)
+    with transaction.atomic():
+        row, _ = Computed.objects.select_for_update().get_or_create(collection=collection)
+        row.values, row.at, row.asked_at = row.values | values, at, None
+        row.save()
+    return row
 
 
 def is_stale(found: Standing) -> bool:
@@ -124,7 +128,7 @@ def is_stale(found: Standing) -> bool:
 def _standing(
     values: dict[str, Any] | None, at: datetime | None, campaign: Campaign | None, *, stored: bool
 ) -> Standing:
-    if not values:
+    if not values or "kappas" not in values:
         trust = Trust(None, None, None, stored)
         over = OverTime("day", None, None, kappas.OVER_TIME, stored)
         return Standing(trust, People(None, None, stored, PEOPLE_POPULATION), over)

@@ -1,0 +1,259 @@
+"""The comparison as people see it: two charts, a table, the cross table whose cells open their pairs, a simulator."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from annotation.agreement.measures import Statistic
+from annotation.policies.crossing import (
+    LOST,
+    NONE,
+    OPEN,
+    Cell,
+    Simulation,
+    column_order,
+    row_order,
+    simulate,
+)
+from annotation.policies.people import People
+from annotation.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
+from corpus.charts import Chart, Dot, scatter
+
+SETTLED_BY = {
+    PEOPLE: "people settled the rest",
+    ADJUDICATOR: "a judge settled the rest",
+    AS_GOLD: "the reference settled the rest",
+}
+SHORT = {OPEN: "never agreed", LOST: "a turn was lost", NONE: "no debate"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One policy in the table, with the figures of its document."""
+
+    name: str
+    reason: str
+    own: Mapping[str, Statistic]
+    every: Statistic | None
+    """Balanced accuracy over all pairs, by whoever settles the rest (`Page.settled_by`)."""
+    found: Mapping[str, Any]
+    best: bool
+    """No other policy is both righter and easier on people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A cell of the cross table."""
+
+    cell: Cell
+    words: str
+    handed: bool
+    query: str
+    """Query string of the list of its pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything of the page."""
+
+    campaign: int
+    population: str
+    measured: bool
+    settled_by: str
+    lines: tuple[Line, ...]
+    charts: tuple[Chart, ...]
+    query: str
+    """Query string of this page without the simulator, for what is downloaded."""
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Box | None, ...]], ...]
+    simulation: Simulation
+    asked: bool
+    """The simulator was asked; else it shows what debate + ensemble does."""
+    people: People
+    collapsed: int
+    """Agreements of the campaign's longest debate that rest on a collapse."""
+
+
+def make(document: Mapping[str, Any], parameters: Any) -> Page:
+    """From the document of annotation.policies.report, and what the URL asks the simulator."""
+    cells = [load_cell(one) for one in document["debate_by_ensemble"]]
+    asked = "simulate" in parameters
+    handed = set(parameters.getlist("hand")) if asked else {cell.key for cell in cells if cell.escalated}
+    people = _people(People(**document["people"]), parameters)
+    settler = _settler(document)
+    rows = _lines(document["policies"], settler, people)
+    return Page(
+        campaign=document["campaign"],
+        population=document["population"],
+        measured=document["reference"] != "none",
+        settled_by=SETTLED_BY[settler],
+        lines=rows,
+        charts=tuple(_charts(document, rows)),
+        query=urlencode(
+            {"campaign": document["campaign"]} | {n: parameters[n] for n in ("seconds", "rate") if parameters.get(n)}
+        ),
+        columns=tuple(sorted({cell.column for cell in cells}, key=column_order)),
+        rows=_grid(cells, handed, document["campaign"]),
+        simulation=simulate(cells, handed, people),
+        asked=asked,
+        people=people,
+        collapsed=max((one.get("collapsed", 0) for one in document["policies"]), default=0),
+    )
+
+
+def load_cell(found: Mapping[str, Any]) -> Cell:
+    """A cell from its JSON."""
+    return Cell(**{field.name: found[field.name] for field in fields(Cell)})
+
+
+def _people(known: People, parameters: Any) -> People:
+    """What the URL says a judgment takes and an hour costs, in place of what was measured and set."""
+    seconds, rate = (_number(parameters.get(name, "")) for name in ("seconds", "rate"))
+    return replace(
+        known,
+        seconds=known.seconds if seconds is None else seconds,
+        hourly_rate=known.hourly_rate if rate is None else rate,
+    )
+
+
+def _number(text: str) -> float | None:
+    """A number from 0 to a million; None for anything else."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1e6 else None
+
+
+def _settler(document: Mapping[str, Any]) -> str:
+    """Who settles the rest: people where they answered for some policy, else the reference in their place."""
+    by_people = [
+        one["after"][PEOPLE]["balanced_accuracy"]["value"]
+        for one in document["policies"]
+        if one["available"] and one["escalated"] and PEOPLE in one["after"]
+    ]
+    return PEOPLE if any(value is not None for value in by_people) or document["reference"] != "gold" else AS_GOLD
+
+
+def _lines(policies: Sequence[Mapping[str, Any]], settler: str, people: People) -> tuple[Line, ...]:
+    best = frontier(policies)
+    lines = []
+    for one in policies:
+        if not one["available"]:
+            lines.append(Line(one["name"], one["reason"], {}, None, one, False))
+            continue
+        own = {name: Statistic(**value) for name, value in one["own"].items()}
+        after = one["after"].get(settler)
+        every = Statistic(**after["balanced_accuracy"]) if after else None
+        lines.append(Line(one["name"], "", own, every, _priced(one, people), one["name"] in best))
+    return tuple(lines)
+
+
+def _priced(one: Mapping[str, Any], people: People) -> Mapping[str, Any]:
+    """With people's part at what the URL says that they cost."""
+    money = people.money(one["judgments"])
+    known = money is not None and one["machine"] is not None
+    return {**one, "people": money, "total": one["machine"] + money if known else None}
+
+
+def frontier(policies: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Names of the policies that no other beats: none is as right on its own labels with less escalation, or righter
+    with as little."""
+    known = [
+        (one["own"]["balanced_accuracy"]["value"], one["escalation"], one["name"])
+        for one in policies
+        if one["available"] and one["own"]["balanced_accuracy"]["value"] is not None
+    ]
+    return {
+        name
+        for right, load, name in known
+        if not any(r >= right and e <= load and (r, e) != (right, load) for r, e, _ in known)
+    }
+
+
+def _charts(document: Mapping[str, Any], lines: Sequence[Line]) -> list[Chart]:
+    source = f"{document['collection']}: {document['population']}"
+    known = [line for line in lines if not line.reason]
+    own = [
+        Dot(
+            100 * line.found["escalation"],
+            100 * line.own["balanced_accuracy"].value,
+            line.name,
+            line.found["policy"],
+            not line.best,
+        )
+        for line in known
+        if line.own["balanced_accuracy"].value is not None
+    ]
+    bill = [
+        Dot(
+            1000 * line.found["total"] / line.found["pairs"],
+            100 * line.every.value,
+            line.name,
+            line.found["policy"],
+            not line.best,
+        )
+        for line in known
+        if line.every and line.every.value is not None and line.found["total"] is not None and line.found["pairs"]
+    ]
+    return [
+        scatter(
+            "frontier",
+            "Right and left to people",
+            own,
+            x="% of pairs that people get",
+            y="% balanced accuracy of own labels",
+            summary=_frontier_words(known),
+            source=source,
+        ),
+        scatter(
+            "bill",
+            "Right and paid for",
+            bill,
+            x="USD for 1,000 pairs, judges and people",
+            y="% balanced accuracy over all pairs",
+            summary="" if bill else "Nothing to draw yet: what a judgment takes, or an hour costs, is not known.",
+            source=source,
+        ),
+    ]
+
+
+def _frontier_words(lines: Sequence[Line]) -> str:
+    best = sorted((line for line in lines if line.best), key=lambda line: line.found["escalation"])
+    if not best:
+        return "Nothing to draw yet: no label is measured."
+    said = [
+        f"{line.name} ({line.own['balanced_accuracy'].value:.1%} right, {line.found['escalation']:.1%} to people)"
+        for line in best
+    ]
+    return f"Named are the policies that no other beats: {'; '.join(said)}."
+
+
+def _grid(cells: Sequence[Cell], handed: set[str], campaign: int) -> tuple[tuple[str, tuple[Box | None, ...]], ...]:
+    columns = sorted({cell.column for cell in cells}, key=column_order)
+    boxes = {(cell.row, cell.column): _box(cell, handed, campaign) for cell in cells}
+    rows = sorted({cell.row for cell in cells}, key=row_order)
+    return tuple((row_words(row), tuple(boxes.get((row, column)) for column in columns)) for row in rows)
+
+
+def _box(cell: Cell, handed: set[str], campaign: int) -> Box:
+    words = f"{row_words(cell.row)}, {column_words(cell.column)}"
+    return Box(
+        cell, words, cell.label is None or cell.key in handed, urlencode({"campaign": campaign, "cross": cell.key})
+    )
+
+
+def row_words(row: str) -> str:
+    """ "agreed in round 1: relevant"."""
+    if row in SHORT:
+        return SHORT[row]
+    return f"agreed in round {row[:-1]}: {'relevant' if row.endswith('y') else 'not relevant'}"
+
+
+def column_words(column: str) -> str:
+    """ "5 votes yes, 0 no"."""
+    if column == NONE:
+        return "no votes"
+    yes, no = column.split("-")
+    return f"{yes} votes yes, {no} no"

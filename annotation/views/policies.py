@@ -1,0 +1,42 @@
+"""The page of policies compared: a replay of what is stored, with a simulator; nothing is asked again."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.permissions import Scope, action
+from annotation.policies import page, standing
+from corpus.charting import download
+from judges.models import Campaign
+
+
+@action("admin")
+@require_GET
+def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Every policy on one campaign's stored answers, and what handing other cells to people would come to."""
+    campaign = _campaign(scope, request.GET.get("campaign", ""))
+    found = standing.standing(scope.collection, campaign) if campaign else None
+    shown = page.make(found.document, request.GET) if found and found.document else None
+    if shown and (file := download(request, shown.charts)):
+        return file
+    context = {"scope": scope, "section": "agreement", "campaign": campaign, "page": shown, "found": found}
+    return render(request, "policies/policies.html", context)
+
+
+@action("admin")
+@require_POST
+def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Compare anew for a large collection; a worker does it where one lives."""
+    campaign = _campaign(scope, request.POST.get("campaign", ""))
+    if campaign is not None:
+        done = standing.refresh(scope.collection, campaign)
+        messages.info(request, "The figures are new." if done else "A worker compares the policies; reload in a while.")
+    query = f"?campaign={campaign.pk}" if campaign else ""
+    return redirect(reverse("policies", args=[scope.collection.name]) + query)
+
+
+def _campaign(scope: Scope, asked: str) -> Campaign | None:
+    known = Campaign.judging.filter(collection=scope.collection).select_related("collection").order_by("-pk")
+    return get_object_or_404(known, pk=int(asked)) if asked.isdecimal() and len(asked) < 19 else known.first()

@@ -1,0 +1,41 @@
+"""Policies compared in a real Chromium: axe, and the way from a ticked cell to what it comes to and to its pairs."""
+
+import pytest
+
+from annotation.models import Role
+from tests.factories import make_member
+from tests.policies_scene import scripted_campaign
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+LOOKS = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
+}
+
+
+@pytest.fixture
+def charlie():
+    """An admin of the scripted collection."""
+    return make_member(scripted_campaign().collection, "charlie", Role.ADMIN).user
+
+
+@pytest.mark.parametrize("look", list(LOOKS))
+def test_the_page_has_no_violation(charlie, new_page, instance, violations, look):
+    page = new_page(user=charlie, **LOOKS[look])
+    page.goto("/c/books/policies/")
+    page.locator("summary").first.click()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "tables scroll by themselves"
+
+
+def test_a_ticked_cell_goes_to_people_and_a_number_opens_its_pairs(charlie, new_page, instance):
+    page = new_page(user=charlie)
+    page.goto("/c/books/policies/")
+    page.get_by_label("Hand to people: agreed in round 1: relevant, 3 votes yes, 2 no").check()
+    page.get_by_label("Seconds for a judgment").fill("60")
+    page.get_by_role("button", name="Show what it comes to").click()
+    page.get_by_text("4 of 10 pairs").wait_for()
+    assert "$4.80" in page.get_by_role("status").inner_text()
+    page.get_by_role("link", name="agreed in round 1: relevant, 3 votes yes, 2 no: 1").click()
+    page.get_by_text("1 pair; states are those of campaign").wait_for()
