@@ -96,10 +96,10 @@ def read(campaign: Campaign) -> Gathered:
     with transaction.atomic(), connection.cursor() as plain:
         plain.execute(f"SELECT count(*) FROM judges_work w WHERE w.campaign_id = %s AND {ENDED}", [campaign.pk])
         (expected,) = plain.fetchone()
-        return gather(_pairs(campaign, truths), expected=expected)
+        return gather(pairs_of(campaign, truths), expected=expected)
 
 
-def _pairs(campaign: Campaign, truths: Mapping[int, Truth]) -> Iterator[Stored]:
+def pairs_of(campaign: Campaign, truths: Mapping[int, Truth]) -> Iterator[Stored]:
     with connection.chunked_cursor() as cursor:
         cursor.execute(ATTEMPTS, [campaign.pk, ROLES])
         rows_of_all = chain.from_iterable(iter(partial(cursor.fetchmany, CHUNK), []))

@@ -1,0 +1,191 @@
+"""The debate study: how ways to debate compare, from the turns of stored campaigns (DREAM B, SPEC S2)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db import transaction
+
+from annotation.policies import reading
+from annotation.policies.stored import Spent, Stored
+from annotation.policies.study import (
+    Configuration,
+    Debate,
+    OrderTable,
+    Persistence,
+    configuration,
+    label,
+    order_table,
+    persistence,
+)
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges.debate import ORDERS
+from judges.models import Campaign, JudgeVersion
+from judges.protocol import Protocol
+from judges.records import Seat, Turn
+
+RELEVANT_FIRST, IRRELEVANT_FIRST = ORDERS
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """One campaign's debates. `by_round`: as if it had stopped after so many rounds, as far as that was played."""
+
+    campaign: Campaign
+    name: str
+    by_round: tuple[Configuration, ...]
+    labels: Mapping[int, int | None]
+    """By pair, after the campaign's own number of rounds; None: the agents did not agree."""
+    lasting: tuple[Persistence, ...]
+    """Empty where debates ended with their agreement."""
+    spent: Spent
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Two campaigns that differ in the order of the stances alone."""
+
+    relevant_first: Studied
+    irrelevant_first: Studied
+    table: OrderTable
+
+
+def study(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[Studied], list[Orders]]:
+    """Campaigns that debate, oldest first, and the pairs of them that show what the order of the stances does.
+
+    Raises BadInput for an id that is no such campaign of the collection, or where there is none.
+    """
+    policies = [Campaign.Policy.DEBATE, Campaign.Policy.DEBATE_ENSEMBLE]
+    known = {one.pk: one for one in Campaign.objects.filter(collection=collection, policy__in=policies).order_by("pk")}
+    if unknown := [pk for pk in campaigns if pk not in known]:
+        raise BadInput(f"--campaigns {unknown[0]}: {collection.name} has no such campaign that debates")
+    if not known:
+        raise BadInput(f"{collection.name} has no debate yet: start one with `judge {collection.name} --policy debate`")
+    studied = [studied_of(known[pk]) for pk in campaigns or known]
+    return studied, list(orders(studied))
+
+
+def studied_of(campaign: Campaign) -> Studied:
+    """Read one campaign's turns."""
+    seats = reading.panel_of(campaign).agents
+    truths = reading.truths_of(campaign)
+    gold = {pair: truth.gold for pair, truth in truths.items() if truth.gold is not None}
+    debates: dict[int, Debate] = {}
+    spent = Spent()
+    with transaction.atomic():
+        for one in reading.pairs_of(campaign, truths):
+            debates[one.pair] = verdicts(one, seats, campaign.rounds)
+            spent += sum((took for (role, _, _), took in one.spent.items() if role != "vote"), Spent())
+    plays_on = Protocol.of(campaign.protocol).play_on
+    return Studied(
+        campaign,
+        name_of(campaign),
+        tuple(
+            configuration(f"R = {rounds}", {pair: label(debate, rounds) for pair, debate in debates.items()}, gold)
+            for rounds in range(1, campaign.rounds + 1)
+        ),
+        {pair: label(debate, campaign.rounds) for pair, debate in debates.items()},
+        tuple(persistence(debates, gold)) if plays_on else (),
+        spent,
+    )
+
+
+def verdicts(one: Stored, seats: Sequence[Seat], rounds: int) -> Debate:
+    """Every agent's verdict, round by round as far as it was played; None for a turn that brought none."""
+    played = [round for round in range(1, rounds + 1) if any((round, seat) in one.turns for seat in seats)]
+    return [tuple(_verdict(one, round, seat) for seat in seats) for round in played]
+
+
+def _verdict(one: Stored, round: int, seat: Seat) -> int | None:
+    turn = one.turns.get((round, seat))
+    return turn.verdict if isinstance(turn, Turn) else None
+
+
+def name_of(campaign: Campaign) -> str:
+    """ "2 agents (a, b), relevant first, temperature 0.6, 2 rounds"."""
+    protocol, found = Protocol.of(campaign.protocol), JudgeVersion.objects.in_bulk(campaign.debaters)
+    agents = [found[pk] for pk in campaign.debaters]
+    parts = [f"{len(agents)} agents ({', '.join(str(agent) for agent in agents)})", protocol.stance_order]
+    known = [value for agent in agents if (value := temperature_of(protocol, agent)) is not None]
+    parts += [f"temperature {value:g}" for value in sorted(set(known))]
+    return ", ".join([*parts, f"{campaign.rounds} rounds", *(["played on"] if protocol.play_on else [])])
+
+
+def temperature_of(protocol: Protocol, agent: JudgeVersion) -> float | None:
+    """The campaign's, else the judge's own; None where the provider decides."""
+    own = agent.parameters.get("temperature") if protocol.temperature is None else protocol.temperature
+    return None if own is None else float(own)
+
+
+def orders(studied: Sequence[Studied]) -> Iterable[Orders]:
+    """Every two campaigns that differ in the order of the stances and in nothing else of the debate."""
+    for first in studied:
+        if _order(first) != RELEVANT_FIRST:
+            continue
+        for second in studied:
+            if _order(second) == IRRELEVANT_FIRST and _rest(first) == _rest(second):
+                yield Orders(first, second, order_table(first.labels, second.labels))
+
+
+def _order(one: Studied) -> str:
+    return Protocol.of(one.campaign.protocol).stance_order
+
+
+def _rest(one: Studied) -> tuple[object, ...]:
+    protocol = Protocol.of(one.campaign.protocol)
+    return tuple(one.campaign.debaters), one.campaign.rounds, protocol.temperature, protocol.play_on
+
+
+def document(collection: Collection, studied: Sequence[Studied], swapped: Sequence[Orders]) -> dict[str, Any]:
+    """As JSON."""
+    return {
+        "collection": collection.name,
+        "campaigns": [_campaign(one) for one in studied],
+        "orders": [_orders(one) for one in swapped],
+    }
+
+
+def _campaign(one: Studied) -> dict[str, Any]:
+    protocol = Protocol.of(one.campaign.protocol)
+    return {
+        "campaign": one.campaign.pk,
+        "name": one.name,
+        "agents": len(one.campaign.debaters),
+        "stance_order": protocol.stance_order,
+        "temperature": protocol.temperature,
+        "play_on": protocol.play_on,
+        "rounds": [
+            {
+                "rounds": number,
+                "pairs": row.pairs,
+                "escalated": row.escalated,
+                "escalation": row.escalation,
+                "recall_relevant": asdict(row.measured.relevant),
+                "recall_not_relevant": asdict(row.measured.not_relevant),
+                "balanced_accuracy": asdict(row.measured.balanced),
+            }
+            for number, row in enumerate(one.by_round, 1)
+        ],
+        "persistence": [
+            asdict(row) | {"persistence": row.persistence, "spurious_rate": row.spurious_rate} for row in one.lasting
+        ]
+        or None,
+        "calls": one.spent.calls,
+        "machine": one.spent.money,
+    }
+
+
+def _orders(one: Orders) -> dict[str, Any]:
+    table = one.table
+    return {
+        "relevant_first": one.relevant_first.campaign.pk,
+        "irrelevant_first": one.irrelevant_first.campaign.pk,
+        "counts": {
+            first: {second: table.counts[a][b] for b, second in enumerate(("not_relevant", "relevant"))}
+            for a, first in enumerate(("not_relevant", "relevant"))
+        },
+        "pairs": table.pairs,
+        "left_out": table.left_out,
+        "same": table.same,
+    }

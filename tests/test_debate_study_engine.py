@@ -1,0 +1,148 @@
+"""The debate study on debates that were really played against the scripted server (check 10), and who settles them."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from corpus.models import Collection
+from judges.models import Panel
+from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, pairs_of, worker
+from tests.evidence import make_assessor, make_judgment
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+Y, N = "yes", "no"
+# Of each pair: (A, B) by round. A opens with relevant in the first campaign and with not relevant in the second.
+RELEVANT_FIRST = [
+    [(Y, Y), (Y, Y), (Y, Y)],
+    [(Y, Y), (Y, N), (N, N)],
+    [(N, N), (N, N), (Y, N)],
+    [(N, N), (Y, Y), (Y, Y)],
+    [(Y, N), (Y, Y), (Y, Y)],
+    [(Y, N), (N, Y), (Y, N)],
+]
+IRRELEVANT_FIRST = [
+    [(Y, Y), (Y, Y), (Y, Y)],
+    [(N, N), (N, N), (N, N)],
+    [(N, N), (N, N), (N, N)],
+    [(Y, N), (Y, N), (Y, N)],
+    [(N, N), (Y, Y), (Y, Y)],
+    [(N, Y), (N, Y), (Y, Y)],
+]
+GOLD = [1, 0, 0, 1, 1, 0]
+
+
+def script(debates: list[list[tuple[str, str]]]) -> dict[str, object]:
+    """What models d1 (agent A) and d2 (agent B) say about each pair."""
+
+    def lines(agent: int, name: str) -> list[dict[str, object]]:
+        return [
+            {"contains": f"mapping number {pair} ", "verdict": {name: [said[agent] for said in rounds]}}
+            for pair, rounds in enumerate(debates)
+        ]
+
+    return {"d1": lines(0, "A"), "d2": lines(1, "B")}
+
+
+def with_gold(collection: Collection) -> None:
+    reference = make_assessor(collection, "reference", "reference")
+    for pair, grade in zip(pairs_of(collection), GOLD, strict=False):
+        make_judgment(pair, reference, grade)
+
+
+def document(command: str, *options: object) -> dict:
+    out = StringIO()
+    call_command(command, "books", "--json", *map(str, options), stdout=out)
+    return json.loads(out.getvalue())
+
+
+@pytest.fixture
+def books(worker: object, model_server: LocalModels) -> Collection:
+    collection = collection_of(6)
+    with_gold(collection)
+    make_panel(model_server, debate=("d1", "d2"))
+    return collection
+
+
+def test_order_persistence_and_spurious_agreements_of_played_debates_equal_hand_counts(
+    books: Collection, model_server: LocalModels
+) -> None:
+    model_server.script(script(RELEVANT_FIRST))
+    first = judge("--policy", "debate", "--rounds", 3, "--play-on", check=True).json["campaign"]
+    model_server.script(script(IRRELEVANT_FIRST))
+    options = ("--policy", "debate", "--rounds", 3, "--play-on", "--stance-order", "irrelevant-first")
+    second = judge(*options, check=True).json["campaign"]
+    found = document("debate_study")
+    one, two = found["campaigns"]
+    assert (one["campaign"], two["campaign"]) == (first, second)
+    assert "relevant-first" in one["name"] and "irrelevant-first" in two["name"]
+
+    # Labels (first agreement) with relevant first: yes yes no no yes -; with the other order: yes no no - no yes.
+    (table,) = found["orders"]
+    assert (table["relevant_first"], table["irrelevant_first"]) == (first, second)
+    assert table["counts"] == {
+        "not_relevant": {"not_relevant": 1, "relevant": 0},  # the third
+        "relevant": {"not_relevant": 2, "relevant": 1},  # the second and the fifth; the first
+    }
+    assert (table["pairs"], table["left_out"], table["same"]) == (4, 2, 0.5)
+
+    # Agreements of round 1: the first four; wrong are the second (yes, gold no) and the fourth (no, gold yes).
+    rows = [(r["cases"], r["agreed"], r["kept"], r["spurious"], r["known"]) for r in one["persistence"]]
+    assert rows == [
+        (4, 4, 4, 2, 4),
+        (4, 3, 2, 0, 3),  # the second is open; the fourth now agrees on yes, rightly
+        (4, 3, 1, 0, 3),  # the second agrees on no, rightly; the third is open
+    ]
+    assert one["persistence"][1]["persistence"] == 0.75 and one["persistence"][0]["spurious_rate"] == 0.5
+
+    by_round = [
+        (r["recall_relevant"]["value"], r["recall_not_relevant"]["value"], r["escalated"]) for r in one["rounds"]
+    ]
+    assert by_round == [
+        (pytest.approx(1 / 2), pytest.approx(1 / 2), 2),  # relevant 1 4: yes no; not 2 3: yes no; 5 and 6 open
+        (pytest.approx(2 / 3), pytest.approx(1 / 2), 1),  # the fifth agrees on yes
+        (pytest.approx(2 / 3), pytest.approx(1 / 2), 1),
+    ]
+    assert one["calls"] == 6 * 3 * 2, "every round was played"
+
+
+def test_without_play_on_nothing_is_said_about_what_became_of_agreements(
+    books: Collection, model_server: LocalModels
+) -> None:
+    model_server.script(script(RELEVANT_FIRST))
+    judge("--policy", "debate", "--rounds", 2, check=True)
+    (one,) = document("debate_study")["campaigns"]
+    assert one["persistence"] is None and one["calls"] == 6 * 2 + 2 * 2
+    assert document("debate_study")["orders"] == []
+
+
+def test_a_judge_that_settles_disagreements_is_measured_over_all_pairs_after_that_round_alone(
+    books: Collection, model_server: LocalModels
+) -> None:
+    make_judge(model_server, "senior")
+    Panel.objects.filter(name="main").update(adjudicator="senior")
+    model_server.script({**script(RELEVANT_FIRST), "senior": {"verdict": "yes"}})
+    judge("--policy", "debate", "--rounds", 2, "--adjudicator", "panel", check=True)
+    found = {one["name"]: one for one in document("evaluate_policies")["policies"]}
+    two = found["debate, 2 rounds"]
+    assert (two["escalated"], two["calls"]) == (1, 16)
+    settled = two["after"]["adjudicator"]
+    # The sixth is settled as yes, wrongly: relevant 1 4 5: yes no yes; not 2 3 6: yes no yes.
+    assert settled["recall_relevant"]["value"] == pytest.approx(2 / 3)
+    assert settled["recall_not_relevant"]["value"] == pytest.approx(1 / 3)
+    assert two["adjudication"] > 0
+    one = found["debate, 1 round"]["after"]["adjudicator"]["balanced_accuracy"]
+    assert one["reason"] == "not available: an adjudicating judge answered 0 of 2 escalated pairs"
+
+
+def test_of_four_agents_all_must_agree_in_the_replay_too(books: Collection, model_server: LocalModels) -> None:
+    said = {"A": ["yes"], "B": ["yes"], "C": ["yes"], "D": ["no", "yes"]}
+    model_server.script({"*": {"verdict": said}})
+    status = judge("--policy", "debate", "--rounds", 2, "--agents", 4, check=True).json
+    assert status["agreed_in_round"] == {"2": 6}
+    found = {one["name"]: one for one in document("evaluate_policies")["policies"]}
+    assert (found["debate, 1 round"]["escalated"], found["debate, 1 round"]["calls"]) == (6, 24)
+    assert (found["debate, 2 rounds"]["escalated"], found["debate, 2 rounds"]["calls"]) == (0, 48)
