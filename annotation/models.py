@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from corpus.models import Assessor, Collection, Item, Judgment, Pair
+from judges.models import JudgeVersion
 
 
 class User(AbstractUser):
@@ -225,3 +226,20 @@ class TeacherScore(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pair_id}: {self.score}"
+
+
+class SelfCheck(models.Model):
+    """How a judge graded documents whose order is known, each asked more than once. Append-only; the newest holds."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="self_checks", db_index=False)
+    judge = models.ForeignKey(JudgeVersion, models.PROTECT, related_name="self_checks")
+    passes = models.BooleanField()
+    findings = models.JSONField(help_text="judges.orderings.Findings, calls, cost, the first error.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["collection", "judge", "-id"], name="self_check_newest")]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"{self.judge_id}: {'passes' if self.passes else 'fails'}"

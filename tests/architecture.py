@@ -68,6 +68,7 @@ PURE = {
     "judges.ensemble",
     "judges.estimates",
     "judges.injections",
+    "judges.orderings",
     "judges.outputs",
     "judges.prices",
     "judges.progress",

@@ -7,11 +7,11 @@ from io import StringIO
 
 import pytest
 
-from annotation.models import Role
+from annotation.models import Role, SelfCheck
 from annotation.panels.applying import make_panel
 from corpus.errors import BadInput
 from corpus.models import Assessor
-from judges.models import Panel
+from judges.models import JudgeVersion, Panel
 from judges.panels import ensure_offline
 from tests.factories import make_collection, make_member, make_user
 from tests.panel_scene import HONEST, PAIRS, add_pairs, answers, grade, refer, vote
@@ -71,6 +71,17 @@ def test_a_cell_of_the_matrix_opens_the_pairs_on_which_the_two_differ(client, bo
     assert cell and "correlation of errors" in text
     opened = client.get(cell[1].replace("&amp;", "&"))
     assert opened.status_code == 200 and "Pairs on which they differ" in opened.content.decode()
+
+
+def test_self_checks_stand_beside_the_candidates_and_before_the_question(client, books, charlie):
+    judge = JudgeVersion.objects.get(name="j1")
+    values = {"problems": ["2 of 8 couples in the known order (6 tied, 0 reversed)"]}
+    SelfCheck.objects.create(collection=books, judge=judge, passes=False, findings=values)
+    text = page(client)
+    assert "2 of 8 couples in the known order" in row(text, "j1") and "never checked" in row(text, "j2")
+    assert "never checked" not in row(text, "gpt"), "nobody of this name is configured"
+    question = client.get("/c/books/panel/use/", {"judge": FIVE}).content.decode()
+    assert "j1: failed on" in question and "j2: never checked" in question
 
 
 def test_without_gold_the_page_says_by_what_it_measures(client, books, charlie):

@@ -15,6 +15,7 @@ from annotation.panels.independence import Kappas
 from annotation.panels.material import Candidate
 from annotation.panels.quality import BALANCED, Quality
 from annotation.panels.report import MEASURES, Chosen, summary
+from annotation.panels.self_checks import Standing
 from corpus.charts import Chart, Dot, scatter
 from corpus.charts import heat as heat_chart
 
@@ -57,6 +58,7 @@ class Line:
     mean: float | None
     copies: tuple[str, ...]
     proposed: bool
+    check: Standing | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,7 @@ def _line(chosen: Chosen, place: int) -> Line:
         mean=choice.means[place],
         copies=tuple(chosen.names([one for one in group if one != place])),
         proposed=choice.proposed is not None and place in choice.proposed.members,
+        check=chosen.checks.get(chosen.found.candidates[place].judge),
     )
 
 

@@ -11,6 +11,7 @@ from annotation.assessments import Known
 from annotation.panels.choosing import Choice, Proposal, choose
 from annotation.panels.material import Material, material
 from annotation.panels.quality import BALANCED
+from annotation.panels.self_checks import Standing, standing
 from corpus.models import Collection
 
 MEASURES = {BALANCED: "balanced accuracy", "kappa_majority": "kappa with the majority of the others"}
@@ -26,6 +27,8 @@ class Chosen:
     collection: str
     found: Material
     choice: Choice
+    checks: dict[str, Standing]
+    """Self-checks by name of the judge, of those who are configured."""
 
     def names(self, places: Sequence[int]) -> list[str]:
         """Candidates' names, by place."""
@@ -53,9 +56,9 @@ def choose_panel(
     """Read votes, labels made elsewhere and reference, and choose. Raises BadInput (annotation.panels.material)."""
     found = material(collection, names, known)
     costs = [one.cost for one in found.candidates]
-    return Chosen(
-        collection.name, found, choose(found.votes, found.truth, costs=costs, floor=floor, bootstrap=bootstrap)
-    )
+    choice = choose(found.votes, found.truth, costs=costs, floor=floor, bootstrap=bootstrap)
+    checks = standing(collection, dict.fromkeys(one.judge for one in found.candidates if one.usable))
+    return Chosen(collection.name, found, choice, checks)
 
 
 def document(chosen: Chosen) -> dict[str, Any]:
@@ -104,8 +107,16 @@ def _candidate(chosen: Chosen, place: int) -> dict[str, Any]:
         "mean_kappa": chosen.choice.means[place],
         "cost_per_pair": one.cost,
         "usable": one.usable,
+        "self_check": _check(chosen.checks.get(one.judge)),
         "note": one.note or None,
     }
+
+
+def _check(one: Standing | None) -> dict[str, Any] | None:
+    """The newest self-check of the judge's present version."""
+    if one is None or one.row is None:
+        return None
+    return {"passes": one.row.passes, "at": one.row.created_at.isoformat(), "problems": one.row.findings["problems"]}
 
 
 def _proposal(chosen: Chosen, one: Proposal) -> dict[str, Any]:

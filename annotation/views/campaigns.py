@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 from annotation import overview
 from annotation.forms_campaign import StartForm, WriteForm
 from annotation.panels.applying import has_chosen
+from annotation.panels.self_checks import LARGE, unchecked
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from judges import campaigns as services
@@ -120,6 +121,7 @@ def _ask(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
         "wanted": wanted,
         "pairs": left,
         "estimate": estimate,
+        "unchecked": unchecked(scope.collection, wanted.judges) if left >= LARGE else (),
         "hidden": [(name, value) for name in form.fields if (value := form.data.get(name))],
     }
     return render(request, "collections/campaign_confirm.html", context)

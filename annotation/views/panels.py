@@ -9,6 +9,7 @@ from annotation.assessments import JUDGES, known_assessors
 from annotation.panels import page
 from annotation.panels.applying import change, has_chosen, make_panel
 from annotation.panels.report import choose_panel
+from annotation.panels.self_checks import standing
 from annotation.permissions import Scope, action
 from corpus.charting import download
 from corpus.errors import BadInput
@@ -48,7 +49,8 @@ def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
         found = change(scope.collection, judges)
     except BadInput as error:
         raise Http404(str(error)) from error
-    context = {"scope": scope, "section": "agreement", "change": found, "judges": judges}
+    checks = standing(scope.collection, judges).values()
+    context = {"scope": scope, "section": "agreement", "change": found, "judges": judges, "checks": checks}
     return render(request, "reports/panel_use.html", context)
 
 

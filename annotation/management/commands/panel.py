@@ -1,17 +1,24 @@
-"""panel NAME [--candidates a,b,...]: which five judges shall vote, from votes and labels that are there."""
+"""panel NAME [--candidates a,b,...]: which five judges shall vote, from votes and labels that are there.
+
+panel NAME --self-check [--panel P | --candidates a,b,...]: can these judges be trusted with a large campaign?
+"""
 
 from typing import Any
 
 from django.core.management.base import CommandParser
 
+from annotation.panels import self_checks
 from annotation.panels.report import MEASURES, Chosen, choose_panel, document, summary
 from corpus.commands import QuorumCommand
-from corpus.errors import BadInput
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Collection
 from corpus.selectors import collection_named
+from judges.engine.plan import judge_of
+from judges.self_check import forecast
 
 
 class Command(QuorumCommand):
-    """Measures what is stored: no judge is asked."""
+    """Measures what is stored: no judge is asked, but with --self-check."""
 
     help = "Choose the panel: a quality floor, then all sets of five candidates, the most independent first."
 
@@ -21,9 +28,13 @@ class Command(QuorumCommand):
         parser.add_argument("--candidates", default="", metavar="a,b,...", help="judges and imports; all unless given")
         parser.add_argument("--floor", type=float, metavar="X", help="least quality, instead of one found from all")
         parser.add_argument("--bootstrap", type=int, default=0, metavar="N", help="resamples for 95%% intervals")
+        parser.add_argument(
+            "--self-check", action="store_true", help="ask the judges what is known; calls are paid for"
+        )
+        parser.add_argument("--panel", metavar="P", help="with --self-check: its judges; the default panel's else")
 
     def run(self, **options: Any) -> object:
-        """Choose, then say it."""
+        """Choose, then say it; or check the judges themselves."""
         names = [name.strip() for name in options["candidates"].split(",") if name.strip()]
         if len(set(names)) != len(names):
             raise BadInput("--candidates names somebody twice")
@@ -32,10 +43,36 @@ class Command(QuorumCommand):
         if options["floor"] is not None and not -1 <= options["floor"] <= 1:
             raise BadInput(f"--floor {options['floor']}: balanced accuracy and kappa are numbers up to 1")
         collection = collection_named(options["name"])
+        if options["self_check"]:
+            return self.check_judges(collection, options["panel"], names)
+        if options["panel"]:
+            raise BadInput("--panel names whom --self-check asks; candidates are named with --candidates a,b,...")
         chosen = choose_panel(collection, names, floor=options["floor"], bootstrap=options["bootstrap"])
         if not self.as_json:
             self.show(chosen)
         return document(chosen)
+
+    def check_judges(self, collection: Collection, panel: str | None, names: list[str]) -> object:
+        """Ask the judges of a panel, or the named ones; exit 3 when one of them does not pass."""
+        judges = self_checks.versions(names) if names else self_checks.members(panel)[1]
+        asked = self_checks.probes(collection)
+        own = sum(probe.own for probe in asked)
+        total = self_checks.calls(asked, judges)
+        cost = forecast([judge_of(row) for row in judges], asked, self_checks.REPEATS)
+        self.say(f"{len(judges)} judges, {len(asked) - own} built-in probes, {own} of the collection: {cost.line()}")
+
+        def done(count: int) -> None:
+            if not count % 50:
+                self.stderr.write(f"{count:,} of {total:,} answers")
+
+        rows = self_checks.self_check(collection, judges, asked, done=done)
+        for row in rows:
+            state = "passes" if row.passes else "FAILS"
+            self.say(f"  {row.judge.name}: {state}. {_found(row.findings)}")
+        document = {"collection": collection.name, "judges": self_checks.document(rows)}
+        if failed := [row.judge.name for row in rows if not row.passes]:
+            raise Incomplete(f"{len(failed)} of {len(rows)} judges do not pass: {', '.join(failed)}", document)
+        return document
 
     def show(self, chosen: Chosen) -> None:
         """For people: the summary, a line a candidate, the matrix, the sets."""
@@ -51,6 +88,8 @@ class Command(QuorumCommand):
             note = f"  ({one.note})" if one.note else ""
             value, mean = chosen.quality(place).value, choice.means[place]
             self.say(f"  {name:{width}}  {state}  {_number(value)}  {_number(mean)}  {_money(one.cost)}{note}")
+        for check in chosen.checks.values():
+            self.say(f"  Self-check of {check.judge}: {check.words}")
         for pair in choice.pairwise:
             self.say(f"  {names[pair.a]} - {names[pair.b]}: kappa {_number(pair.kappa.value)}, n {pair.n}")
         for title, found in (("mean", choice.by_mean), ("largest", choice.by_largest)):
@@ -61,6 +100,17 @@ class Command(QuorumCommand):
         if best and chosen.usable(best):
             judges = ", ".join(f'"{chosen.found.candidates[place].judge}"' for place in best.members)
             self.say(f"For the judges file: ensemble = [{judges}]")
+
+
+def _found(found: dict[str, Any]) -> str:
+    """What a self-check found, or what is wrong, with the first error."""
+    if problems := [*found["problems"], *([found["error"]] if found["error"] else [])]:
+        return "; ".join(problems)
+    clear = found["clear"]
+    return (
+        f"{clear['right']} of {clear['right'] + clear['tied'] + clear['reversed']} couples in the known order, the "
+        f"same answer twice on {found['repeated']} of {found['repeats']} documents"
+    )
 
 
 def _number(value: float | None) -> str:

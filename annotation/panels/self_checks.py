@@ -1,0 +1,158 @@
+"""Self-checks of judges: known ordering and repeatability, stored, so that pages and campaigns can say what they were.
+
+Beside the built-in probes a collection asks pairs of its own: relevant against not relevant by its reference.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import Q
+
+from annotation.models import SelfCheck
+from corpus.errors import BadInput
+from corpus.models import Assessor, Collection, Judgment, Pair, Query
+from judges import self_check as asking
+from judges.engine.plan import judge_of
+from judges.models import JudgeVersion, Panel
+from judges.orderings import ANSWERS, ELSEWHERE, Findings, Probe, built_in
+from judges.panels import ensure_offline
+from judges.records import Inputs, Judge
+from judges.self_check import Checked
+
+OWN = 8
+"""Queries of the collection that are asked, where its reference has a relevant and another pair for them."""
+REPEATS = 2
+LARGE = 1_000
+"""Pairs from which a campaign asks whether its judges were checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The newest self-check of a judge's present version; `row` None: there was none."""
+
+    judge: str
+    row: SelfCheck | None
+
+    @property
+    def words(self) -> str:
+        """In a few words."""
+        if self.row is None:
+            return "never checked"
+        when = f"{self.row.created_at:%-d %b %Y}"
+        if self.row.passes:
+            clear = self.row.findings["clear"]
+            repeated, repeats = self.row.findings["repeated"], self.row.findings["repeats"]
+            order = f"{clear['right']} of {clear['right'] + clear['tied'] + clear['reversed']} in the known order"
+            return f"passed on {when}: {order}, {repeated} of {repeats} repeated"
+        return f"failed on {when}: {'; '.join(self.row.findings['problems'])}"
+
+
+def members(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:
+    """The panel, or the default one, and its judges in their present versions. Raises BadInput."""
+    ensure_offline()
+    found = Panel.objects.filter(name=panel).first() if panel else Panel.objects.filter(is_default=True).first()
+    if found is None:
+        known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
+        raise BadInput(f"there is no panel {panel or 'by default'}: known are {known}")
+    names = list(dict.fromkeys([*found.ensemble, *found.debate, *filter(None, [found.adjudicator])]))
+    # The offline debaters argue and cannot vote.
+    return found, [
+        row for row in versions(names) if not (row.provider == "offline" and row.model in ("for", "against"))
+    ]
+
+
+def versions(names: Iterable[str]) -> list[JudgeVersion]:
+    """Present versions of judges by name, in order. Raises BadInput for a name that nobody has."""
+    names = list(names)
+    known = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
+    if missing := [name for name in names if name not in known]:
+        raise BadInput(f"there is no judge {', '.join(missing)}: load it with configure_judges")
+    return [known[name] for name in names]
+
+
+def probes(collection: Collection) -> tuple[Probe, ...]:
+    """The built-in ones with the collection's definition of relevance left out, and pairs of its own with it."""
+    answers = Query.objects.filter(collection=collection, is_current=True).exclude(answers=[]).exists()
+    return (*built_in(answers=answers), *_own(collection))
+
+
+def _own(collection: Collection) -> list[Probe]:
+    """A relevant and a not relevant pair of each of the first queries that have both, by id: the same each time."""
+    reference = Q(assessor__kind=Assessor.Kind.REFERENCE, aspect=None, superseded_by=None, grade__isnull=False)
+    graded = Judgment.objects.filter(reference, pair__collection=collection, pair__query__is_current=True)
+    graded = graded.filter(pair__document__is_current=True)
+    relevant = graded.filter(grade__gte=collection.relevant_from)
+    other = graded.filter(grade__lt=collection.relevant_from)
+    both = relevant.filter(pair__query__in=other.values("pair__query"))
+    queries = list(both.order_by("pair__query").values_list("pair__query", flat=True).distinct()[:OWN])
+    found = []
+    for query in queries:
+        two = [(level, _inputs(rows, query)) for level, rows in ((ANSWERS, relevant), (ELSEWHERE, other))]
+        found.append(Probe(f"query-{query}", tuple(two), own=True))
+    return found
+
+
+def _inputs(rows: Any, query: int) -> Inputs:
+    pair = Pair.objects.select_related("query", "document", "collection").get(
+        pk=rows.filter(pair__query=query).order_by("pair").values_list("pair", flat=True)[0]
+    )
+    asked, text = pair.query, pair.document
+    instruction = asked.instruction or pair.collection.instruction
+    return Inputs(asked.text, tuple(asked.answers), text.title, text.text, instruction, pair.collection_id, text.pk)
+
+
+def self_check(
+    collection: Collection,
+    judges: Sequence[JudgeVersion],
+    asked: Sequence[Probe],
+    *,
+    done: Callable[[int], None] = lambda count: None,
+) -> list[SelfCheck]:
+    """Ask them and keep the results; in their order."""
+    records = [judge_of(row) for row in judges]
+    if not connection.in_atomic_block:
+        connection.close()  # a long wait begins
+    results = asking.self_check(records, asked, repeats=REPEATS, done=done)
+    return [
+        SelfCheck.objects.create(
+            collection=collection, judge=row, passes=found.passes, findings=_values(checked, found)
+        )
+        for row, (checked, found) in zip(judges, results, strict=True)
+    ]
+
+
+def _values(checked: Checked, found: Findings) -> dict[str, Any]:
+    return {
+        **asdict(found),
+        "problems": list(found.problems),
+        "calls": checked.calls,
+        "cost": checked.cost,
+        "error": checked.error,
+    }
+
+
+def calls(asked: Sequence[Probe], judges: Sequence[JudgeVersion]) -> int:
+    """How many calls a self-check makes, without retries."""
+    return REPEATS * len(judges) * sum(len(probe.documents) for probe in asked)
+
+
+def standing(collection: Collection, names: Iterable[str]) -> dict[str, Standing]:
+    """By name of the judge: the newest self-check of its present version in this collection. One statement."""
+    names = list(names)
+    rows = SelfCheck.objects.filter(collection=collection, judge__name__in=names, judge__is_current=True)
+    newest = rows.order_by("judge", "-id").distinct("judge").select_related("judge")
+    found = {row.judge.name: row for row in newest}
+    return {name: Standing(name, found.get(name)) for name in names}
+
+
+def unchecked(collection: Collection, judges: Iterable[Judge]) -> list[Standing]:
+    """Those who never passed here; offline judges are known to be weak and are not named."""
+    names = dict.fromkeys(judge.name for judge in judges if judge.provider != "offline")
+    return [one for one in standing(collection, names).values() if one.row is None or not one.row.passes]
+
+
+def document(rows: Sequence[SelfCheck]) -> list[dict[str, Any]]:
+    """For --json."""
+    return [{"name": row.judge.name, "passes": row.passes, **row.findings} for row in rows]

@@ -1,0 +1,195 @@
+"""What a judge is asked before it is trusted with a large campaign, and what its answers show. Pure.
+
+A probe is a query with documents whose order of relevance is known. A judge that tells them apart, and says the same
+when it is asked again, can still be wrong on a collection; one that does not need not be tried there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from judges.records import Inputs
+
+ANSWERS, SUBJECT, ELSEWHERE = 2, 1, 0
+"""Levels of a document: it answers the query; it is of the same subject and does not; it is about something else."""
+ORDERED, REPEATED, ANSWERED = 0.85, 0.9, 0.95
+"""Shares from which a judge passes: of couples in the right order, of equal repeats, of questions answered."""
+
+Grade = int | None
+"""On the judge's own scale; None: it gave no verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Documents of one query with their levels. `own`: pairs of the collection, whose order its reference gives."""
+
+    name: str
+    documents: tuple[tuple[int, Inputs], ...]
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Couples:
+    """Two documents of one probe with different levels: graded in the known order, alike, or the other way round."""
+
+    right: int = 0
+    tied: int = 0
+    reversed: int = 0
+
+    @property
+    def n(self) -> int:
+        """Couples of which both documents were graded."""
+        return self.right + self.tied + self.reversed
+
+    @property
+    def share(self) -> float | None:
+        """In the right order."""
+        return self.right / self.n if self.n else None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What one judge's answers show."""
+
+    asked: int
+    answered: int
+    clear: Couples
+    """An answer against another subject: must be told apart on every scale."""
+    near: Couples
+    """Neighbouring levels: on a scale of two grades one of each two is tied."""
+    own: Couples
+    """Relevant against not relevant by the collection's reference."""
+    repeated: int
+    repeats: int
+    """Documents that were graded more than once, and those with one grade throughout."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why it does not pass, in words; empty where it does."""
+        found = []
+        if self.answered < ANSWERED * self.asked:
+            found.append(f"{self.asked - self.answered} of {self.asked} questions brought no verdict")
+        if (self.clear.share or 0.0) < ORDERED:
+            found.append(
+                f"{self.clear.right} of {self.clear.n} couples in the known order ({self.clear.tied} tied, "
+                f"{self.clear.reversed} reversed)"
+            )
+        if self.near.reversed > (1 - ORDERED) * max(self.near.n, 1):
+            found.append(f"{self.near.reversed} of {self.near.n} neighbouring levels reversed")
+        if self.own.reversed and self.own.reversed >= self.own.right:
+            found.append(f"{self.own.reversed} of {self.own.n} couples of the collection against its reference")
+        if self.repeated < REPEATED * self.repeats:
+            found.append(f"the same answer twice on {self.repeated} of {self.repeats} documents")
+        return tuple(found)
+
+    @property
+    def passes(self) -> bool:
+        """Nothing speaks against a large campaign."""
+        return not self.problems
+
+
+def findings(probes: Sequence[Probe], grades: Mapping[tuple[str, int], Sequence[Grade]]) -> Findings:
+    """Count. `grades`: by probe and document, one for each time it was asked; the first given one counts for order."""
+    counts: dict[str, list[int]] = {"clear": [0, 0, 0], "near": [0, 0, 0], "own": [0, 0, 0]}
+    for probe in probes:
+        for (a, (high, _)), (b, (low, _)) in combinations(enumerate(probe.documents), 2):
+            more, less = _first(grades[probe.name, a]), _first(grades[probe.name, b])
+            if high == low or more is None or less is None:
+                continue
+            more, less = (more, less) if high > low else (less, more)
+            kind = "own" if probe.own else "clear" if abs(high - low) > 1 else "near"
+            counts[kind][0 if more > less else 1 if more == less else 2] += 1
+    given = [[one for one in said if one is not None] for said in grades.values()]
+    twice = [said for said in given if len(said) > 1]
+    return Findings(
+        asked=sum(map(len, grades.values())),
+        answered=sum(map(len, given)),
+        clear=Couples(*counts["clear"]),
+        near=Couples(*counts["near"]),
+        own=Couples(*counts["own"]),
+        repeated=sum(len(set(said)) == 1 for said in twice),
+        repeats=len(twice),
+    )
+
+
+def _first(said: Sequence[Grade]) -> Grade:
+    return next((one for one in said if one is not None), None)
+
+
+# Query, its answer, and three documents: one that gives the answer in full, one of the same subject that does not, and
+# one about something else. Short, plain, and of no collection that a judge may have learned by heart.
+_TEXTS = (
+    (
+        "How long should black tea steep?",
+        "Three to five minutes.",
+        "For black tea, pour on water that has just boiled and leave the leaves in it for three to five minutes. After "
+        "five minutes it turns bitter.",
+        "Black tea came to Europe by ship in the seventeenth century. It was dear, and was kept in locked boxes.",
+        "The bridge was closed for repairs from March to June, and buses took another way.",
+    ),
+    (
+        "Which planet of the solar system has the shortest year?",
+        "Mercury.",
+        "A year is one way round the sun. Mercury's is the shortest of all planets in the solar system: 88 days.",
+        "The planets of the solar system formed from a disc of gas and dust around the young sun.",
+        "To prune a rose, cut just above a bud that faces outwards, and cut at a slant.",
+    ),
+    (
+        "How do I undo my last commit in git and keep the changes?",
+        "git reset --soft HEAD~1",
+        "To take back the newest commit in git while your changes stay in the working tree and in the index, run git "
+        "reset --soft HEAD~1.",
+        "In git a commit records a snapshot of the files with an author, a date and a message.",
+        "The choir rehearses on Tuesdays at seven. New voices, above all tenors, are welcome.",
+    ),
+    (
+        "What fee does the Lindow town library charge for a lost reader's card?",
+        "Four pounds.",
+        "Lindow town library. A reader's card that was lost is replaced at the desk; the fee is four pounds.",
+        "Lindow town library is open from nine to six on weekdays. A reader's card is made while you wait.",
+        "Lava cools quickly where it meets the sea, and breaks into black sand.",
+    ),
+    (
+        "Why do leaves turn yellow in autumn?",
+        "The green chlorophyll is broken down, and yellow carotenoids that were there all along show.",
+        "In autumn trees break down the green chlorophyll in their leaves. The yellow carotenoids were there all the "
+        "time; now nothing hides them, and the leaves look yellow.",
+        "Many people travel in autumn to see the yellow and red leaves. The best weeks are in October.",
+        "An invoice must carry a number, a date and the address of whoever receives it.",
+    ),
+    (
+        "Welche Nummer hat der Notruf der Feuerwehr in Deutschland?",
+        "112.",
+        "Den Notruf der Feuerwehr erreichen Sie in Deutschland überall unter der Nummer 112, auch vom Mobiltelefon.",
+        "Die Feuerwehr in Deutschland besteht in kleinen Orten meist aus Freiwilligen.",
+        "Der Teig ruht eine Stunde im Kühlschrank, bevor er ausgerollt wird.",
+    ),
+    (
+        "水在标准大气压下的沸点是多少？",
+        "100摄氏度。",
+        "在标准大气压下，水的沸点是100摄氏度。气压越低，沸点也越低。",
+        "水覆盖了地球表面的大部分，是生命所必需的物质。",
+        "这家书店每周一休息，其他日子从上午十点开到晚上八点。",
+    ),
+    (
+        "How many players of one side are on the field in a game of rugby union?",
+        "Fifteen.",
+        "In rugby union each side has fifteen players on the field: eight forwards and seven backs.",
+        "Rugby union is played with an oval ball, and a try is worth five points.",
+        "The recipe calls for two eggs, a cup of milk and a pinch of salt.",
+    ),
+)
+
+
+def built_in(*, answers: bool, instruction: str = "") -> tuple[Probe, ...]:
+    """The probes that every judge can be asked. `answers`: list each query's answer, as the collection's queries do."""
+    return tuple(
+        Probe(
+            f"probe-{number}",
+            tuple(
+                (level, Inputs(query, (answer,) if answers else (), "", text, instruction))
+                for level, text in zip((ANSWERS, SUBJECT, ELSEWHERE), texts, strict=True)
+            ),
+        )
+        for number, (query, answer, *texts) in enumerate(_TEXTS, 1)
+    )

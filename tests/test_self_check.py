@@ -1,0 +1,260 @@
+"""The self-check of judges: known ordering and repeatability, counted by hand and asked of scripted servers."""
+
+import json
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.db import Error, transaction
+
+from annotation.models import Role, SelfCheck
+from annotation.panels import self_checks
+from corpus.models import Collection
+from judges import self_check as asking
+from judges.models import Attempt, Panel
+from judges.orderings import Couples, Findings, Probe, built_in, findings
+from judges.records import Inputs
+from tests.engine_parts import make_judge
+from tests.evidence import make_assessor, make_judgment
+from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "model_server"]
+
+TEXT = Inputs("?", (), "", "")
+PROBE = Probe("p", ((2, TEXT), (1, TEXT), (0, TEXT)))
+OWN = Probe("q", ((2, TEXT), (0, TEXT)), own=True)
+FIRSTS = [probe.documents[0][1].document for probe in built_in(answers=False)]
+"""The eight documents that answer."""
+
+
+# Counted by hand
+
+
+def test_couples_are_counted_by_how_far_their_levels_are_apart():
+    """Grades 3, 3, 0: the clear couple (3, 0) is right; of the near ones (3, 3) is tied and (3, 0) right."""
+    found = findings([PROBE], {("p", 0): [3, 3], ("p", 1): [3, 2], ("p", 2): [0, 0]})
+    assert found.clear == Couples(right=1)
+    assert found.near == Couples(right=1, tied=1)
+    assert (found.asked, found.answered) == (6, 6)
+    assert (found.repeated, found.repeats) == (2, 3), "the second document got 3 and then 2"
+
+
+def test_what_was_not_answered_makes_no_couple_and_the_first_verdict_counts():
+    found = findings([PROBE, OWN], {("p", 0): [None, 1], ("p", 1): [None, None], ("p", 2): [0, 0]} | own(0, 1))
+    assert found.clear == Couples(right=1) and found.near == Couples()
+    assert found.own == Couples(reversed=1)
+    assert (found.asked, found.answered, found.repeats, found.repeated) == (10, 7, 3, 3)
+
+
+def own(first, second):
+    return {("q", 0): [first, first], ("q", 1): [second, second]}
+
+
+GOOD = Findings(48, 48, Couples(8), Couples(8, 8), Couples(), 24, 24)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({}, None),
+        ({"clear": Couples(7, 1)}, None),
+        ({"clear": Couples(6, 1, 1)}, "6 of 8 couples in the known order (1 tied, 1 reversed)"),
+        ({"clear": Couples()}, "0 of 0 couples in the known order (0 tied, 0 reversed)"),
+        ({"answered": 45}, "3 of 48 questions brought no verdict"),
+        ({"near": Couples(8, 5, 3)}, "3 of 16 neighbouring levels reversed"),
+        ({"own": Couples(3, 3, 2)}, None),
+        ({"own": Couples(2, 4, 2)}, "2 of 8 couples of the collection against its reference"),
+        ({"repeated": 21}, "the same answer twice on 21 of 24 documents"),
+    ],
+)
+def test_what_keeps_a_judge_from_passing(change, problem):
+    found = replace(GOOD, **change)
+    assert found.problems == ((problem,) if problem else ())
+    assert found.passes is (problem is None)
+
+
+def test_the_built_in_probes_are_distinct_and_carry_answers_only_where_asked():
+    plain, answered = built_in(answers=False), built_in(answers=True, instruction="Only tea.")
+    texts = [inputs.document for probe in plain for _, inputs in probe.documents]
+    assert len(plain) == 8 and len(set(texts)) == 24
+    assert {level for probe in plain for level, _ in probe.documents} == {0, 1, 2}
+    assert all(not inputs.answers for probe in plain for _, inputs in probe.documents)
+    assert all(inputs.answers and inputs.instruction for probe in answered for _, inputs in probe.documents)
+
+
+# Asked of a scripted server
+
+
+@pytest.fixture
+def books() -> Collection:
+    """Queries without answers, two pairs of the first with a reference grade."""
+    books = make_collection("books", grades=3, relevant_from=2, instruction="As a librarian would.")
+    query = make_query(books, "Who wrote it?", answers=[], external_id="q1")
+    reference = make_assessor(books, "qrels", "reference")
+    for text, grade in (("She wrote it in May.", 3), ("It was printed in Kiel.", 1)):
+        make_judgment(make_pair(books, query, make_document(books, text)), reference, grade)
+    return books
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv(KEY_ENV, KEY)
+
+
+def knows(*firsts: str) -> list[dict[str, object]]:
+    """A model that says yes to these documents and no to all others."""
+    return [*({"contains": text, "verdict": "yes"} for text in firsts), {"verdict": "no"}]
+
+
+def check(*options: str) -> tuple[int, dict]:
+    out, code = StringIO(), 0
+    try:
+        call_command("panel", "books", "--self-check", *options, "--json", stdout=out, stderr=StringIO())
+    except SystemExit as end:
+        code = int(end.code or 0)
+    return code, json.loads(out.getvalue() or "{}")
+
+
+@pytest.mark.django_db
+def test_a_judge_that_tells_them_apart_passes_and_one_that_says_yes_to_all_does_not(books, model_server: LocalModels):
+    model_server.script({"good": knows(*FIRSTS, "She wrote it in May."), "yes": {"verdict": "yes"}})
+    make_judge(model_server, "good")
+    make_judge(model_server, "yes")
+    code, document = check("--candidates", "good,yes")
+    good, yes = document["judges"]
+    assert code == 3
+    assert good["passes"] and good["problems"] == []
+    assert good["clear"] == {"right": 8, "tied": 0, "reversed": 0}
+    assert good["near"] == {"right": 8, "tied": 8, "reversed": 0}, "yes, no, no: two grades cannot part three levels"
+    assert good["own"] == {"right": 1, "tied": 0, "reversed": 0}
+    assert (good["asked"], good["answered"], good["calls"]) == (52, 52, 52), "(8 x 3 + 2) x 2"
+    assert (good["repeated"], good["repeats"]) == (26, 26) and good["cost"] > 0
+    assert not yes["passes"] and yes["clear"] == {"right": 0, "tied": 8, "reversed": 0}
+    assert [(row.judge.name, row.passes) for row in SelfCheck.objects.order_by("pk")] == [
+        ("good", True),
+        ("yes", False),
+    ]
+    assert not Attempt.objects.exists(), "no campaign and no vote has a part in it"
+    sent = [one for one in model_server.requests() if one["model"] == "good"]
+    assert len(sent) == 52, "the second time is asked anew, not taken from a cache"
+    assert sum("As a librarian would." in one["user"] for one in sent) == 4, "its own definition with its own pairs"
+
+
+@pytest.mark.django_db
+def test_answers_that_change_are_counted(books, model_server: LocalModels):
+    """Six of the 26 documents get yes the first time and no the second: 20 of 26 are below nine of ten."""
+    flips = [{"contains": text, "verdict": "yes", "times": 1} for text in FIRSTS[:6]]
+    model_server.script({"moody": [*flips, *knows(*FIRSTS[6:], "She wrote it in May.")]})
+    make_judge(model_server, "moody")
+    _, document = check("--candidates", "moody")
+    (moody,) = document["judges"]
+    assert (moody["repeated"], moody["repeats"]) == (20, 26)
+    assert "the same answer twice on 20 of 26 documents" in moody["problems"]
+
+
+@pytest.mark.django_db
+def test_a_graded_judge_is_compared_on_its_own_scale(books, model_server: LocalModels):
+    """9 for what answers, 4 for the same subject, 0 elsewhere: all couples are right, the near ones too."""
+    probes = built_in(answers=False)
+    script = [
+        {"contains": inputs.document, "score": score}
+        for probe in probes
+        for score, (_, inputs) in zip((9, 4, 0), probe.documents, strict=True)
+    ]
+    model_server.script({"ten": [*script, {"contains": "She wrote", "score": 7}, {"score": 2}]})
+    make_judge(model_server, "ten", parameters={"scale": "0-10"})
+    code, document = check("--candidates", "ten")
+    (ten,) = document["judges"]
+    assert code == 0 and ten["passes"]
+    assert ten["clear"]["right"] == 8 and ten["near"] == {"right": 16, "tied": 0, "reversed": 0}
+
+
+@pytest.mark.django_db
+def test_what_is_no_verdict_is_no_grade_and_a_rate_limit_is_tried_again(books, model_server: LocalModels, settings):
+    settings.RETRY_SECONDS = 0.01
+    limited = {"fault": "429", "times": 5}
+    model_server.script({"good": [limited, *knows(*FIRSTS, "She wrote it in May.")], "mute": {"fault": "garbage"}})
+    make_judge(model_server, "good")
+    make_judge(model_server, "mute")
+    _, document = check("--candidates", "good,mute")
+    good, mute = document["judges"]
+    assert good["passes"] and good["calls"] == 57
+    assert (mute["asked"], mute["answered"], mute["repeats"]) == (52, 0, 0)
+    assert mute["problems"][0] == "52 of 52 questions brought no verdict"
+    assert "does not follow the schema" in mute["error"]
+
+
+@pytest.mark.django_db
+def test_a_key_that_is_refused_ends_the_asking_at_once(books, model_server: LocalModels):
+    model_server.script({"locked": {"fault": "401"}})
+    make_judge(model_server, "locked")
+    _, document = check("--candidates", "locked")
+    (locked,) = document["judges"]
+    assert locked["answered"] == 0 and "401" in locked["error"]
+    assert len(model_server.requests()) <= asking.AT_ONCE
+
+
+@pytest.mark.django_db
+def test_the_offline_panel_is_asked_without_its_debaters_and_for_nothing(books):
+    _, document = check("--panel", "offline")
+    assert len(document["judges"]) == 5 and all(one["cost"] == 0 for one in document["judges"])
+    assert all(one["repeated"] == one["repeats"] for one in document["judges"])
+
+
+@pytest.mark.django_db
+def test_bad_input_asks_nobody(books):
+    for options in (["--panel", "nobody"], ["--candidates", "nobody"]):
+        assert check(*options) == (2, {})
+    err = StringIO()
+    with pytest.raises(SystemExit):
+        call_command("panel", "books", "--panel", "main", stdout=StringIO(), stderr=err)
+    assert "--panel names whom --self-check asks" in err.getvalue()
+    assert not SelfCheck.objects.exists()
+
+
+# Stored and shown
+
+
+def checked(collection: Collection, judge, passes: bool = True) -> SelfCheck:
+    found = GOOD if passes else replace(GOOD, clear=Couples(2, 6))
+    values = self_checks._values(asking.Checked(judge), found)
+    return SelfCheck.objects.create(collection=collection, judge=judge, passes=passes, findings=values)
+
+
+@pytest.mark.django_db
+def test_the_newest_self_check_of_the_present_version_holds_and_none_is_altered(books, model_server: LocalModels):
+    judge = make_judge(model_server, "v1")
+    checked(books, judge, passes=False)
+    row = checked(books, judge)
+    found = self_checks.standing(books, ["v1", "v2"])
+    assert found["v1"].row == row and found["v2"].words == "never checked"
+    assert ": 8 of 8 in the known order, 24 of 24 repeated" in found["v1"].words
+    judge.is_current = False
+    judge.save()
+    make_judge(model_server, "v1", version=2)
+    assert self_checks.standing(books, ["v1"])["v1"].row is None, "a changed judge was not checked"
+    with pytest.raises(Error), transaction.atomic():
+        SelfCheck.objects.filter(pk=row.pk).update(passes=False)
+
+
+@pytest.mark.django_db
+def test_a_large_campaign_names_the_judges_that_never_passed_before_it_starts(
+    books, client, model_server: LocalModels, monkeypatch
+):
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    judges = [make_judge(model_server, f"v{n}") for n in range(5)]
+    Panel.objects.create(name="paid", debate=["v0", "v1"], ensemble=[judge.name for judge in judges])
+    asked = {"panel": "paid", "policy": "ensemble", "rounds": 2}
+    for judge in judges[:3]:
+        checked(books, judge)
+    checked(books, judges[3], passes=False)
+    text = client.post("/c/books/campaigns/start/", asked).content.decode()
+    assert "Start this campaign?" in text and "self-check" not in text, "two pairs are no large campaign"
+    monkeypatch.setattr("annotation.views.campaigns.LARGE", 2)
+    text = client.post("/c/books/campaigns/start/", asked).content.decode()
+    assert "manage.py panel books --self-check --panel paid" in text
+    assert "v4: never checked" in text and "v3: failed on" in text and "v1: passed" not in text
+    offline = client.post("/c/books/campaigns/start/", {**asked, "panel": "offline"}).content.decode()
+    assert "self-check" not in offline
