@@ -13,6 +13,24 @@ local most, per_minute, tokens_per_minute = tonumber(ARGV[3]), tonumber(ARGV[4])
 local state, processes, held, window = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local function number(field) return tonumber(redis.call('HGET', state, field) or '0') end
 
+-- Redis' clock was set back: every time that is kept moves with it, else the window would stay full, and slots of dead
+-- processes held, until the clock is again where it was.
+local seen = number('seen')
+if now < seen - 1000 then
+  local back = seen - now
+  for _, field in ipairs({'paused_until', 'open_until'}) do
+    if number(field) > 0 then redis.call('HSET', state, field, number(field) - back) end
+  end
+  for _, name in ipairs(redis.call('ZRANGE', processes, 0, -1)) do redis.call('ZINCRBY', processes, -back, name) end
+  local moved = redis.call('HGETALL', window)
+  redis.call('DEL', window)
+  for i = 1, #moved, 2 do
+    local at = tonumber(string.sub(moved[i], 2)) - math.floor(back / BUCKET)
+    redis.call('HINCRBYFLOAT', window, string.sub(moved[i], 1, 1) .. at, moved[i + 1])
+  end
+end
+redis.call('HSET', state, 'seen', now)
+
 -- Slots of processes that have not been heard of come back.
 for _, dead in ipairs(redis.call('ZRANGEBYSCORE', processes, '-inf', now)) do
   redis.call('ZREM', processes, dead)
