@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ CALLS = len(DEBATERS) + len(VOTERS)
 ENVIRONMENT = {
     "QUORUM_LEASE_S": str(LEASE_S),
     "QUORUM_RETRY_S": "0.05",
+    "QUORUM_DRAIN_S": "5",
     "QUORUM_CALLS_IN_FLIGHT": "12",
     "QUORUM_PAIRS_IN_FLIGHT": "12",
     "QUORUM_LOOPBACK_ONLY": "1",
@@ -103,20 +104,20 @@ class Rig:
         self.server, self.models = start(folder / "requests.jsonl", "--latency", str(latency), "--hashes")
         self.site: subprocess.Popen[str] | None = None
 
-    def configure(self) -> None:
-        """The panel on the local server; the default one from now on."""
+    def configure(self, more: str = "") -> None:
+        """The panel on the local server; the default one from now on. `more`: further lines of every judge."""
         names = [*DEBATERS, *VOTERS]
         judge = '[[judge]]\nname = "{0}"\nmodel = "{0}"\nprovider = "openai-compatible"\nbase_url = "{1}"\n'
-        judge += f'api_key_env = "{KEY_ENV}"\ninput_price = 1.0\noutput_price = 2.0\ntimeout_s = 30\n'
+        judge += f'api_key_env = "{KEY_ENV}"\ninput_price = 1.0\noutput_price = 2.0\ntimeout_s = 30\n{{2}}\n'
         panel = f"[panel]\ndebate = {json.dumps(DEBATERS)}\nensemble = {json.dumps(VOTERS)}\n"
         file = self.folder / "judges.toml"
-        file.write_text("".join(judge.format(name, self.models.openai) for name in names) + panel)
+        file.write_text("".join(judge.format(name, self.models.openai, more) for name in names) + panel)
         self.manage("configure_judges", str(file))
 
-    def serve(self) -> None:
-        """The site with two judge processes; it restarts what dies."""
+    def serve(self, processes: int = 2) -> None:
+        """The site with so many judge processes; it restarts what dies."""
         log = (self.folder / "serve.log").open("a")
-        args = [sys.executable, "manage.py", "serve", "--port", "0", "--judge-workers", "2"]
+        args = [sys.executable, "manage.py", "serve", "--port", "0", "--judge-workers", str(processes)]
         self.site = subprocess.Popen(
             args, cwd=Path(__file__).parent.parent, env=self.instance.environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
@@ -230,16 +231,24 @@ class Rig:
 
 
 @contextmanager
-def rig(instance: Instance, folder: Path, **options: Any) -> Iterator[Rig]:
-    """A rig that serves, with its panel."""
+def rig(instance: Instance, folder: Path, *, processes: int = 2, more: str = "", **options: Any) -> Iterator[Rig]:
+    """A rig with its panel that serves, unless `processes` is 0."""
     made = Rig(instance, folder, **options)
     try:
-        made.configure()
-        made.serve()
+        made.configure(more)
+        if processes:
+            made.serve(processes)
         yield made
     finally:
         made.close()
         instance.end()
+
+
+def note(row: str, outcome: Outcome) -> None:
+    """For docs/faults.md: a line of the file that QUORUM_FAULTS_OUT names."""
+    if path := os.environ.get("QUORUM_FAULTS_OUT"):
+        with Path(path).open("a") as file:
+            file.write(json.dumps({"row": row, **asdict(outcome)}) + "\n")
 
 
 def kill(*pids: int) -> tuple[float, float]:
@@ -290,4 +299,4 @@ def _lives(pid: int) -> bool:
         return False
 
 
-__all__ = ["CALLS", "LocalModels", "Outcome", "Rig", "family", "kill", "rig", "stop_for"]
+__all__ = ["CALLS", "LocalModels", "Outcome", "Rig", "family", "kill", "note", "rig", "stop_for"]

@@ -4,16 +4,12 @@ Each row hits one campaign of a served instance of its own. The lease is shorter
 taken over. With QUORUM_FAULTS_OUT what was seen is appended there, one JSON line a row.
 """
 
-import json
-import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
-from tests.fault_rig import Outcome, Rig, family, kill, rig, stop_for
+from tests.fault_rig import Outcome, Rig, family, kill, note, rig, stop_for
 from tests.instances import Instance
 
 pytestmark = pytest.mark.slow
@@ -29,13 +25,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     folder = tmp_path_factory.mktemp("faults")
     with rig(Instance(folder / "var"), folder) as made:
         yield made
-
-
-def note(row: str, outcome: Outcome) -> None:
-    """For docs/faults.md."""
-    if path := os.environ.get("QUORUM_FAULTS_OUT"):
-        with Path(path).open("a") as file:
-            file.write(json.dumps({"row": row, **asdict(outcome)}) + "\n")
 
 
 def hit(site: Rig, row: str, fault: Fault, **options: float) -> Outcome:
