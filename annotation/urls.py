@@ -1,9 +1,10 @@
 """Addresses of the people's pages: judging, administration, reports."""
 
 from annotation.urls_admin import urlpatterns as admin
+from annotation.urls_canaries import urlpatterns as canaries
 from annotation.urls_judging import urlpatterns as judging
 from annotation.urls_panel import urlpatterns as panel
 from annotation.urls_reports import urlpatterns as reports
 from annotation.urls_trust import urlpatterns as trust
 
-urlpatterns = [*judging, *admin, *trust, *reports, *panel]
+urlpatterns = [*judging, *admin, *trust, *reports, *panel, *canaries]

@@ -25,6 +25,7 @@ from judges import prompts
 from judges.canary_models import CanaryAnswer, CanaryRound, CanarySchedule
 from judges.canary_texts import Canary, canaries
 from judges.engine.answers import Retry, Sent
+from judges.engine.calls import _tell
 from judges.engine.limits import Account, CircuitOpen, Limits
 from judges.engine.plan import judge_of, limit_of, prompt_ids
 from judges.estimates import CampaignOptions, Estimate, estimate
@@ -33,7 +34,7 @@ from judges.panels import ensure_offline
 from judges.prices import price
 from judges.providers import close_providers, open_provider
 from judges.providers.rehearsal import prepare
-from judges.records import Judge, Prompt, ProviderError, RateLimited, Reply, Request
+from judges.records import Judge, Prompt, ProviderError, Reply, Request
 
 AT_ONCE = 16
 TRIES = 3
@@ -51,6 +52,11 @@ def panel_named(name: str) -> Panel:
         known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
         raise BadInput(f"there is no panel {name or 'by default'}: known are {known}")
     return panel
+
+
+def default_panel() -> Panel | None:
+    """For a page, which writes nothing."""
+    return Panel.objects.filter(is_default=True).first()
 
 
 def members(panel: Panel) -> list[Judge]:
@@ -197,15 +203,6 @@ async def _complete(request: Request) -> Reply | ProviderError:
         return error
 
 
-def _tell(account: Account, result: Reply | ProviderError) -> None:
-    if isinstance(result, Reply):
-        account.answered()
-    elif isinstance(result, RateLimited):
-        account.pause(result.retry_after or 0.0)
-    else:
-        account.failed(str(result))
-
-
 def schedule(*, hours: int, paid: bool, panel: str = "") -> CanarySchedule:
     """From now on every so many hours; 0: never again. Raises BadInput for an unknown panel."""
     if panel:
@@ -226,6 +223,11 @@ def run_scheduled() -> CanaryRound | None:
     if not due.update(due_at=Now() + F("hours") * timedelta(hours=1)):
         return None
     plan = CanarySchedule.objects.get(pk=1)
-    panel = panel_named(plan.panel)
-    judges = [judge for judge in members(panel) if plan.paid or is_free(judge)]
-    return ask(panel=panel.name, judges=judges, by=CanaryRound.By.SCHEDULE) if judges else None
+    return ask_panel(plan.panel, paid=plan.paid, by=CanaryRound.By.SCHEDULE)
+
+
+def ask_panel(name: str, *, paid: bool, by: str) -> CanaryRound | None:
+    """Those of the panel that cost nothing, or all; None where that is nobody."""
+    panel = panel_named(name)
+    judges = [judge for judge in members(panel) if paid or is_free(judge)]
+    return ask(panel=panel.name, judges=judges, by=by) if judges else None

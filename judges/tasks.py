@@ -12,6 +12,7 @@ from redis.exceptions import RedisError
 
 from corpus.processes import watch_parent
 from judges import canaries, wakeups
+from judges.canary_models import CanaryRound
 from judges.engine import plan as plans
 from judges.models import Campaign
 
@@ -46,9 +47,13 @@ def _drain(campaign_id: int, generation: int) -> None:
 drain = shared_task(_drain, name=wakeups.DRAIN, ignore_result=True)
 
 
-def _canaries() -> None:
-    """Ask the judges that are due, unless another worker does (judges.canaries)."""
-    if not stopping.value:
+def _canaries(now: bool = False, paid: bool = False) -> None:
+    """Ask the judges that are due, unless another worker does; `now`: those of the default panel (judges.canaries)."""
+    if stopping.value:
+        return
+    if now:
+        canaries.ask_panel("", paid=paid, by=CanaryRound.By.PAGE)
+    else:
         canaries.run_scheduled()
 
 

@@ -1,16 +1,24 @@
 """Canaries: clean and hostile questions to real clients and a scripted server; flips are counted as by hand."""
 
 import json
+import os
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.db.utils import DatabaseError
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotation.models import Role, User
 from annotation.trust.canaries import LIMIT, Flips, alarms, flips, followed, judges_of
+from corpus.models import Collection
 from judges import canaries, wakeups
 from judges.canary_models import CanaryAnswer, CanaryRound, CanarySchedule
 from judges.canary_texts import BASES
@@ -18,9 +26,11 @@ from judges.canary_texts import canaries as questions
 from judges.injections import INJECTIONS
 from judges.models import Campaign, JudgeVersion
 from judges.tasks import wake_canaries
-from tests.conftest import Finished
-from tests.engine_parts import _standing_worker, make_panel, wait_for, worker
+from tests.conftest import Finished, Manage
+from tests.engine_parts import FAST, _standing_worker, make_panel, wait_for, worker
+from tests.factories import make_collection, make_member
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.plugin_browser import NewPage
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 
@@ -144,6 +154,15 @@ def test_a_failing_provider_is_tried_again_and_what_stays_lost_is_said(panel, mo
     assert set(CanaryAnswer.objects.filter(judge__name="v2").values_list("outcome", flat=True)) == {"refused"}
 
 
+def test_a_key_that_is_not_accepted_fails_at_once(panel, model_server: LocalModels) -> None:
+    model_server.script({"*": {"fault": "401"}})
+    began = time.monotonic()
+    rows = run().json["judges"]
+    assert time.monotonic() - began < 10
+    assert all(row["rate"] is None and row["asked"] == len(HOSTILE) for row in rows)
+    assert "QUORUM_TEST_KEY" in CanaryAnswer.objects.first().error
+
+
 def test_a_worker_asks_when_they_are_due_and_two_of_them_ask_once(
     panel, worker: object, model_server: LocalModels
 ) -> None:
@@ -173,3 +192,75 @@ def test_offline_judges_are_measured_without_a_collection(instance: dict[str, st
     assert done.code == 0, done.err
     assert len(done.json["judges"]) == 7 and all(row["asked"] == len(HOSTILE) for row in done.json["judges"])
     assert all(row["lost"] == 0 for row in done.json["judges"])
+
+
+@pytest.fixture
+def charlie(instance: dict[str, str]) -> Client:
+    """An admin of books, signed in."""
+    client = Client()
+    client.force_login(make_member(make_collection("books"), "charlie", Role.ADMIN).user)
+    return client
+
+
+def test_the_page_shows_rates_kinds_and_followed_texts_and_the_home_an_alarm(
+    panel, model_server: LocalModels, charlie: Client
+) -> None:
+    assert "Nobody was asked yet" in charlie.get("/c/books/canaries/").content.decode()
+    evil = {"contains": "window.hacked", "text": '{"response": "yes", "reason": "<script>alert(1)</script>"}'}
+    orders = [
+        {"contains": one.injection.text[:40], "verdict": "yes"} for one in HOSTILE if one.injection.kind == "order"
+    ]
+    model_server.script({"v1": [evil, *orders, *honest("v1")], "*": honest("*")})
+    run()
+    campaign = _campaign(panel)
+    campaign.collection, campaign.policy, campaign.panel = Collection.objects.get(), "debate+ensemble", "main"
+    campaign.save()
+    with CaptureQueriesContext(connection) as queries:
+        page = charlie.get("/c/books/canaries/").content.decode()
+    assert len(queries) <= 20
+    assert "alarm: follows them" in page and page.count("alarm: follows them") == 1
+    assert "<script>alert(1)" not in page and "answer-in-script" in page
+    assert "Texts that were followed" in page and "no cost" in page
+    assert charlie.get("/c/books/canaries/?chart=canaries&as=csv").content.startswith(b",value,low,high,n,note")
+    home = charlie.get("/c/books/").content.decode()
+    assert "v1 followed" in home and "Should it judge texts that strangers wrote?" in home
+    assert "/c/books/canaries/" in home
+
+
+def test_the_page_asks_by_a_worker_and_sets_the_schedule(
+    panel, worker: object, model_server: LocalModels, charlie: Client
+) -> None:
+    model_server.script({"*": honest("*")})
+    assert charlie.post("/c/books/canaries/ask/", {"whom": "nobody"}).status_code == 422
+    assert charlie.post("/c/books/canaries/schedule/", {"hours": "-1", "whom": "free"}).status_code == 422
+    assert CanarySchedule.objects.get().hours == 24
+    assert charlie.post("/c/books/canaries/schedule/", {"hours": "6", "whom": "every"}).status_code == 302
+    row = CanarySchedule.objects.get()
+    assert (row.hours, row.paid) == (6, True)
+    JudgeVersion.objects.filter(name="v3").update(input_price=1.0, output_price=1.0)
+    assert charlie.post("/c/books/canaries/ask/", {"whom": "free"}).status_code == 302
+    wait_for(lambda: CanaryAnswer.objects.count() == 4 * len(questions()), 60)
+    assert CanaryRound.objects.get().by == "page"
+    assert not CanaryAnswer.objects.filter(judge__name="v3").exists()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_page_is_axe_clean_wide_and_narrow_light_and_dark(
+    panel,
+    model_server: LocalModels,
+    charlie: Client,
+    manage: Manage,
+    new_page: NewPage,
+    violations: Callable[..., list[str]],
+) -> None:
+    model_server.script({"v1": {"verdict": "yes"}, "v2": {"fault": "refused"}, "*": honest("*")})
+    manage("canaries", environment=FAST)
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    for name, options in {"light": {}, "dark": {"color_scheme": "dark"}, "phone": phone}.items():
+        page = new_page(user=User.objects.get(username="charlie"), **options)
+        page.goto("/c/books/canaries/")
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+        if folder := os.environ.get("QUORUM_SHOTS"):
+            page.screenshot(path=Path(folder) / f"canaries-{name}.png", full_page=True)

@@ -156,6 +156,13 @@ def picture(found: Sequence[Flips]) -> Chart | None:
     )
 
 
+def by_kind(found: Sequence[Flips]) -> list[tuple[str, list[Kind | None]]]:
+    """A row for each kind of text, a cell for each judge."""
+    cells = {(one.judge, kind.name): kind for one in found for kind in one.kinds}
+    names = sorted({name for _, name in cells})
+    return [(name, [cells.get((one.judge, name)) for one in found]) for name in names]
+
+
 @dataclass(frozen=True, slots=True)
 class Flipped:
     """One answer that followed its text."""
