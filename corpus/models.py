@@ -31,6 +31,12 @@ class Collection(models.Model):
         default=0.02, db_default=0.02, help_text="Share of automatic labels that people check; 0: none."
     )
     hourly_rate = models.FloatField(null=True, blank=True, help_text="USD for an hour of an annotator; null: unknown.")
+    budget = models.FloatField(
+        null=True, blank=True, help_text="USD that judges may cost in all campaigns together; null: no cap."
+    )
+    daily_budget = models.FloatField(
+        null=True, blank=True, help_text="USD that judges may cost in one UTC day; null: no cap."
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -38,6 +44,10 @@ class Collection(models.Model):
             models.CheckConstraint(name="collection_audit", condition=Q(audit__gte=0, audit__lte=1)),
             models.CheckConstraint(
                 name="collection_hourly_rate", condition=Q(hourly_rate=None) | Q(hourly_rate__gte=0)
+            ),
+            models.CheckConstraint(name="collection_budget", condition=Q(budget=None) | Q(budget__gte=0)),
+            models.CheckConstraint(
+                name="collection_daily_budget", condition=Q(daily_budget=None) | Q(daily_budget__gte=0)
             ),
             models.CheckConstraint(name="collection_grades", condition=Q(grades__gte=1, grades__lte=100)),
             models.CheckConstraint(
