@@ -74,6 +74,24 @@ def test_good_judges_agree_without_being_copies():
     assert choice.copies == ((0, COPY),)
 
 
+@pytest.mark.slow
+def test_in_1200_pools_no_coin_is_proposed_no_innocent_is_called_a_copy_and_nearly_every_copy_is_named():
+    named = 0
+    for number in range(1200):
+        random = np.random.default_rng(10_000 + number)
+        noise, hard = (0.0, 0.02, 0.04)[number % 3], (0.0, 0.2)[number % 2]
+        votes, truth = field(number, noise=noise)
+        misled = random.random(300) < hard
+        guesses = random.random(votes[:7].shape) < 0.5
+        votes[:7] = np.where(misled, guesses, votes[:7])
+        votes[COPY] = np.where(random.random(300) < noise, 1 - votes[0], votes[0])
+        choice = choose(votes, truth if number % 4 < 2 else unknown(truth))
+        assert not any(RANDOM in members for members in proposed_sets(choice)), number
+        assert all({0, COPY} == set(group) for group in choice.copies), number
+        named += bool(choice.copies)
+    assert named >= 0.98 * 1200
+
+
 def test_random_judges_that_copy_each_other_do_not_lift_themselves_over_the_floor():
     """Five copies of one random judge would be most of the majority of the others; they count as one vote there."""
     votes, truth = field(5)

@@ -78,7 +78,7 @@ def test_the_coin_is_never_proposed_and_the_copy_made_elsewhere_is_named(judged,
     assert found["subsets"] == 21, "seven of nine: not the coin, and of the copies only one"
     assert all("coin" not in one and not {"j0", "gpt"} <= one for one in sets_of(found))
     coin = next(one for one in found["candidates"] if one["name"] == "coin")
-    assert not coin["passes"] and coin["why_not"].startswith("its answers may be chance (p = ")
+    assert not coin["passes"] and coin["why_not"].startswith("its answers are no better than chance (p = ")
     assert found["proposed"] == found["by_mean"][0] and found["reason"] is None
 
 
@@ -216,7 +216,7 @@ def test_people_read_the_same_in_words(judged, bring):
     call_command("panel", "books", stdout=out, stderr=StringIO())
     said = out.getvalue()
     assert "9 candidates judged the same 120 pairs. Quality is balanced accuracy on 120 reference grades;" in said
-    assert "Below it: coin, its answers may be chance" in said
+    assert "Below it: coin, its answers are no better than chance" in said
     assert "j0 and gpt are copies: one vote, not 2." in said
     assert "Of 21 sets of five the most independent is " in said
     assert 'For the judges file: ensemble = ["j' in said

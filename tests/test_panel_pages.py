@@ -55,7 +55,7 @@ def row(text: str, name: str) -> str:
 def test_the_page_says_who_is_proposed_who_is_below_the_floor_and_who_is_a_copy(client, books, charlie):
     text = page(client)
     assert "j0 and gpt are copies: one vote, not 2." in text
-    assert "below the floor" in row(text, "coin") and "its answers may be chance" in row(text, "coin")
+    assert "below the floor" in row(text, "coin") and "its answers are no better than chance" in row(text, "coin")
     assert "proposed" not in row(text, "coin")
     assert "of gpt" in row(text, "j0") and "of j0" in row(text, "gpt")
     assert "imported; no judge of this name is configured" in row(text, "gpt")

@@ -144,5 +144,5 @@ def _why(value: float | None, bound: float, chance: float, candidates: int, vote
     if value is None:
         return "its quality could not be measured"
     if chance > CHANCE / candidates:
-        return f"its answers may be chance (p = {chance:.2g})"
+        return f"its answers are no better than chance (p = {chance:.2g})"
     return "" if value >= bound else f"{value:.3f} is below the floor of {bound:.3f}"
