@@ -183,6 +183,9 @@ class Item(models.Model):
         UNPARSED = "unparsed", "an answer could not be read"
         REFUSED = "refused", "a judge refused to answer"
         ERROR = "error", "a judge could not be reached"
+        STOPPED = "stopped", "labels that came about like this one were wrong too often"
+        POLICY = "policy", "people judge every pair"
+        UNCERTAIN = "uncertain", "the judge is least sure of it"
         AUDIT = "audit", "drawn to check the automatic labels"
         EVIDENCE = "evidence", "contribution and evidence to be edited"
 

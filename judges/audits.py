@@ -7,6 +7,7 @@ blind answers serve once more. The probability is kept for a whole campaign: wit
 
 from dataclasses import dataclass
 from hashlib import sha256
+from math import lgamma, log
 
 LEAST = 60
 """Audited pairs that a stratum is expected to have at least, where it is large enough."""
@@ -16,6 +17,11 @@ SPECIAL = {"filter": "dropped by the filter", "adjudicator": "settled by the adj
 
 OVERLAP = 2
 """People who judge an audited pair."""
+
+LIMIT = 0.1
+"""Share of wrong labels that a route may have; beyond it, it is alarmed and stops."""
+
+LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +83,16 @@ def chance(seed: int, pair: int) -> float:
     """The pair's number in [0, 1): it is drawn where this is below the probability."""
     digest = sha256(f"audit:{seed}:{pair}".encode()).digest()
     return int.from_bytes(digest[:6], "big") / 2**48
+
+
+def surely_over(right: int, settled: int, limit: float = LIMIT, level: float = LEVEL) -> bool:
+    """Whether a route is wrong more often than the limit, at a level that holds however often one looks.
+
+    The beta-binomial mixture against a share of 1 - limit is a martingale: where the route is within its limit, it ever
+    reaches 1 / (1 - level) with a probability of at most 1 - level (Ville's inequality).
+    """
+    if not settled or right >= (1 - limit) * settled:
+        return False
+    wrong = settled - right
+    mixture = lgamma(right + 1) + lgamma(wrong + 1) - lgamma(settled + 2)
+    return mixture - right * log(1 - limit) - wrong * log(limit) >= -log(1 - level)

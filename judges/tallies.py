@@ -3,8 +3,9 @@
 Keys: `pairs`, `written` (good targets of an evidence campaign), `labelled:<0|1>`, `escalated:<reason>`, `failed`,
 `agreed:<round>`, `settled` (items of the campaign that people settled, but for audits), `audited` (audits that they
 settled), `route:<stratum>` (labelled pairs by how they came to the label, judges.audits; `escalated:audit` are those
-drawn), `moved` (open items that a later campaign escalated again and took over), `calls`, `calls_failed`,
-`calls_cached`, `calls_without_price`, `tokens_in`, `tokens_cached`, `tokens_out`, `tokens_reasoning`, `cost`.
+drawn), `stopped:<stratum>` and `resumed:<stratum>` (judges.stopping), `moved` (open items that a later campaign
+escalated again and took over), `calls`, `calls_failed`, `calls_cached`, `calls_without_price`, `tokens_in`,
+`tokens_cached`, `tokens_out`, `tokens_reasoning`, `cost`.
 """
 
 import random

@@ -35,6 +35,8 @@ class Route:
     """The same value with the bound that allows for looking again and again (a confidence sequence)."""
     verdict: str
     """enough (surely within the limit) | over (surely beyond it) | open."""
+    stopped: bool = False
+    """The campaign's further pairs by this route go to people (judges.stopping)."""
 
     @property
     def waiting(self) -> int:

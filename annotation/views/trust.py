@@ -13,7 +13,7 @@ from annotation.trust import returning
 from annotation.trust.audits import audits
 from annotation.trust.statistics import refresh
 from corpus.models import Pair
-from judges import tallies
+from judges import stopping, tallies
 from judges.audits import OVERLAP, Route, route_of
 from judges.models import Campaign
 
@@ -46,6 +46,18 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
     left = returning.left(row, route)
     context |= {"left": left, "judgments": left * OVERLAP, "audits": found}
     return render(request, "reports/audit_to_people.html", context)
+
+
+@action("admin")
+@require_POST
+def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
+    """Let a stopped route label again; `stop` takes that back."""
+    row = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
+    route, on = _route(request), "stop" not in request.POST
+    stopping.let_go_on(row.pk, route.key, on=on)
+    words = "labels again" if on else "is stopped: its further pairs go to people"
+    messages.success(request, f"The route “{route.words}” {words}.")
+    return redirect("audits", scope.collection.name)
 
 
 def _route(request: HttpRequest) -> Route:

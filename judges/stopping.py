@@ -1,0 +1,79 @@
+"""A route to a label that its audit finds wrong too often stops: its further pairs go to people (SPEC S3, M4).
+
+Workers look when they begin to drain, so a stop holds within a minute. Labels that stand already go back to people only
+when an admin confirms it, and an admin can let the route go on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import connection
+
+from judges import tallies
+from judges.audits import surely_over
+
+STOPPED = "stopped:"
+"""Counter of a route that stopped, followed by its key; above 0: it did."""
+
+RESUMED = "resumed:"
+"""Counter of a route that an admin lets go on, followed by its key; above 0: it does."""
+
+ANSWERED = """
+WITH drawn AS (
+    SELECT a.id, a.stratum, a.label, i.state,
+        (SELECT j.grade FROM corpus_judgment j
+         WHERE j.item_id = i.id AND j.grade IS NOT NULL AND i.state = 'settled'
+           AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+         GROUP BY j.grade
+         ORDER BY bool_or(j.step = 'adjudication') DESC, count(*) DESC LIMIT 1) >= %(relevant)s AS relevant
+    FROM judges_audit a JOIN corpus_item i ON i.id = a.item_id WHERE a.campaign_id = %(campaign)s
+)
+SELECT stratum, count(*), count(relevant), count(*) FILTER (WHERE relevant = (label = 1)),
+       count(*) FILTER (WHERE state = 'conflict')
+FROM drawn GROUP BY stratum ORDER BY stratum
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Audited pairs of a route: drawn, settled by people, found right, and waiting for an adjudicator."""
+
+    drawn: int = 0
+    settled: int = 0
+    right: int = 0
+    conflicts: int = 0
+
+
+def answered(campaign: int, relevant: int) -> dict[str, Answered]:
+    """What people found of a campaign's drawn pairs, by route. `relevant`: the lowest grade that is. One statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(ANSWERED, {"campaign": campaign, "relevant": relevant})
+        return {stratum: Answered(*map(int, rest)) for stratum, *rest in cursor.fetchall()}
+
+
+def stopped(found: Mapping[str, Answered], counts: Mapping[str, float]) -> frozenset[str]:
+    """Keys of the routes that stopped, or would at the next look, and that no admin let go on. `counts`: counters."""
+    known = {key.removeprefix(STOPPED) for key, n in counts.items() if key.startswith(STOPPED) and n > 0}
+    over = {key for key, one in found.items() if surely_over(one.right, one.settled)}
+    return frozenset(key for key in known | over if counts.get(f"{RESUMED}{key}", 0) <= 0)
+
+
+def stop_routes(campaign: int, relevant: int, counts: Mapping[str, float]) -> frozenset[str]:
+    """The same, and kept: a route that was stopped goes on when an admin says so, not when a later audit is right.
+
+    Nothing is read for a campaign of which no audit is settled.
+    """
+    if counts.get("audited", 0) <= 0:
+        return frozenset()
+    found = stopped(answered(campaign, relevant), counts)
+    for key in sorted(found):
+        if counts.get(f"{STOPPED}{key}", 0) <= 0:
+            tallies.add(campaign, f"{STOPPED}{key}", 1)
+    return found
+
+
+def let_go_on(campaign: int, route: str, *, on: bool = True) -> None:
+    """An admin lets a stopped route label again, or takes that back."""
+    going = tallies.read(campaign).get(f"{RESUMED}{route}", 0) > 0
+    if going is not on:
+        tallies.add(campaign, f"{RESUMED}{route}", 1 if on else -1)

@@ -1,0 +1,85 @@
+"""A route that its audit finds wrong too often stops, and an admin decides what becomes of it (SPEC S3, M4)."""
+
+import random
+
+import pytest
+from django.test import Client
+
+from annotation.agreement.proportions import sequence
+from annotation.models import Role
+from annotation.trust.audits import audits
+from judges import stopping, tallies
+from judges.audits import LIMIT, surely_over
+from judges.models import Campaign
+from tests.admin_site import ROUTE, audited, judged_collection
+from tests.factories import make_member
+
+
+def test_the_bound_is_that_of_the_confidence_sequence() -> None:
+    for settled in range(0, 61):
+        for right in range(settled + 1):
+            assert surely_over(right, settled) is (sequence(right, settled).high < 1 - LIMIT), (right, settled)
+
+
+def test_a_route_within_its_limit_is_rarely_stopped_however_often_one_looks() -> None:
+    """A route exactly at the limit, looked at after each of 300 audits, 400 times over."""
+    stopped = 0
+    for seed in range(400):
+        draw, right = random.Random(seed), 0
+        for n in range(1, 301):
+            right += draw.random() < 1 - LIMIT
+            if surely_over(right, n):
+                stopped += 1
+                break
+    assert stopped / 400 <= 0.05 + 2.33 * (0.05 * 0.95 / 400) ** 0.5
+
+
+@pytest.fixture
+def campaign(db: None) -> Campaign:
+    return audited(judged_collection(), right=2, wrong=8)
+
+
+def of(campaign: Campaign) -> frozenset[str]:
+    return stopping.stop_routes(campaign.pk, campaign.collection.relevant_from, tallies.read(campaign.pk))
+
+
+def test_a_route_that_is_surely_over_the_limit_stops_and_stays_stopped(campaign: Campaign) -> None:
+    assert of(campaign) == {ROUTE}
+    assert tallies.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
+    assert of(campaign) == {ROUTE} and tallies.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
+    none = {ROUTE: stopping.Answered(10, 10, 10, 0)}
+    assert stopping.stopped(none, tallies.read(campaign.pk)) == {ROUTE}, "later right answers do not start it again"
+    assert stopping.stopped(none, {}) == frozenset()
+
+
+def test_an_admin_lets_it_go_on_and_stops_it_again(campaign: Campaign) -> None:
+    of(campaign)
+    stopping.let_go_on(campaign.pk, ROUTE)
+    stopping.let_go_on(campaign.pk, ROUTE)
+    assert of(campaign) == frozenset()
+    stopping.let_go_on(campaign.pk, ROUTE, on=False)
+    assert of(campaign) == {ROUTE}
+
+
+def test_nothing_is_asked_of_a_campaign_without_a_settled_audit(
+    campaign: Campaign, django_assert_num_queries: object
+) -> None:
+    with django_assert_num_queries(0):
+        assert stopping.stop_routes(campaign.pk, 1, {}) == frozenset()
+
+
+def test_the_page_says_what_stopped_and_takes_the_admins_word(campaign: Campaign) -> None:
+    books = campaign.collection
+    client = Client()
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    found = audits(books, campaign, tallies.read(campaign.pk))
+    assert [route.stopped for route in found.routes if route.key == ROUTE] == [True]
+    page = client.get("/c/books/audits/").content.decode()
+    assert '<span class="badge warn">stopped</span>' in page and "Let it label again" in page
+    told = client.post(f"/c/books/audits/{campaign.pk}/go-on/", {"route": ROUTE}, follow=True).content.decode()
+    assert "labels again" in told and '<span class="badge warn">stopped</span>' not in told and "Stop it" in told
+    assert of(campaign) == frozenset()
+    client.post(f"/c/books/audits/{campaign.pk}/go-on/", {"route": ROUTE, "stop": "1"})
+    assert of(campaign) == {ROUTE}
+    assert client.post(f"/c/books/audits/{campaign.pk}/go-on/", {"route": "x"}).status_code == 404
+    assert client.post("/c/books/audits/999999/go-on/", {"route": ROUTE}).status_code == 404
