@@ -2,6 +2,8 @@
 
 from django import forms
 
+from annotation.panels.applying import chosen_name, offered
+from corpus.models import Collection
 from judges import campaigns
 from judges.campaigns import Configuration
 from judges.models import Campaign, JudgeVersion, Panel
@@ -20,9 +22,9 @@ OPTIONS = {
 POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in campaigns.JUDGING]
 
 
-def panels() -> list[tuple[str, str]]:
+def panels(collection: Collection) -> list[tuple[str, str]]:
     """Names of panels with who sits on them; the default first."""
-    rows = Panel.objects.order_by("-is_default", "name")
+    rows = offered(collection)
     return [(row.name, f"{row.name} ({len(row.debate)} debaters, {len(row.ensemble)} judges)") for row in rows]
 
 
@@ -47,7 +49,7 @@ class WriteForm(forms.Form):
 class StartForm(forms.Form):
     """Which panel judges by which policy, and where it stops."""
 
-    panel = forms.ChoiceField(choices=panels)
+    panel = forms.ChoiceField()
     policy = forms.ChoiceField(choices=POLICIES, initial=Campaign.Policy.DEBATE_ENSEMBLE)
     rounds = forms.IntegerField(min_value=1, max_value=5, initial=2, help_text="Of debate, at most.")
     limit = forms.IntegerField(
@@ -60,10 +62,13 @@ class StartForm(forms.Form):
     again = forms.BooleanField(required=False, label="Judge pairs again that have an outcome (a new campaign)")
     failed_to_people = forms.BooleanField(required=False, label="Send pairs that fail to people")
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
+    def __init__(self, *args: object, collection: Collection, **kwargs: object) -> None:
         if not Panel.objects.exists():
             ensure_offline()
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        names = panels(collection)
+        self.fields["panel"].choices = names  # type: ignore[attr-defined]
+        self.fields["panel"].initial = next((name for name, _ in names if name == chosen_name(collection)), None)
 
     def configuration(self) -> Configuration:
         """What was chosen, with the members in their present versions. Raises BadInput."""

@@ -157,6 +157,16 @@ def test_an_owner_may_make_it_the_default_and_a_second_choice_replaces_the_first
     assert "j0, j1</dd>" in text and "j5, j6</dd>" in text, "who joins and who leaves"
 
 
+def test_the_panel_of_another_collection_is_not_offered_here_unless_it_is_the_default(client, books, charlie):
+    films = make_collection("films")
+    make_panel(collection=films, judges=FIVE)
+    assert "films" not in client.get("/c/books/campaigns/").content.decode()
+    asked = {"panel": "films:chosen", "policy": "ensemble", "rounds": 2}
+    assert client.post("/c/books/campaigns/start/", asked).status_code == 422
+    make_panel(collection=films, judges=FIVE, default=True)
+    assert "films:chosen" in client.get("/c/books/campaigns/").content.decode()
+
+
 def test_only_five_different_configured_judges_are_a_panel(client, books, charlie):
     for judges in (FIVE[:4], [*FIVE[:4], "j0"], [*FIVE[:4], "gpt"], []):
         with pytest.raises(BadInput):

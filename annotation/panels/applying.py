@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from annotation.panels.subsets import SIZE
 from corpus.errors import BadInput
@@ -25,14 +26,27 @@ class Change:
     """The panel whose debaters and options it takes over."""
 
 
+OWN = ":chosen"
+"""Ends the name of a collection's own panel."""
+
+
 def chosen_name(collection: Collection) -> str:
-    """The name of a collection's own panel: no judges file that is named after a person's idea meets it by chance."""
-    return f"{collection.name}:chosen"
+    """The name of a collection's own panel; a judges file would have to take it on purpose."""
+    return f"{collection.name}{OWN}"
 
 
 def has_chosen(collection: Collection) -> str | None:
     """The name of its chosen panel, where there is one."""
     return Panel.objects.filter(name=chosen_name(collection)).values_list("name", flat=True).first()
+
+
+def offered(collection: Collection) -> QuerySet[Panel]:
+    """Panels that its pages may name: not those of other collections, which their visitors may not know of.
+
+    The default of the site comes first.
+    """
+    own = Q(name=chosen_name(collection)) | Q(is_default=True)
+    return Panel.objects.filter(own | ~Q(name__endswith=OWN)).order_by("-is_default", "name")
 
 
 def change(collection: Collection, judges: Sequence[str]) -> Change:

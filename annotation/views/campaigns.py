@@ -9,7 +9,6 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation import overview
 from annotation.forms_campaign import StartForm, WriteForm
-from annotation.panels.applying import has_chosen
 from annotation.panels.self_checks import LARGE, unchecked
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
@@ -23,14 +22,14 @@ from judges.models import Campaign
 @require_GET
 def campaigns(request: HttpRequest, scope: Scope) -> HttpResponse:
     """All campaigns, newest first, and the form that starts one."""
-    return _page(request, scope, StartForm(initial={"panel": has_chosen(scope.collection)}))
+    return _page(request, scope, StartForm(collection=scope.collection))
 
 
 @action("admin")
 @require_POST
 def start(request: HttpRequest, scope: Scope) -> HttpResponse:
     """First what it will cost; started when that was confirmed."""
-    form = StartForm(request.POST)
+    form = StartForm(request.POST, collection=scope.collection)
     if not form.is_valid():
         return _page(request, scope, form, status=422)
     try:
@@ -48,7 +47,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Let a judge write contribution and evidence of the relevant pairs that have none."""
     form = WriteForm(request.POST, prefix="write")
     if not form.is_valid():
-        return _page(request, scope, StartForm(), writing=form, status=422)
+        return _page(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
     given = form.cleaned_data
     try:
         wanted = evidence.configuration(given["writer"], given["measure"])
@@ -56,7 +55,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
         started = evidence.start(collection=scope.collection, wanted=wanted, **limits)
     except BadInput as error:
         form.add_error(None, StartForm.for_people(str(error)))
-        return _page(request, scope, StartForm(), writing=form, status=422)
+        return _page(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
     if started.campaign is None or started.idle:
         messages.info(request, "Nothing to do: every relevant pair has its texts, or waits for somebody.")
     else:
