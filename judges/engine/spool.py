@@ -7,6 +7,7 @@ safe: attempts have their ids from the start, and only the present holder's coun
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import threading
@@ -41,11 +42,18 @@ class Spool:
         self.lock = threading.Lock()
 
     def keep(self, line: bytes) -> Segment:
-        """Append a line without a line end; hand what it returns to `done` once the answer is committed."""
+        """Append a line without a line end; hand what it returns to `done` once the answer is committed.
+
+        Raises OSError on a full disk, and leaves nothing of the line: half of it would spoil the next one.
+        """
         if not self.segments or self.segments[-1].size > ROOM:
             self._begin()
         segment = self.segments[-1]
-        segment.size += os.write(segment.file, line + b"\n")
+        written = os.write(segment.file, line + b"\n")
+        if written <= len(line):
+            os.ftruncate(segment.file, segment.size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        segment.size += written
         segment.waiting += 1
         if self.durable:
             os.fsync(segment.file)
