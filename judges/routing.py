@@ -14,7 +14,7 @@ A refused or unparsed vote is a missing vote. Under `single` the one vote must b
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from judges import debate, ensemble
@@ -31,6 +31,8 @@ class Policy(StrEnum):
     ENSEMBLE = "ensemble"
     DEBATE_ENSEMBLE = "debate+ensemble"
     SINGLE = "single"
+    HUMAN = "human"
+    """No judge is asked: people judge every pair (DREAM 3.2)."""
 
     @property
     def debates(self) -> bool:
@@ -40,7 +42,7 @@ class Policy(StrEnum):
     @property
     def votes(self) -> bool:
         """Whether the outcome needs votes."""
-        return self is not Policy.DEBATE
+        return self in (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE, Policy.SINGLE)
 
 
 class State(StrEnum):
@@ -61,6 +63,10 @@ class Reason(StrEnum):
     UNPARSED = "unparsed"
     REFUSED = "refused"
     ERROR = "error"
+    STOPPED = "stopped"
+    """Its route to a label was wrong too often (judges.stopping)."""
+    POLICY = "policy"
+    """The policy asks people about every pair."""
 
 
 class NotOver(ValueError):
@@ -81,6 +87,9 @@ class Outcome:
     route: str = ""
     """How the label came about where the usual way was left: "filter" or "adjudicator"; else ""."""
 
+
+VOTES_OF_HUMAN = 3
+"""People who judge each pair under `human`, where a collection does not ask for more (SPEC S3)."""
 
 Votes = Mapping[int, Turn | Gone]
 
@@ -109,6 +118,8 @@ def decide(
     if dropped(filtered):
         return Outcome(State.LABELLED, 0, Reason.NONE, None, 0.0, "filter")
     rule = Policy(policy)
+    if rule is Policy.HUMAN:
+        return Outcome(State.ESCALATED, None, Reason.POLICY, None, 1.0)
     used_turns = turns if rule.debates else {}
     used_votes = votes if rule.votes else {}
     move = debate.next_move(used_turns, rounds, agents) if rule.debates else None
@@ -132,6 +143,11 @@ def decide(
     if failed and not failed_to_people:
         return Outcome(State.FAILED, None, reason, agreed, doubt)
     return Outcome(State.ESCALATED, None, Reason.ERROR if failed else reason, agreed, doubt)
+
+
+def stopped(outcome: Outcome) -> Outcome:
+    """A labelled outcome whose route was stopped: people get the pair, and nothing else of it changes."""
+    return replace(outcome, state=State.ESCALATED, label=None, reason=Reason.STOPPED, route="")
 
 
 def dropped(filtered: Sequence[Turn | Gone]) -> bool:

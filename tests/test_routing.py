@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from judges.debate import FOR, PAIR, Agreed, Ask, next_move
 from judges.ensemble import count
 from judges.records import Turn
-from judges.routing import Gone, NotOver, Outcome, Policy, Reason, State, decide
+from judges.routing import Gone, NotOver, Outcome, Policy, Reason, State, decide, stopped
 
 YES, NO = Turn(1, ""), Turn(0, "")
 ERROR, REFUSED, UNPARSED = Gone("error"), Gone("refused"), Gone("unparsed")
@@ -98,7 +98,7 @@ def test_single_labels_by_a_verdict_and_fails_without_one(vote, state, label, re
 
 
 def test_failed_pairs_go_to_people_only_where_asked_for():
-    for policy in Policy:
+    for policy in set(Policy) - {Policy.HUMAN}:
         turns, votes = _debate((ERROR, YES)), _votes(ERROR)
         assert decide(policy, 2, 3, turns, votes).state == "failed"
         sent = decide(policy, 2, 3, turns, votes, failed_to_people=True)
@@ -218,3 +218,14 @@ def test_a_narrower_margin_never_lowers_uncertainty(cast):
     if more in narrower:
         narrower[narrower.index(more)] = REFUSED
     assert _doubt({}, _votes(*narrower), "ensemble") >= _doubt({}, _votes(*cast), "ensemble")
+
+
+def test_human_hands_every_pair_to_people_whatever_was_said():
+    assert decide("human", 2, 3, {}, {}) == Outcome("escalated", None, "policy", None, 1.0)
+    assert decide("human", 2, 3, AGREED, FIVE_YES).reason == "policy"
+    assert not Policy.HUMAN.debates and not Policy.HUMAN.votes
+
+
+def test_a_stopped_route_takes_the_label_and_leaves_the_rest():
+    labelled = decide(BOTH, 2, 3, AGREED, FIVE_YES)
+    assert stopped(labelled) == Outcome("escalated", None, "stopped", 1, labelled.uncertainty)

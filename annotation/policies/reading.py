@@ -114,13 +114,14 @@ def take(one: Stored, rows: list[tuple[Any, ...]]) -> None:
     """A pair's attempts, oldest first. A turn or vote of which no try counts was lost as its last try was."""
     generated = {sample for role, _, sample, *_ in rows if role == "generation"}
     counted = {row[:3] for row in rows if row[4]}
+    kept = {sample for role, _, sample, *_ in rows if role == "vote"}
     for role, round, sample, outcome, counts, verdict, cached, ms, cost, quotes, probabilities in rows:
         slot: Slot = ("vote", 0, sample) if role == "generation" else (role, round, sample)
         copied = role == "vote" and cached and sample in generated  # of the generation that was kept
         if not copied:
             one.spent[slot] = one.spent.get(slot, Spent()) + Spent(1, cost or 0.0, int(cost is None), ms)
-        if role == "generation" or (slot in counted and not counts):
-            continue
+        if (role == "generation" and sample in kept) or (slot in counted and not counts):
+            continue  # the vote is the generation that was kept, and says so itself
         lost = Gone("error" if outcome == "labelled" else outcome)
         _place(one, slot, _turn(verdict, quotes, probabilities) if counts and verdict is not None else lost)
 

@@ -14,12 +14,10 @@ from annotation.policies.rules import HUMAN, Panel, Rule, outcome, slots
 from annotation.policies.stored import Gathered, Group, Sample, Slot, Spent, Truth
 from judges.collapse import rests_on_collapse
 from judges.records import Turn
-from judges.routing import Outcome, State
+from judges.routing import VOTES_OF_HUMAN, Outcome, State
 
 Reference = Literal["gold", "people", "none"]
 LABELS_NONE = "it labels no pair itself"
-VOTES_OF_HUMAN = 3
-"""People who judge each pair under `human` (SPEC S3)."""
 PEOPLE, ADJUDICATOR, AS_GOLD = "people", "adjudicator", "gold"
 """Who settles what a policy escalates; `gold`: as if people always found the reference, the most that they can give."""
 

@@ -10,10 +10,10 @@ from annotation.policies.stored import Group, Slot
 from judges import debate, ensemble, routing
 from judges.collapse import rests_on_collapse
 from judges.records import Seat, Turn
-from judges.routing import Outcome, Reason, State
+from judges.routing import Outcome
 from judges.verdicts import Gone
 
-HUMAN, LARA = "human", "lara"
+HUMAN, LARA = routing.Policy.HUMAN.value, "lara"
 ROUNDS = (1, 2, 3)
 """Debates that are always compared (DREAM table 2)."""
 
@@ -83,8 +83,6 @@ def outcome(rule: Rule, panel: Panel, group: Group) -> Outcome | None:
 
     LARA's outcome hangs on all pairs together: annotation.policies.lara.
     """
-    if rule.policy == HUMAN:
-        return Outcome(State.ESCALATED, None, Reason.NONE, None, 1.0)
     turns, votes = played(rule, panel, group), asked(rule, panel, group)
     if turns is None or votes is None:
         return None

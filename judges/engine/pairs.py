@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from corpus.items import priority
-from judges import audits, debate, ensemble, prompts, routing
+from judges import audits, collapse, debate, ensemble, prompts, routing
 from judges.engine.budget import Spent
 from judges.engine.calls import Caller, Question, Stopped
 from judges.engine.claims import Claimed
@@ -32,23 +32,33 @@ async def judge(caller: Caller, claimed: Claimed) -> Decided:
         if policy.votes:
             parts.append(vote(caller, claimed))
         await _together(parts)
-    outcome = _decide(plan, claimed)
+    outcome = _unless_stopped(plan, claimed, _decide(plan, claimed))
     if outcome.state is State.ESCALATED and not policy.debates and plan.debaters:
         await _play_for_people(caller, claimed)
     return decided(plan, claimed, outcome)
 
 
+def _unless_stopped(plan: Plan, claimed: Claimed, outcome: Outcome) -> Outcome:
+    """People get the pair where its route to the label failed its audit (judges.stopping)."""
+    if outcome.label is None or _route(claimed, outcome).key not in plan.stopped:
+        return outcome
+    return routing.stopped(outcome)
+
+
 def _decide(plan: Plan, claimed: Claimed) -> Outcome:
+    turns = turns_of(claimed)
+    move = _move(plan, turns) if plan.protocol.guard and plan.debaters else None
     return routing.decide(
         plan.policy,
         plan.rounds,
         plan.majority,
-        turns_of(claimed),
+        turns,
         votes_of(claimed),
         failed_to_people=plan.failed_to_people,
         agents=plan.seats if plan.debaters else debate.PAIR,
         adjudicated=claimed.ended.get(("adjudicate", plan.rounds, 0)),
         filtered=filtered(claimed),
+        collapsed=isinstance(move, debate.Agreed) and collapse.rests_on_collapse(turns, move.round),
     )
 
 
@@ -193,7 +203,7 @@ def decided(plan: Plan, claimed: Claimed, outcome: Outcome) -> Decided:
             "agreed": outcome.agreed_in_round,
             "uncertainty": uncertainty,
             "priority": place,
-            "overlap": plan.overlap,
+            "overlap": plan.people,
             "assessor": plan.assessor,
             "grade": plan.relevant if outcome.label else 0,
             "origin": plan.policy,

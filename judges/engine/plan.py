@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from django.db.models import Min
 
 from corpus.models import Assessor
-from judges import prompts, tallies
+from judges import prompts, routing, stopping, tallies
 from judges.engine.limits import Limit
 from judges.models import Campaign, JudgeVersion, PromptVersion
 from judges.prices import Price, price
@@ -66,8 +66,16 @@ class Plan:
     protocol: Protocol = field(default_factory=Protocol)
     filter: tuple[Judge, ...] = ()
     adjudicator: Judge | None = None
+    stopped: frozenset[str] = frozenset()
+    """Keys of routes that failed their audit: people get what comes by them (judges.stopping)."""
     bounded: bool = field(default=False)
-    """The campaign has a budget or a number of calls."""
+    """The campaign has a budget or a number of calls, or its collection a budget."""
+
+    @property
+    def people(self) -> int:
+        """Who judge a pair that is escalated."""
+        human = self.policy == routing.Policy.HUMAN
+        return max(routing.VOTES_OF_HUMAN, self.overlap) if human else self.overlap
 
     @property
     def seats(self) -> tuple[Seat, ...]:
@@ -109,6 +117,7 @@ def load(campaign_id: int) -> Plan | None:
     adjudicator = next(iter(judges_of([protocol.adjudicator])), None) if protocol.adjudicator else None
     if campaign.policy == Campaign.Policy.EVIDENCE:
         voters = tuple(roomy(judge) for judge in voters)
+    counts = tallies.read(campaign.pk)
     everybody = (*debaters, *voters, *filters, *((adjudicator,) if adjudicator else ()))
     return Plan(
         campaign=campaign.pk,
@@ -132,11 +141,15 @@ def load(campaign_id: int) -> Plan | None:
         order=collection.order,
         order_seed=collection.seed,
         audit=collection.audit,
-        pairs=int(tallies.read(campaign.pk)["pairs"]),
+        pairs=int(counts["pairs"]),
+        stopped=stopping.stop_routes(campaign.pk, collection.relevant_from, counts),
         protocol=protocol,
         filter=filters,
         adjudicator=adjudicator,
-        bounded=campaign.budget is not None or campaign.max_calls is not None,
+        bounded=any(
+            limit is not None
+            for limit in (campaign.budget, campaign.max_calls, collection.budget, collection.daily_budget)
+        ),
     )
 
 

@@ -1,0 +1,82 @@
+"""Through the engine: a stopped route hands further pairs to people; the guard; what generations cost in a replay."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from corpus.models import Collection, Item
+from judges import tallies
+from judges.models import Attempt, Audit, Campaign
+from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
+from tests.evidence import make_assessor, make_judgment
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+
+def find_wrong(campaign: Campaign) -> None:
+    """Two people settle every drawn pair, and say other than the policy."""
+    people = [make_assessor(campaign.collection, f"auditor-{place}") for place in range(2)]
+    for audit in Audit.objects.filter(campaign=campaign).select_related("item", "pair"):
+        for person in people:
+            make_judgment(audit.pair, person, 1 - audit.label, item=audit.item)
+        Item.objects.filter(pk=audit.item_id).update(state="settled", taken=2, done=2)
+        tallies.add(campaign.pk, "audited", 1)
+
+
+def test_a_route_that_failed_its_audit_hands_further_pairs_to_people(worker: object, model_server: LocalModels) -> None:
+    collection = collection_of(6)
+    Collection.objects.filter(pk=collection.pk).update(audit=0.5)
+    make_panel(model_server, votes=("yes", "yes", "yes", "yes", "no"))
+    first = judge("--limit", 4, check=True).json
+    assert (first["labelled"], first["audits"]) == (4, 4)
+    campaign = Campaign.objects.get(pk=first["campaign"])
+    find_wrong(campaign)
+
+    status = judge(check=True).json
+    assert status["campaign"] == campaign.pk and sums_up(status)
+    assert status["escalations"] == {"audit": 4, "stopped": 2}
+    assert (status["labelled"], status["open"]) == (4, 2)
+    items = Item.objects.filter(reason="stopped")
+    assert items.count() == 2 and not items.filter(pair__labels__isnull=False).exists()
+    assert tallies.read(campaign.pk)["stopped:r1.m3.y"] == 1
+    assert Item.objects.filter(reason="audit").count() == 4, "labels that stand wait for an admin's word"
+
+
+def script(*quotes: str) -> dict[str, object]:
+    """Agent B comes over to "yes" at once, with these sentences."""
+    answer = {"reference": list(quotes), "reason": "I was persuaded.", "response": "yes"}
+    return {"a": {"verdict": "yes"}, "b": {"text": json.dumps(answer)}}
+
+
+@pytest.mark.parametrize(("quote", "outcome"), [("Part of books.", "labelled"), ("Nowhere.", "escalated")])
+def test_with_the_guard_an_agreement_without_new_evidence_is_a_disagreement(
+    worker: object, model_server: LocalModels, quote: str, outcome: str
+) -> None:
+    collection_of(2)
+    make_panel(model_server, debate=("a", "b"))
+    model_server.script(script(quote))
+    assert judge("--policy", "debate", check=True).json["labelled"] == 2, "without the guard it agrees"
+    assert judge("--policy", "debate", "--guard", check=True).json[outcome] == 2
+    out = StringIO()
+    call_command("evaluate_policies", "books", "--json", "--guard", stdout=out)
+    found = {one["name"]: one for one in json.loads(out.getvalue())["policies"]}["debate, 2 rounds"]
+    assert found[outcome] == 2, "the replay says the same"
+    assert found["collapsed"] == 0, "with the guard no agreement rests on a collapse"
+
+
+def test_a_vote_of_several_generations_costs_them_all_and_counts_once(
+    worker: object, model_server: LocalModels
+) -> None:
+    collection_of(2)
+    make_panel(model_server, votes=("v",) * 5, parameters={"scale": "0-10", "generations": 3, "temperature": 1.0})
+    model_server.script({"*": {"verdict": "yes", "score": 9}})
+    judge("--policy", "ensemble", check=True)
+    assert Attempt.objects.filter(role="generation").count() == 2 * 5 * 3
+    out = StringIO()
+    call_command("evaluate_policies", "books", "--json", stdout=out)
+    found = {one["name"]: one for one in json.loads(out.getvalue())["policies"]}
+    assert (found["ensemble, 5 of 5"]["labelled"], found["ensemble, 5 of 5"]["calls"]) == (2, 30)
+    assert found["single: v1"]["calls"] == 6 and not found["debate, 1 round"]["available"]
