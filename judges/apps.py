@@ -8,6 +8,8 @@ class JudgesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def import_models(self) -> None:
-        """Tables of canaries have a file of their own: no campaign knows them."""
+        """Tables of canaries, of batches and of money have files of their own: most of the engine does not know them."""
         super().import_models()
         import_module("judges.canary_models")
+        import_module("judges.batching.models")
+        import_module("judges.money_models")

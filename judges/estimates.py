@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from judges.prices import ENVELOPE, price
+from judges.prices import ENVELOPE, in_batch, price
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA
 from judges.records import Judge, Prompt, Usage
 
@@ -38,6 +38,7 @@ class CampaignOptions:
     filters: Sequence[Judge] = ()
     adjudicator: Judge | None = None
     play_on: bool = False
+    batch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]
         likely = TURN_TOKENS if is_turn else VOTE_TOKENS
         given = number.times(Range(min(likely / 4, most), min(likely, most), most))
         calls, tokens_in, tokens_out = calls + number, tokens_in + taken, tokens_out + given
-        money = _cost(judge, taken, given)
+        money = _cost(judge, taken, given, batch=options.batch)
         if money is None:
             unknown[f"{judge.name} ({judge.model})"] = None
         else:
@@ -160,8 +161,8 @@ def _history(rounds: int, most: int) -> Range:
     return Range(0, 2 * TURN_TOKENS * later, 8 * most * (rounds - 1) / rounds)
 
 
-def _cost(judge: Judge, taken: Range, given: Range) -> Range | None:
-    known = price(judge)
+def _cost(judge: Judge, taken: Range, given: Range, *, batch: bool) -> Range | None:
+    known = in_batch(judge, price(judge)) if batch else price(judge)
     if known is None:
         return None
     pairs = ((taken.low, given.low), (taken.expected, given.expected), (taken.upper, given.upper))

@@ -29,6 +29,7 @@ def forecast(
         filters=wanted.filters,
         adjudicator=wanted.adjudicator,
         play_on=wanted.protocol.play_on,
+        batch=wanted.protocol.batch,
     )
     return estimate(options, sample(collection))
 

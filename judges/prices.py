@@ -38,6 +38,24 @@ OVERRIDES: dict[tuple[str, str], Price] = {}
 """(provider, model) whose price in the table is missing or wrong, until the table has it. Give the source beside it."""
 
 
+BATCH_SHARE = 0.5
+"""Of the usual price: what all three providers charge for a batch."""
+BATCHED = ("openai", "anthropic", "google")
+"""Providers with a batch endpoint."""
+
+
+def is_batched(judge: Judge) -> bool:
+    """Whether a batch campaign asks it through its provider's batch endpoint; others are asked one by one."""
+    return judge.provider in BATCHED and not judge.decides
+
+
+def in_batch(judge: Judge, price: Price | None) -> Price | None:
+    """Its price in a batch campaign."""
+    if price is None or not is_batched(judge):
+        return price
+    return Price(price.input * BATCH_SHARE, price.cached * BATCH_SHARE, price.output * BATCH_SHARE)
+
+
 def price(judge: Judge) -> Price | None:
     """The judge's own prices, else our overrides, else genai-prices; None when none of them knows the model."""
     if judge.provider == "offline":

@@ -29,6 +29,9 @@ class Protocol:
     filter: tuple[int, ...] = ()
     """Three judges of different families: where all say no, the pair is labelled so and nothing else is asked."""
 
+    batch: bool = False
+    """Through the providers' batch endpoints, at half the price (judges.batching)."""
+
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> "Protocol":
         """From a campaign's row; what is missing has its default."""

@@ -8,10 +8,12 @@ from typing import Any
 from celery import shared_task, signals
 from django.conf import settings
 from django.db import close_old_connections, connection
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from redis.exceptions import RedisError
 
 from corpus.processes import watch_parent
 from judges import canaries, wakeups
+from judges.batching.models import Batch
 from judges.canary_models import CanaryRound
 from judges.engine import plan as plans
 from judges.models import Campaign
@@ -30,7 +32,7 @@ def _drain(campaign_id: int, generation: int) -> None:
     """Work on a campaign for a while, then queue itself again."""
     if stopping.value or not wakeups.is_current(campaign_id, generation):
         return
-    if not Campaign.objects.filter(pk=campaign_id, state=Campaign.State.RUNNING).exists():
+    if not _in_work().filter(pk=campaign_id).exists():
         return
     try:
         plan = plans.load(campaign_id)
@@ -42,6 +44,12 @@ def _drain(campaign_id: int, generation: int) -> None:
     wakeups.drain_worked(campaign_id)
     if more:
         wakeups.again(campaign_id, generation)
+
+
+def _in_work() -> QuerySet[Campaign]:
+    """Campaigns that run, and those that stand still with batches out, whose answers are taken in all the same."""
+    out = Batch.objects.filter(campaign=OuterRef("pk"), ended_at=None)
+    return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out))
 
 
 drain = shared_task(_drain, name=wakeups.DRAIN, ignore_result=True)
@@ -75,6 +83,7 @@ def child() -> Any:
             pace=Pace(settings.PAIRS_IN_FLIGHT, settings.LEASE_SECONDS, settings.DRAIN_SECONDS),
             calls=settings.CALLS_IN_FLIGHT,
             retry_s=settings.RETRY_SECONDS,
+            batch_poll=settings.BATCH_POLL_SECONDS,
             stopping=lambda: bool(stopping.value),
         )
     return _child
@@ -89,7 +98,7 @@ def database() -> dict[str, Any]:
 
 def wake_running() -> None:
     """Wake-ups for running campaigns that nobody works on."""
-    for campaign in Campaign.objects.filter(state=Campaign.State.RUNNING).values_list("pk", flat=True):
+    for campaign in _in_work().values_list("pk", flat=True):
         if not wakeups.is_drained(campaign):
             wakeups.send(campaign)
 
@@ -106,7 +115,7 @@ def _begin(sender: Any = None, **_: Any) -> None:
     slots = int(sender.pool.num_processes) if getattr(sender, "pool", None) else 1
     watch_parent()
     wakeups.say_alive(slots)
-    for campaign in Campaign.objects.filter(state=Campaign.State.RUNNING).values_list("pk", flat=True):
+    for campaign in _in_work().values_list("pk", flat=True):
         wakeups.send(campaign)
     connection.close()
     threading.Thread(target=_live, args=(slots,), name="worker-beat", daemon=True).start()

@@ -19,7 +19,7 @@ from tests.conftest import Finished
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
-FAST = {"QUORUM_LEASE_S": "3", "QUORUM_RETRY_S": "0.02", KEY_ENV: KEY}
+FAST = {"QUORUM_LEASE_S": "3", "QUORUM_RETRY_S": "0.02", "QUORUM_BATCH_POLL_S": "0.1", KEY_ENV: KEY}
 
 
 def collection_of(pairs: int, name: str = "books") -> Collection:

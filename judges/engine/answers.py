@@ -111,7 +111,19 @@ class Sent:
 
 def dump(sent: Sent, body: Body) -> bytes:
     """Both as one line of JSON."""
-    record = {
+    return json.dumps({**record_of(sent), "body": asdict(body)}).encode()
+
+
+def load(line: bytes) -> tuple[Sent, Body]:
+    """What `dump` made a line of. Raises ValueError for one that a kill cut off."""
+    record: dict[str, Any] = json.loads(line)
+    body = Body(**record.pop("body"))
+    return sent_of(record), body
+
+
+def record_of(sent: Sent) -> dict[str, Any]:
+    """A call as it left, as JSON."""
+    return {
         "row": sent.row,
         "judge": asdict(sent.judge),
         "document": sent.document,
@@ -119,18 +131,14 @@ def dump(sent: Sent, body: Body) -> bytes:
         "strict": sent.strict,
         "may_repair": sent.may_repair,
         "messages": b64encode(sent.messages).decode(),
-        "body": asdict(body),
     }
-    return json.dumps(record).encode()
 
 
-def load(line: bytes) -> tuple[Sent, Body]:
-    """What `dump` made a line of. Raises ValueError for one that a kill cut off."""
-    record: dict[str, Any] = json.loads(line)
-    body = Body(**record.pop("body"))
-    price, judge = record.pop("price"), Judge(**record.pop("judge"))
-    messages = b64decode(record.pop("messages"))
-    return Sent(**record, judge=judge, price=None if price is None else Price(**price), messages=messages), body
+def sent_of(record: dict[str, Any]) -> Sent:
+    """What `record_of` made a record of."""
+    rest = {name: record[name] for name in ("row", "document", "strict", "may_repair")}
+    price = None if record["price"] is None else Price(**record["price"])
+    return Sent(**rest, judge=Judge(**record["judge"]), price=price, messages=b64decode(record["messages"]))
 
 
 def one_line(text: str) -> str:

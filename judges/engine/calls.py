@@ -57,6 +57,15 @@ class Question:
     written: Target | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One attempt at a slot, numbered from 1; after an answer that was no verdict its prompt is the repair's."""
+
+    number: int
+    prompt: Prompt
+    may_repair: bool
+
+
 @dataclass(slots=True)
 class Tools:
     """What the calls of one worker process share."""
@@ -83,26 +92,29 @@ class Caller:
         slot, base = question.slot, claimed.attempt_base
         if slot in claimed.ended:
             return claimed.ended[slot]
-        number = claimed.tries.get(slot, base)
-        prompt, repaired = question.prompt, False
-        if slot in claimed.problems:
-            prompt, repaired = prompts.repair_prompt(prompt, claimed.problems[slot]), True
         result: Decision = Gone("error")
-        while number < base + ATTEMPTS:
-            number += 1
-            last = number == base + ATTEMPTS
-            result = await self._attempt(claimed, question, prompt, number, may_repair=not repaired and not last)
-            claimed.tries[slot] = number
+        while turn := self.next_try(claimed, question):
+            result = await self._attempt(claimed, question, turn)
+            claimed.tries[slot] = turn.number
             if isinstance(result, Turn | Gone):
                 break
             if isinstance(result, Repair):
                 claimed.problems[slot] = result.problem
-                prompt, repaired = prompts.repair_prompt(prompt, result.problem), True
-            elif not last:
-                await self._sleep(claimed, self._wait(number - base, result.wait))
+            elif turn.number < base + ATTEMPTS:
+                await self._sleep(claimed, self._wait(turn.number - base, result.wait))
         final = result if isinstance(result, Turn | Gone) else Gone("error")
         claimed.ended[slot] = final
         return final
+
+    def next_try(self, claimed: Claimed, question: Question) -> Try | None:
+        """What is sent next for the slot; None when it was tried often enough."""
+        slot, last = question.slot, claimed.attempt_base + ATTEMPTS
+        number = claimed.tries.get(slot, claimed.attempt_base) + 1
+        if number > last:
+            return None
+        if slot in claimed.problems:
+            return Try(number, prompts.repair_prompt(question.prompt, claimed.problems[slot]), may_repair=False)
+        return Try(number, question.prompt, may_repair=number < last)
 
     async def _sleep(self, claimed: Claimed, seconds: float) -> None:
         """Some providers ask for an hour: a pause or the worker's end does not wait for it. Raises Stopped."""
@@ -116,42 +128,49 @@ class Caller:
         bound = min(LONGEST_WAIT_S, self.tools.retry_s * 2**tries)
         return at_least + random.uniform(0, bound)
 
-    async def _attempt(
-        self, claimed: Claimed, question: Question, prompt: Prompt, number: int, *, may_repair: bool
-    ) -> Decision:
-        self._check(claimed)
-        key = caches.key(question.judge, prompt, question.key_sample, self.plan.collection)
-        row = self._row(claimed, question, prompt, number, key)
-        # Offline judges read the collection's documents too, and cost nothing: they are always asked.
-        known = await self.tools.cache.find(key) if question.judge.provider != "offline" else None
+    async def _attempt(self, claimed: Claimed, question: Question, turn: Try) -> Decision:
+        known, sent = await self.prepare(claimed, question, turn)
         if known is not None:
-            await self.tools.writer.write(_cached(row, known))
-            return known.turn
-        row["bound"] = usd = self._upper_bound(question, prompt)
-        held = await self.budget.reserve(usd)
+            return known
+        assert sent is not None
         account = self.tools.limits.account(question.judge.account)
-        tokens = _tokens_bound(question, prompt)
+        tokens = _tokens_bound(question, turn.prompt)
         try:
             permit = await account.acquire(tokens, lambda: self.stopped() or claimed.lost)
         except (CircuitOpen, Abandoned) as error:
-            if held is not None:
-                self.budget.give_back(held)
+            if sent.row["calls"]:
+                self.budget.give_back(sent.row["usd"])
             if isinstance(error, Abandoned):
                 raise Stopped from error
             claimed.last_error = one_line(f"{question.judge.name}: {error}")
             return Gone("error")
+        return await self._send(claimed, question, sent, turn.prompt, permit)
+
+    async def prepare(self, claimed: Claimed, question: Question, turn: Try) -> tuple[Turn | None, Sent | None]:
+        """An equal call's answer, stored as its own; else the call with its money reserved. Raises Stopped, Spent."""
+        self._check(claimed)
+        prompt = turn.prompt
+        key = caches.key(question.judge, prompt, question.key_sample, self.plan.collection)
+        row = self._row(claimed, question, prompt, turn.number, key)
+        # Offline judges read the collection's documents too, and cost nothing: they are always asked.
+        known = await self.tools.cache.find(key) if question.judge.provider != "offline" else None
+        if known is not None:
+            await self.tools.writer.write(_cached(row, known))
+            return known.turn, None
+        row["bound"] = usd = self._upper_bound(question, prompt)
+        held = await self.budget.reserve(usd)
         if held is not None:
-            row |= {"usd": held, "calls": 1}
+            row |= {"usd": held, "calls": 1, "holder": self.budget.holder}
         sent = Sent(
             row=row,
             judge=question.judge,
             document=claimed.inputs.document,
             price=self.plan.prices[question.judge.id],
             strict=self.plan.policy == "single",
-            may_repair=may_repair,
+            may_repair=turn.may_repair,
             messages=_pack([("system", prompt.system), ("user", prompt.user)]),
         )
-        return await self._send(claimed, question, sent, prompt, permit)
+        return None, sent
 
     async def _send(self, claimed: Claimed, question: Question, sent: Sent, prompt: Prompt, permit: Permit) -> Decision:
         account, row = self.tools.limits.account(question.judge.account), sent.row

@@ -19,6 +19,7 @@ from psycopg import Connection
 from redis.asyncio import Redis
 
 from judges import tallies
+from judges.batching.flight import BatchFlight
 from judges.engine import budget, claims
 from judges.engine.cache import Cache
 from judges.engine.calls import Tools
@@ -47,12 +48,14 @@ class Child:
         pace: Pace,
         calls: int,
         retry_s: float,
+        batch_poll: float,
         stopping: Callable[[], bool],
     ) -> None:
         self.dsn, self.redis_url, self.prefix, self.folder = dsn, redis_url, prefix, folder
         self.pace, self.calls, self.retry_s, self.stopping = pace, calls, retry_s, stopping
+        self.batch_poll = batch_poll
         self.holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
-        self.flights: dict[int, Flight] = {}
+        self.flights: dict[int, Flight | BatchFlight] = {}
         self.draining: set[int] = set()
         self.started: concurrent.futures.Future[None] = concurrent.futures.Future()
         self.thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -101,7 +104,7 @@ class Child:
         await self._open(plan)
         flight = self.flights.get(plan.campaign)
         if flight is None:
-            flight = self.flights[plan.campaign] = Flight(self.tools, plan, self.pace)
+            flight = self.flights[plan.campaign] = self._flight(plan)
         else:
             flight.take(plan)
         self.draining.add(plan.campaign)
@@ -111,6 +114,11 @@ class Child:
             self.draining.discard(plan.campaign)
             if not flight.held:
                 self.flights.pop(plan.campaign, None)
+
+    def _flight(self, plan: Plan) -> Flight | BatchFlight:
+        if plan.protocol.batch:
+            return BatchFlight(self.tools, plan, self.pace, self.batch_poll)
+        return Flight(self.tools, plan, self.pace)
 
     async def _open(self, plan: Plan) -> None:
         """Load the SDKs, which takes seconds, before anything is claimed."""

@@ -3,7 +3,7 @@
 The clock is the database's. A claim raises the fence, so that whatever the earlier holder still writes is refused.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,11 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 )
+
+HELD = """
+SELECT id, pair_id, fence, attempt_base FROM judges_work
+WHERE campaign_id = %(campaign)s AND state = 'running' AND id > %(after)s ORDER BY id LIMIT %(n)s
+"""
 
 RENEW = """
 UPDATE judges_work w SET lease_until = now() + make_interval(secs => %(lease)s)
@@ -117,6 +122,26 @@ def claim(
     values = {"campaign": campaign, "lease": lease, "n": n, "most": MAX_CLAIMS, "shard": 0}
     connection.execute(GIVE_UP, values)
     rows = sorted(connection.execute(CLAIM, values).fetchall())
+    return _with_material(connection, rows, campaign, collection, instruction)
+
+
+def held(
+    connection: Connection[Any], *, campaign: int, collection: int, instruction: str, after: int, n: int = BATCH
+) -> list[Claimed]:
+    """Up to `n` running pairs, by their work after `after`, of a campaign that only one process works on."""
+    rows = connection.execute(HELD, {"campaign": campaign, "after": after, "n": n}).fetchall()
+    return _with_material(connection, rows, campaign, collection, instruction, again=True)
+
+
+def _with_material(
+    connection: Connection[Any],
+    rows: Sequence[tuple[int, int, int, int]],
+    campaign: int,
+    collection: int,
+    instruction: str,
+    *,
+    again: bool = False,
+) -> list[Claimed]:
     claimed = {pair: Claimed(work, pair, fence, base) for work, pair, fence, base in rows}
     if not claimed:
         return []
@@ -124,9 +149,9 @@ def claim(
         one = claimed[pair]
         one.query = query
         one.inputs = Inputs(text, tuple(answers), title, document, own or instruction, collection, key)
-    again = [one.pair for one in claimed.values() if one.fence > 1]
-    if again:
-        _remember(connection, campaign, claimed, again)
+    known = [one.pair for one in claimed.values() if again or one.fence > 1]
+    if known:
+        _remember(connection, campaign, claimed, known)
     return list(claimed.values())
 
 

@@ -30,13 +30,18 @@ class AnthropicProvider(SdkProvider):
 
     async def send(self, request: Request) -> object:
         """One `create`; the raw form spares the parsing that `read` does."""
-        return await self.client.messages.with_raw_response.create(
-            model=request.judge.model,
-            max_tokens=request.judge.max_output_tokens,
-            system=request.prompt.system,
-            messages=[{"role": "user", "content": request.prompt.user}],
-            output_config={"format": {"type": "json_schema", "schema": request.schema}},
-        )
+        return await self.client.messages.with_raw_response.create(**self.body(request))
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The request as the wire format has it. What never changes comes first and is marked for the prompt cache."""
+        system = {"type": "text", "text": request.prompt.system, "cache_control": {"type": "ephemeral"}}
+        return {
+            "model": request.judge.model,
+            "max_tokens": request.judge.max_output_tokens,
+            "system": [system],
+            "messages": [{"role": "user", "content": request.prompt.user}],
+            "output_config": {"format": {"type": "json_schema", "schema": request.schema}},
+        }
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """The text blocks, joined."""

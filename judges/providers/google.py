@@ -36,8 +36,17 @@ class GoogleProvider(SdkProvider):
         """One `generate_content`, which returns the HTTP response unparsed."""
         if request.judge.decides:
             return await self.client.aio.decisions.create(**decision(request))
+        config = self.config(request)
+        config.automatic_function_calling = types.AutomaticFunctionCallingConfig(disable=True)
+        config.should_return_http_response = True
+        return await self.client.aio.models.generate_content(
+            model=request.judge.model, contents=request.prompt.user, config=config
+        )
+
+    def config(self, request: Request) -> types.GenerateContentConfig:
+        """Everything but the question. Temperature 0 unless the judge sets another."""
         parameters = request.judge.parameters
-        config = types.GenerateContentConfig(
+        return types.GenerateContentConfig(
             system_instruction=request.prompt.system,
             response_mime_type="application/json",
             response_json_schema=request.schema,
@@ -46,11 +55,6 @@ class GoogleProvider(SdkProvider):
             max_output_tokens=request.judge.max_output_tokens,
             response_logprobs=True if parameters.get("logprobs") else None,
             logprobs=int(parameters["logprobs"]) if parameters.get("logprobs") else None,
-            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
-            should_return_http_response=True,
-        )
-        return await self.client.aio.models.generate_content(
-            model=request.judge.model, contents=request.prompt.user, config=config
         )
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:

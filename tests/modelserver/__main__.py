@@ -37,7 +37,8 @@ async def serve(options: argparse.Namespace) -> None:
         if options.script:
             server.script = Script.load(json.loads(options.script.read_text()), options.latency)
         listener = await loop.create_server(lambda: Connection(server), "127.0.0.1", options.port, backlog=1024)
-        print(json.dumps({"port": listener.sockets[0].getsockname()[1]}), flush=True)
+        server.port = listener.sockets[0].getsockname()[1]
+        print(json.dumps({"port": server.port}), flush=True)
         await stop.wait()
         listener.close()
 

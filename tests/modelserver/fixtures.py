@@ -34,6 +34,10 @@ class LocalModels:
         """Replace the script: {model: behaviour or list of them}, see behaviours.Behaviour; "*" for all others."""
         self._control("script", json.dumps({**(models or {}), **more}).encode())
 
+    def batch_delay(self, seconds: float) -> None:
+        """How long a batch takes from now on."""
+        self._control("batch", json.dumps({"delay": seconds}).encode())
+
     def reset(self) -> None:
         """No script, and `requests` begins anew."""
         self.script({})

@@ -32,7 +32,8 @@ def read(path: str, headers: dict[str, str], body: dict[str, Any]) -> Call | Non
     if path.endswith("/v1/messages"):
         user = body["messages"][0]["content"]
         schema = body["output_config"]["format"]["schema"]
-        return Call("anthropic", body["model"], body["system"], user, schema, headers.get("x-api-key", ""))
+        system = body["system"] if isinstance(body["system"], str) else body["system"][0]["text"]
+        return Call("anthropic", body["model"], system, user, schema, headers.get("x-api-key", ""))
     if path.endswith(":generateContent"):
         model = path.rpartition("/")[2].removesuffix(":generateContent")
         system = body["systemInstruction"]["parts"][0]["text"]

@@ -6,6 +6,7 @@ import time
 from hashlib import sha256
 from typing import Any, TextIO
 
+from tests.modelserver.batches import Batches
 from tests.modelserver.behaviours import STATUSES, Behaviour, Script, place
 from tests.modelserver.formats import Call, answer, error, read
 
@@ -19,10 +20,14 @@ class ModelServer:
     def __init__(self, log: TextIO, latency: float, bodies: bool) -> None:
         self.script = Script(latency=latency)
         self.latency, self.log, self.bodies = latency, log, bodies
+        self.port = 0
+        self.batches = Batches(self)
         self.number = self.connections = self.open = self.in_flight = 0
 
     def control(self, path: str, body: bytes) -> object:
-        """POST /control/script takes a script; GET /control/stats gives the counters."""
+        """POST /control/script takes a script, /control/batch a delay; GET /control/stats gives the counters."""
+        if path == "/control/batch":
+            self.batches.delay = float(json.loads(body)["delay"])
         if path == "/control/script":
             self.script = Script.load(json.loads(body), self.latency)
         names = ("number", "connections", "open", "in_flight")
@@ -100,6 +105,9 @@ class Connection(asyncio.Protocol):
         server = self.server
         if path.startswith("/control/"):
             return self.send(200, json.dumps(server.control(path, body)).encode())
+        found = server.batches.handle(path, headers, body)
+        if found is not None:
+            return self.send(*found)
         call = read(path, headers, json.loads(body)) if body else None
         if call is None:
             return self.send(404, b'{"error": {"message": "no such address"}}')

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
-from judges import campaigns, fleet, forecasts, selectors, wakeups
+from judges import campaigns, caps, fleet, forecasts, selectors, wakeups
 from judges.campaigns import Configuration, Options, Started
 from judges.debate import ORDERS
 from judges.management.commands.status import collection_named
@@ -52,6 +52,7 @@ class Command(QuorumCommand):
         parser.add_argument(
             "--filter", type=names, default=(), help="three judges: where all say no, nobody else is asked"
         )
+        parser.add_argument("--batch", action="store_true", help="through batch endpoints: half the price, takes hours")
         parser.add_argument("--play-on", action="store_true", help="play every round, even after an agreement")
         parser.add_argument(
             "--guard", action="store_true", help="agreement without new evidence counts as disagreement"
@@ -83,6 +84,7 @@ class Command(QuorumCommand):
                 agents=options["agents"],
                 temperature=options["temperature"],
                 play_on=options["play_on"],
+                batch=options["batch"],
                 guard=options["guard"],
                 adjudicator=options["adjudicator"],
                 filter=options["filter"],
@@ -155,11 +157,8 @@ class Command(QuorumCommand):
             self.say(line)
         if strict and status["state"] == Campaign.State.BUDGET:
             left = status["pairs"] - ended(status)
-            raise Incomplete(
-                f"stopped by the budget with {left:,} pairs left: the same command with a larger "
-                "--budget or --max-calls goes on",
-                status,
-            )
+            cap, goes_on = caps.stopped_words(collection, status.get("stopped_by", ""))
+            raise Incomplete(f"stopped by {cap} with {left:,} pairs left: {goes_on}", status)
         if strict and status["state"] in (Campaign.State.PAUSED, Campaign.State.CANCELLED):
             raise Incomplete(f"campaign {campaign.pk} was {status['state']} before its end", status)
         if strict and status["failed"]:
