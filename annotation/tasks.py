@@ -5,6 +5,7 @@ from celery import shared_task
 from annotation.exports.listing import MAKE, tell_progress
 from annotation.exports.snapshots import fill
 from annotation.models import Snapshot
+from annotation.panels.self_checks import TASK, run_later
 from annotation.policies import standing as policies
 from annotation.trust.statistics import COMPUTE, store
 from corpus.models import Collection
@@ -40,3 +41,5 @@ def _compare_policies(campaign: int) -> None:
 
 
 compare_policies = shared_task(_compare_policies, name=policies.COMPUTE, ignore_result=True)
+
+self_check = shared_task(run_later, name=TASK, ignore_result=True)

@@ -33,6 +33,10 @@ def test_an_admin_makes_a_proposal_the_panel_and_no_page_has_a_violation(charlie
         page.goto("/c/books/panel/")
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "only tables scroll sideways"
+        page.get_by_role("link", name="Check the configured judges").click()
+        page.get_by_role("heading", name="Ask these judges what is known?").wait_for()
+        assert violations(page) == []
+        page.get_by_role("link", name="Back").click()
         page.get_by_role("link", name="Make this the panel").first.click()
         page.get_by_role("heading", name="Shall these five vote?").wait_for()
         assert violations(page) == []

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
+from annotation.models import SelfCheck
+from annotation.panels import self_checks
 from corpus.models import Collection, Judgment
 from judges.models import Panel
-from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, pairs_of, worker
+from judges.orderings import built_in
+from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, pairs_of, wait_for, worker
 from tests.evidence import make_assessor
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
@@ -61,3 +64,14 @@ def test_nine_candidates_judge_a_sample_and_the_coin_and_the_copy_are_found_out(
     best = found["proposed"]
     assert best["cost_per_pair"] == pytest.approx(sum(prices[name] for name in best["judges"]))
     assert len(model_server.requests()) >= 9 * PAIRS
+
+
+def test_a_real_worker_makes_a_self_check_that_a_page_asked_for(worker: object, model_server: LocalModels) -> None:
+    collection = collection_of(1)
+    firsts = [probe.documents[0][1].document for probe in built_in(answers=True)]
+    model_server.script({"good": [*({"contains": text, "verdict": "yes"} for text in firsts), {"verdict": "no"}]})
+    self_checks.ask_later(collection, [make_judge(model_server, "good")])
+    wait_for(SelfCheck.objects.exists)
+    row = SelfCheck.objects.get()
+    assert row.passes and row.findings["calls"] == 48 and row.findings["clear"]["right"] == 8
+    wait_for(lambda: not self_checks.wakeups.redis().exists(self_checks._key(collection.pk)))

@@ -10,6 +10,7 @@ from django.db import Error, transaction
 
 from annotation.models import Role, SelfCheck
 from annotation.panels import self_checks
+from annotation.tasks import self_check as run_self_check
 from corpus.models import Collection
 from judges import self_check as asking
 from judges.models import Attempt, Panel
@@ -251,10 +252,66 @@ def test_a_large_campaign_names_the_judges_that_never_passed_before_it_starts(
         checked(books, judge)
     checked(books, judges[3], passes=False)
     text = client.post("/c/books/campaigns/start/", asked).content.decode()
-    assert "Start this campaign?" in text and "self-check" not in text, "two pairs are no large campaign"
+    assert "Start this campaign?" in text and "never checked" not in text, "two pairs are no large campaign"
     monkeypatch.setattr("annotation.views.campaigns.LARGE", 2)
     text = client.post("/c/books/campaigns/start/", asked).content.decode()
-    assert "manage.py panel books --self-check --panel paid" in text
+    assert "/c/books/panel/self-check/?panel=paid" in text
     assert "v4: never checked" in text and "v3: failed on" in text and "v1: passed" not in text
     offline = client.post("/c/books/campaigns/start/", {**asked, "panel": "offline"}).content.decode()
     assert "self-check" not in offline
+
+
+@pytest.mark.django_db
+def test_an_admin_sees_the_cost_first_and_a_worker_asks_once(
+    books, client, model_server: LocalModels, monkeypatch, django_capture_on_commit_callbacks
+):
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    model_server.script({"good": knows(*FIRSTS, "She wrote it in May.")})
+    judge = make_judge(model_server, "good")
+    text = client.get("/c/books/panel/self-check/?judge=good").content.decode()
+    assert "about 52 calls" in text and "never checked" in text and "Ask them now, at this cost" in text
+    assert not model_server.requests() and not SelfCheck.objects.exists(), "a GET asks nobody"
+    address, asked, sent = "/c/books/panel/self-check/", {"judge": "good"}, []
+    assert "no worker is there" in client.post(address, asked, follow=True).content.decode()
+    monkeypatch.setattr(self_checks.wakeups, "live_workers", lambda: ["one"])
+    messenger = self_checks.wakeups.messenger()
+    monkeypatch.setattr(messenger, "send_task", lambda name, args, **more: sent.append((name, args)))
+    with django_capture_on_commit_callbacks(execute=True):
+        assert "A worker asks the judges" in client.post(address, asked, follow=True).content.decode()
+        again = client.post(address, asked, follow=True).content.decode()
+    assert "judges are being asked" in again
+    assert sent == [("annotation.self_check", [books.pk, [judge.pk]])]
+    run_self_check(*sent[0][1])
+    assert SelfCheck.objects.get().passes
+    with django_capture_on_commit_callbacks():
+        client.post(address, asked)
+    run_self_check(books.pk, [judge.pk])
+    assert SelfCheck.objects.count() == 2, "it may be asked again once the worker has ended"
+    run_self_check(0, [judge.pk])
+    assert SelfCheck.objects.count() == 2, "quiet where the collection is gone"
+
+
+@pytest.mark.django_db
+def test_the_question_takes_few_statements_however_many_queries_have_a_reference(
+    books, client, django_assert_max_num_queries
+):
+    reference = make_assessor(books, "qrels", "reference")
+    for number in range(self_checks.OWN + 2):
+        query = make_query(books, f"Query {number}?")
+        for grade in (3, 0):
+            make_judgment(make_pair(books, query), reference, grade)
+    assert sum(probe.own for probe in self_checks.probes(books)) == self_checks.OWN
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    with django_assert_max_num_queries(14):
+        assert client.get("/c/books/panel/self-check/?panel=offline").status_code == 200
+
+
+@pytest.mark.django_db
+def test_an_unknown_judge_or_panel_asks_nobody(books, client):
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    Panel.objects.create(name="films:chosen", ensemble=[])
+    for query in ("judge=nobody", "panel=nobody", "panel=films:chosen", ""):
+        text = client.get(f"/c/books/panel/self-check/?{query}", follow=True).content.decode()
+        assert "Nobody was asked" in text, query
+    offline = client.get("/c/books/panel/self-check/?panel=offline").content.decode()
+    assert "offline-bm25" in offline and "no cost" in offline and "at this cost" not in offline

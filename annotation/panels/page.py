@@ -104,6 +104,11 @@ class Page:
         """Names of the candidates."""
         return set(self.names)
 
+    @property
+    def checkable(self) -> str:
+        """Query string of the self-check of all that are configured; empty where nobody is."""
+        return urlencode([("judge", name) for name in self.chosen.checks])
+
 
 def page(chosen: Chosen, relevant_from: int) -> Page:
     """The choice as tables: passing candidates first, the best first."""

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db import connection
-from django.db.models import Q
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Min, Q
 
 from annotation.models import SelfCheck
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Judgment, Pair, Query
 from judges import self_check as asking
+from judges import wakeups
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion, Panel
 from judges.orderings import ANSWERS, ELSEWHERE, Findings, Probe, built_in
@@ -24,6 +26,9 @@ from judges.self_check import Checked
 OWN = 8
 """Queries of the collection that are asked, where its reference has a relevant and another pair for them."""
 REPEATS = 2
+TASK = "annotation.self_check"
+LONGEST_S = 900
+"""After so long a worker that asked is given up."""
 LARGE = 1_000
 """Pairs from which a campaign asks whether its judges were checked."""
 
@@ -87,20 +92,29 @@ def _own(collection: Collection) -> list[Probe]:
     other = graded.filter(grade__lt=collection.relevant_from)
     both = relevant.filter(pair__query__in=other.values("pair__query"))
     queries = list(both.order_by("pair__query").values_list("pair__query", flat=True).distinct()[:OWN])
-    found = []
-    for query in queries:
-        two = [(level, _inputs(rows, query)) for level, rows in ((ANSWERS, relevant), (ELSEWHERE, other))]
-        found.append(Probe(f"query-{query}", tuple(two), own=True))
-    return found
+    firsts = [
+        dict(rows.filter(pair__query__in=queries).values_list("pair__query").annotate(Min("pair")))
+        for rows in (relevant, other)
+    ]
+    ids = [pair for side in firsts for pair in side.values()]
+    pairs = Pair.objects.select_related("query", "document").in_bulk(ids)
+    return [
+        Probe(
+            f"query-{query}",
+            tuple(
+                (level, _inputs(collection, pairs[side[query]]))
+                for level, side in zip((ANSWERS, ELSEWHERE), firsts, strict=True)
+            ),
+            own=True,
+        )
+        for query in queries
+    ]
 
 
-def _inputs(rows: Any, query: int) -> Inputs:
-    pair = Pair.objects.select_related("query", "document", "collection").get(
-        pk=rows.filter(pair__query=query).order_by("pair").values_list("pair", flat=True)[0]
-    )
+def _inputs(collection: Collection, pair: Pair) -> Inputs:
     asked, text = pair.query, pair.document
-    instruction = asked.instruction or pair.collection.instruction
-    return Inputs(asked.text, tuple(asked.answers), text.title, text.text, instruction, pair.collection_id, text.pk)
+    instruction = asked.instruction or collection.instruction
+    return Inputs(asked.text, tuple(asked.answers), text.title, text.text, instruction, collection.pk, text.pk)
 
 
 def self_check(
@@ -121,6 +135,32 @@ def self_check(
         )
         for row, (checked, found) in zip(judges, results, strict=True)
     ]
+
+
+def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
+    """A worker asks them. Raises BadInput where nobody is there to do it, and while one is at it for the collection."""
+    if not wakeups.live_workers():
+        raise BadInput("no worker is there to ask them: start one, or use the command")
+    if not wakeups.redis().set(_key(collection.pk), 1, nx=True, ex=LONGEST_S):
+        raise BadInput("judges are being asked: the results come within minutes")
+    send, arguments = wakeups.messenger().send_task, [collection.pk, [row.pk for row in judges]]
+    transaction.on_commit(lambda: send(TASK, args=arguments, ignore_result=True))
+
+
+def run_later(collection: int, judges: Sequence[int]) -> None:
+    """What the worker does; quiet when the collection is gone. Whoever was changed meanwhile is left out."""
+    try:
+        found = Collection.objects.filter(pk=collection).first()
+        rows = list(JudgeVersion.objects.filter(pk__in=judges, is_current=True).order_by("name"))
+        if found is not None and rows:
+            self_check(found, rows, probes(found))
+    finally:
+        wakeups.redis().delete(_key(collection))
+
+
+def _key(collection: int) -> str:
+    """Held in Redis while a worker asks for the collection: a second click pays for nothing."""
+    return f"{settings.PREFIX}:self-check:{collection}"
 
 
 def _values(checked: Checked, found: Findings) -> dict[str, Any]:

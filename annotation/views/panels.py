@@ -1,18 +1,20 @@
 """Pages of the panel: the candidates, the sets of five that are proposed, and making one of them the panel."""
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation.assessments import JUDGES, known_assessors
-from annotation.panels import page
-from annotation.panels.applying import change, has_chosen, make_panel
+from annotation.panels import page, self_checks
+from annotation.panels.applying import change, has_chosen, make_panel, offered
 from annotation.panels.report import choose_panel
-from annotation.panels.self_checks import standing
 from annotation.permissions import Scope, action
 from corpus.charting import download
 from corpus.errors import BadInput
+from judges.engine.plan import judge_of
+from judges.models import JudgeVersion
+from judges.self_check import forecast
 
 
 @action("admin")
@@ -49,7 +51,7 @@ def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
         found = change(scope.collection, judges)
     except BadInput as error:
         raise Http404(str(error)) from error
-    checks = standing(scope.collection, judges).values()
+    checks = self_checks.standing(scope.collection, judges).values()
     context = {"scope": scope, "section": "agreement", "change": found, "judges": judges, "checks": checks}
     return render(request, "reports/panel_use.html", context)
 
@@ -63,3 +65,39 @@ def _make(request: HttpRequest, scope: Scope) -> HttpResponse:
     else:
         messages.success(request, f"{made.name} votes with {', '.join(made.ensemble)}.")
     return redirect("panel", scope.collection.name)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """First what it costs; a worker asks the judges when that was confirmed."""
+    given = request.POST if request.method == "POST" else request.GET
+    try:
+        judges = _judges(scope, given)
+        if request.method == "POST":
+            self_checks.ask_later(scope.collection, judges)
+            messages.info(request, "A worker asks the judges. Open this page again in a minute.")
+            return redirect("panel", scope.collection.name)
+    except BadInput as error:
+        messages.error(request, f"Nobody was asked: {error}.")
+        return redirect("panel", scope.collection.name)
+    asked = self_checks.probes(scope.collection)
+    context = {
+        "scope": scope,
+        "section": "agreement",
+        "checks": self_checks.standing(scope.collection, [row.name for row in judges]).values(),
+        "built_in": sum(not probe.own for probe in asked),
+        "own": sum(probe.own for probe in asked),
+        "estimate": forecast([judge_of(row) for row in judges], asked, self_checks.REPEATS),
+    }
+    return render(request, "reports/self_check.html", context)
+
+
+def _judges(scope: Scope, given: QueryDict) -> list[JudgeVersion]:
+    """The named judges, or those of a panel that may be named here. Raises BadInput."""
+    if names := given.getlist("judge"):
+        return self_checks.versions(names)
+    panel = offered(scope.collection).filter(name=given.get("panel", "")).first()
+    if panel is None:
+        raise BadInput("name judges or a panel")
+    return self_checks.members(panel.name)[1]
