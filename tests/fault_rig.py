@@ -180,29 +180,14 @@ class Rig:
         end = time.monotonic() + patience
         while not self.ended(name) and time.monotonic() < end:
             time.sleep(0.2)
-        seconds = time.time() - killed
+        seconds = round(time.time() - killed, 1)
         found = self.counts(name)
         assert found is not None, "PostgreSQL did not come back"
-        needed = found["pairs"] * (CALLS if calls is None else calls)
         requests = self.models.requests()
         paid, flying = repeated_beyond_flight(requests, killed, dead)
-        return Outcome(
-            lost=(found["pairs"] - found["open"] - found["ended"])
-            + (found["labelled"] - found["judgments"])
-            + (found["labelled"] - found["labels"])
-            + max(0, needed - found["counted"])
-            + (found["attempts"] - found["bodies"]),
-            doubled=found["judgments_doubled"]
-            + found["items_doubled"]
-            + max(0, found["counted"] - needed)
-            + abs(int(found["tally_calls"]) - found["sent"])
-            + abs(int(found["tally_labelled"]) - found["labelled"]),
-            stuck=found["open"] + found["failed"],
-            paid_twice=paid,
-            flying=flying,
-            repeated=len(requests) - len({request["sha256"] for request in requests}),
-            seconds=round(seconds, 1),
-        )
+        repeated = len(requests) - len({request["sha256"] for request in requests})
+        needed = found["pairs"] * (CALLS if calls is None else calls)
+        return left(found, needed, paid_twice=paid, flying=flying, repeated=repeated, seconds=seconds)
 
     def workers(self) -> dict[int, list[int]]:
         """Celery's main processes of the queue `judge`, each with its children."""
@@ -242,6 +227,19 @@ def rig(instance: Instance, folder: Path, *, processes: int = 2, more: str = "",
     finally:
         made.close()
         instance.end()
+
+
+def left(
+    found: dict[str, Any], needed: int, *, paid_twice: int, repeated: int, flying: int = 0, seconds: float = 0.0
+) -> Outcome:
+    """From the tables (COUNTS) and the server's log. `needed`: counted answers of a campaign without fault."""
+    lost = found["labelled"] - found["judgments"] + found["labelled"] - found["labels"]
+    lost += found["pairs"] - found["open"] - found["failed"] - found["ended"]
+    lost += max(0, needed - found["counted"]) + found["attempts"] - found["bodies"]
+    doubled = found["judgments_doubled"] + found["items_doubled"] + max(0, found["counted"] - needed)
+    doubled += abs(int(found["tally_calls"]) - found["sent"])
+    doubled += abs(int(found["tally_labelled"]) - found["labelled"])
+    return Outcome(lost, doubled, found["open"] + found["failed"], paid_twice, flying, repeated, seconds)
 
 
 def note(row: str, outcome: Outcome) -> None:
@@ -299,4 +297,4 @@ def _lives(pid: int) -> bool:
         return False
 
 
-__all__ = ["CALLS", "LocalModels", "Outcome", "Rig", "family", "kill", "note", "rig", "stop_for"]
+__all__ = ["CALLS", "COUNTS", "LocalModels", "Outcome", "Rig", "family", "kill", "left", "note", "rig", "stop_for"]

@@ -1,0 +1,119 @@
+"""Campaigns are paused, resumed, cancelled and retried at any moment, and judged by many at once (check 2)."""
+
+import random
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from django.db import connection
+
+from corpus.errors import BadInput
+from corpus.models import Collection, Label
+from judges import campaigns
+from judges.engine import claims
+from judges.models import Campaign, Work
+from judges.tasks import database
+from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, wait_for, worker
+from tests.fault_rig import CALLS, COUNTS, Outcome, left, note
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+MODELS = {"debate": ("a", "b"), "votes": ("v1", "v2", "v3", "v4", "v5")}
+PAIRS = 60
+
+
+def begin(collection: Collection) -> Campaign:
+    campaign = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration()).campaign
+    assert campaign is not None
+    return campaign
+
+
+def outcome_of(models: LocalModels, failed_calls: int = 0) -> Outcome:
+    """What is left of the newest campaign of books. `failed_calls`: sent again with good reason."""
+    sent = Counter(request["sha256"] for request in models.requests())
+    repeated = sum(times - 1 for times in sent.values())
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS, {"name": "books"})
+        (counts,) = cursor.fetchone()
+    return left(counts, counts["pairs"] * CALLS, paid_twice=repeated - failed_calls, repeated=repeated)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(
+    worker: object, model_server: LocalModels, seed: int
+) -> None:
+    """Some pairs fail at first (400); all acts come in random order, 10 to 150 ms apart, until all is judged."""
+    collection = collection_of(PAIRS)
+    make_panel(model_server, **MODELS, max_concurrency=16)
+    once = [{"contains": f"mapping number {n} ", "fault": "400", "times": 1} for n in range(0, PAIRS, 6)]
+    model_server.script({"v2": [*once, {"verdict": "yes", "latency": 0.05}], "*": {"verdict": "yes", "latency": 0.05}})
+    campaign, drawn = begin(collection), random.Random(seed)
+    acts = [campaigns.pause, campaigns.resume, campaigns.retry_failed]
+    done = Counter()
+    for _ in range(60):
+        act = drawn.choice(acts)
+        try:
+            act(campaign=campaign)
+            done[act.__name__] += 1
+        except BadInput:
+            done["refused"] += 1
+        time.sleep(drawn.uniform(0.01, 0.15))
+    while Work.objects.exclude(state="labelled").exists():
+        if state_of(campaign) == "paused":
+            campaigns.resume(campaign=campaign)
+        campaigns.retry_failed(campaign=campaign)
+        wait_for(lambda: state_of(campaign) in ("finished", "paused"), 60)
+    wait_for(lambda: state_of(campaign) == "finished", 30)
+    assert min(done["pause"], done["resume"], done["retry_failed"]) > 3, done
+    outcome = outcome_of(model_server, failed_calls=len(once))
+    note(f"pause, resume and retry at random, seed {seed}", outcome)
+    assert outcome.holds, outcome
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [1, 60, 250])
+def test_what_was_paid_before_a_cancel_is_not_paid_again(worker: object, model_server: LocalModels, after: int) -> None:
+    """Cancelled after so many calls: nothing more is sent, and a new campaign takes the answers from the cache."""
+    collection = collection_of(PAIRS)
+    make_panel(model_server, **MODELS, max_concurrency=16)
+    model_server.script({"*": {"verdict": "yes", "latency": 0.05}})
+    campaign = begin(collection)
+    wait_for(lambda: len(model_server.requests()) >= after)
+    campaigns.cancel(campaign=campaign)
+    wait_for(lambda: not Work.objects.filter(campaign=campaign, state="running").exists())
+    time.sleep(0.3)
+    sent = len(model_server.requests())
+    time.sleep(1.0)
+    assert len(model_server.requests()) == sent, "nothing is sent after it"
+    ended = Work.objects.filter(campaign=campaign, state="labelled").count()
+    again = judge(check=True).json
+    assert again["campaign"] != campaign.pk and again["labelled"] == PAIRS - ended
+    assert again["calls_cached"] == sent - ended * CALLS
+    assert Label.objects.count() == PAIRS and len(model_server.requests()) == PAIRS * CALLS
+    outcome = outcome_of(model_server)
+    note(f"cancel after {after} calls", outcome)
+    assert outcome.holds, outcome
+
+
+def test_eight_claims_at_once_never_take_the_same_pair(
+    instance: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers on one pair: the second finds it taken; what a first one writes too late is refused (fence)."""
+    monkeypatch.setattr("judges.wakeups.send", lambda campaign: None)
+    collection = collection_of(200)
+    campaign = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration(panel="offline")).campaign
+    assert campaign is not None
+
+    def claim(_: int) -> list[int]:
+        with psycopg.connect(**database()) as own:
+            held = claims.claim(own, campaign=campaign.pk, collection=collection.pk, instruction="", lease=60)
+            return [one.pair for one in held]
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = [pair for held in pool.map(claim, range(8)) for pair in held]
+    assert len(taken) == len(set(taken)) == 200
+    assert list(Work.objects.values_list("fence", "claims").distinct()) == [(1, 1)]
