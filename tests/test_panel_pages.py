@@ -97,7 +97,7 @@ def test_the_floor_and_the_candidates_stand_in_the_address(client, books, charli
     text = page(client, "?floor=0.99")
     assert "the floor is 0.990, as asked" in text and "No panel is proposed: 0 of 9 candidates" in text
     text = page(client, "?" + "&".join(f"c={name}" for name in FIVE))
-    assert "5 candidates judged the same 120 pairs" in text and "Of 1 sets of five" in text
+    assert "5 candidates judged the same 120 pairs" in text and "Of 1 set of five" in text
     assert "9 candidates" in page(client, "?c=nobody&floor=x"), "nonsense falls back"
 
 

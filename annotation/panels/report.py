@@ -165,7 +165,7 @@ def _proposed(chosen: Chosen) -> str:
     assert best is not None
     worth = f"; their five votes are worth {best.effective:.1f} independent ones" if best.effective else ""
     return (
-        f"Of {chosen.choice.sets:,} sets of five the most independent is {_listed(chosen.names(best.members))}: mean "
+        f"Of {chosen.choice.sets:,} {'set' if chosen.choice.sets == 1 else 'sets'} of five the most independent is {_listed(chosen.names(best.members))}: mean "
         f"kappa {best.subset.mean:.3f}, largest {best.subset.largest:.3f} between "
         f"{_listed(chosen.names(best.subset.between))}{worth}."
     )
