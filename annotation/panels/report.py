@@ -161,13 +161,13 @@ def _floor(choice: Choice) -> str:
 
 
 def _proposed(chosen: Chosen) -> str:
-    best = chosen.choice.proposed
+    best, sets = chosen.choice.proposed, chosen.choice.sets
     assert best is not None
+    members, between = chosen.names(best.members), chosen.names(best.subset.between)
     worth = f"; their five votes are worth {best.effective:.1f} independent ones" if best.effective else ""
     return (
-        f"Of {chosen.choice.sets:,} {'set' if chosen.choice.sets == 1 else 'sets'} of five the most independent is {_listed(chosen.names(best.members))}: mean "
-        f"kappa {best.subset.mean:.3f}, largest {best.subset.largest:.3f} between "
-        f"{_listed(chosen.names(best.subset.between))}{worth}."
+        f"Of {sets:,} {'set' if sets == 1 else 'sets'} of five the most independent is {_listed(members)}: mean kappa "
+        f"{best.subset.mean:.3f}, largest {best.subset.largest:.3f} between {_listed(between)}{worth}."
     )
 
 
