@@ -10,6 +10,7 @@ from django.utils import timezone
 from annotation.exports.snapshots import used_since
 from annotation.guidelines import current
 from annotation.models import Assignment, Membership
+from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.queue import SHARDS, Lost, Unknown, arm_of, settled_key
 from annotation.settling import UNDO_WITHIN, why_not_undo
 from annotation.undo import unsettle
@@ -117,6 +118,8 @@ def adjudicate(
     resolve_pairs([item.pair_id])
     if item.campaign is not None:
         _count_settled(item.campaign, membership.pk % SHARDS, settled_key(item.reason))
+        if item.reason == UNCERTAIN:
+            go_on(item.campaign)
 
 
 @transaction.atomic

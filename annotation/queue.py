@@ -17,6 +17,7 @@ from psycopg.rows import dict_row
 
 from annotation import queue_sql as sql
 from annotation.models import Membership, new_token
+from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.settling import Outcome, outcome
 
 T = TypeVar("T")
@@ -141,6 +142,8 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
         tally=settled_key(own["reason"]),
         shard=desk.membership % SHARDS,
     )
+    if own["reason"] == UNCERTAIN and came_to.grade is not None:
+        go_on(own["campaign"])
     return _next(db, desk, own)
 
 

@@ -6,6 +6,7 @@ from annotation.exports.listing import MAKE, tell_progress
 from annotation.exports.snapshots import fill
 from annotation.models import Snapshot
 from annotation.panels.self_checks import TASK, run_later
+from annotation.policies import lara_live, waking
 from annotation.policies import standing as policies
 from annotation.trust.statistics import COMPUTE, store
 from corpus.models import Collection
@@ -43,3 +44,13 @@ def _compare_policies(campaign: int) -> None:
 compare_policies = shared_task(_compare_policies, name=policies.COMPUTE, ignore_result=True)
 
 self_check = shared_task(run_later, name=TASK, ignore_result=True)
+
+
+def _go_on_with_lara(campaign: int) -> None:
+    """Hand out the next batch where people have settled the last; quiet when there is nothing to do."""
+    found = Campaign.objects.select_related("collection").filter(pk=campaign, policy=lara_live.POLICY).first()
+    if found is not None:
+        lara_live.step(found)
+
+
+go_on_with_lara = shared_task(_go_on_with_lara, name=waking.GO_ON, ignore_result=True)

@@ -67,6 +67,8 @@ class Reason(StrEnum):
     """Its route to a label was wrong too often (judges.stopping)."""
     POLICY = "policy"
     """The policy asks people about every pair."""
+    UNCERTAIN = "uncertain"
+    """LARA's calibrated probability is among those nearest to one half."""
 
 
 class NotOver(ValueError):

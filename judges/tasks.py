@@ -47,9 +47,12 @@ def _drain(campaign_id: int, generation: int) -> None:
 
 
 def _in_work() -> QuerySet[Campaign]:
-    """Campaigns that run, and those that stand still with batches out, whose answers are taken in all the same."""
+    """Campaigns that run, and those that stand still with batches out, whose answers are taken in all the same.
+
+    Those of `lara` ask no judge: they wait for people (annotation.policies.lara_live).
+    """
     out = Batch.objects.filter(campaign=OuterRef("pk"), ended_at=None)
-    return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out))
+    return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out)).exclude(policy="lara")
 
 
 drain = shared_task(_drain, name=wakeups.DRAIN, ignore_result=True)

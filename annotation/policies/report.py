@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from annotation.judging_time import median_seconds
 from annotation.policies import reading
 from annotation.policies.crossing import Cell, cross
@@ -11,7 +13,7 @@ from annotation.policies.lara_replay import replay_lara
 from annotation.policies.measures import Classwise
 from annotation.policies.people import People
 from annotation.policies.replay import Reference, Replayed, replay
-from annotation.policies.rules import Panel, every_rule
+from annotation.policies.rules import HUMAN, LARA, Panel, every_rule
 from annotation.policies.stored import Gathered
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -57,7 +59,7 @@ def evaluate(
 
     Raises BadInput where the collection has no campaign that judges, or nothing of the asked reference.
     """
-    campaign = campaign or Campaign.judging.filter(collection=collection).order_by("-pk").first()
+    campaign = campaign or answered(collection).first()
     if campaign is None:
         raise BadInput(f"{collection.name} has no campaign yet: start one with `judge {collection.name}`")
     panel, found = reading.panel_of(campaign), reading.read(campaign)
@@ -84,6 +86,11 @@ def evaluate(
         tuple(rows),
         tuple(cross(panel, found, against)),
     )
+
+
+def answered(collection: Collection) -> QuerySet[Campaign]:
+    """Campaigns with answers of their own, newest first: `human` asks no judge, `lara` goes on from others' votes."""
+    return Campaign.judging.filter(collection=collection).exclude(policy__in=[HUMAN, LARA]).order_by("-pk")
 
 
 def document(report: Report) -> dict[str, Any]:

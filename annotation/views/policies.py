@@ -8,6 +8,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.permissions import Scope, action
 from annotation.policies import page, standing
+from annotation.policies.report import answered
 from corpus.charting import download
 from judges.models import Campaign
 
@@ -38,5 +39,5 @@ def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def _campaign(scope: Scope, asked: str) -> Campaign | None:
-    known = Campaign.judging.filter(collection=scope.collection).select_related("collection").order_by("-pk")
+    known = answered(scope.collection).select_related("collection")
     return get_object_or_404(known, pk=int(asked)) if asked.isdecimal() and len(asked) < 19 else known.first()

@@ -1,0 +1,48 @@
+"""lara NAME --judge J --share S: calibrate a judge's votes on people's labels; the same command goes on."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.policies import lara_live
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges import selectors
+from judges.models import Campaign
+
+
+class Command(QuorumCommand):
+    help = "LARA: hand people the pairs on which a judge is least sure, calibrate on their labels, label the rest."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("--judge", required=True, help="a judge that voted with log-probabilities")
+        parser.add_argument("--share", type=float, default=0.125, help="of the pairs that people get (default 0.125)")
+        parser.add_argument("--campaign", type=int, metavar="ID", help="whose votes; default: the judge's newest")
+
+    def run(self, **options: Any) -> object:
+        collection = Collection.objects.filter(name=options["name"]).first()
+        if collection is None:
+            raise BadInput(f"no collection named {options['name']}")
+        source = None
+        if options["campaign"] is not None:
+            source = Campaign.judging.filter(collection=collection, pk=options["campaign"]).first()
+            if source is None:
+                raise BadInput(f"--campaign {options['campaign']}: {collection.name} has no such campaign that judges")
+        campaign = lara_live.start(collection, judge=options["judge"], share=options["share"], source=source)
+        step = lara_live.step(campaign)
+        if not self.as_json:
+            self.say(self.words(campaign, step))
+        return selectors.status(collection, campaign)
+
+    def words(self, campaign: Campaign, step: lara_live.Step) -> str:
+        """For people: where the loop stands."""
+        if step.labelled:
+            return f"campaign {campaign.pk}: people settled {step.asked:,} pairs, {step.labelled:,} are labelled by it"
+        if step.waiting:
+            return (
+                f"campaign {campaign.pk}: people got {step.asked:,} of {step.budget:,} pairs, "
+                f"{step.waiting:,} wait for them; the next batch follows when these are settled"
+            )
+        return f"campaign {campaign.pk}: nothing to do, people settled {step.asked:,} pairs"

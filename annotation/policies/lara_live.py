@@ -1,0 +1,201 @@
+"""LARA as a live policy: a judge's stored votes, calibrated on people's labels batch by batch (DREAM 3.2, SPEC S3).
+
+A campaign of the policy `lara` asks no judge: it goes on from the votes of another campaign, whose judge gave P(yes)
+and P(no) for every pair. All its pairs wait as running work with a lease that does not end. A step looks whether people
+have settled what they got, and then hands them the next batch, or labels the rest once the share is spent. Outcomes
+are written by the engine's own statement, so items, labels, audits and counters are those of every policy.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from django.db import connection, transaction
+from numpy.typing import NDArray
+
+from annotation.policies import lara
+from annotation.queue import in_transaction
+from corpus.errors import BadInput
+from corpus.items import forget_watermarks
+from corpus.labels import ADJUDICATOR, PEOPLE
+from corpus.models import Collection
+from judges import tallies
+from judges.engine import claims, rows
+from judges.engine.claims import Claimed
+from judges.engine.pairs import decided
+from judges.engine.plan import Plan, load
+from judges.models import Campaign, JudgeVersion
+from judges.records import Turn
+from judges.routing import Outcome, Reason, State
+
+POLICY = "lara"
+LOCK = "SELECT pg_advisory_xact_lock(7107, %s)"
+
+VOTES = """
+SELECT a.pair_id, (a.probabilities->>'yes')::float8, (a.probabilities->>'no')::float8
+FROM judges_work w LEFT JOIN judges_attempt a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
+    AND a.role = 'vote' AND a.sample = %s AND a.counts AND a.outcome = 'labelled'
+WHERE w.campaign_id = %s AND w.state IN ('labelled', 'escalated')
+"""
+
+BEGIN = """
+INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, lease_until, reason, error, attempt_base)
+SELECT %(campaign)s, pair_id, 'running', 1, 1, now() + interval '100 years', '', '', 0
+FROM judges_work WHERE campaign_id = %(source)s AND state IN ('labelled', 'escalated') ORDER BY pair_id
+"""
+
+STANDING = """
+SELECT w.id, w.pair_id, p.query_id, w.state = 'escalated', v.verdict,
+    (v.probabilities->>'yes')::float8, (v.probabilities->>'no')::float8, (l.grade >= %(relevant)s)::int
+FROM judges_work w
+JOIN corpus_pair p ON p.id = w.pair_id
+JOIN judges_attempt v ON v.campaign_id = %(source)s AND v.pair_id = w.pair_id AND v.role = 'vote'
+    AND v.sample = %(place)s AND v.counts
+LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL AND l.origin = ANY(%(people)s)
+    AND w.state = 'escalated'
+WHERE w.campaign_id = %(campaign)s ORDER BY w.pair_id
+"""
+"""People's label is read for the pairs alone that this campaign handed to them: no other can reach the fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where the loop stands. `handed` and `labelled`: by this step."""
+
+    asked: int
+    waiting: int
+    """Of the asked, pairs that people have not settled yet."""
+    budget: int
+    handed: int = 0
+    labelled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """All pairs of the campaign, in the order of their ids."""
+
+    work: list[int]
+    pairs: list[int]
+    queries: list[int]
+    verdicts: list[int]
+    beliefs: NDArray[np.float64]
+    asked: NDArray[np.int64]
+    """Places of the pairs that people got, and their labels (-1: not settled yet)."""
+    labels: NDArray[np.int64]
+
+
+def start(collection: Collection, *, judge: str, share: float, source: Campaign | None = None) -> Campaign:
+    """A campaign on the judge's votes of `source` (default: its newest), or the one that goes on already.
+
+    Raises BadInput for a judge without votes, a vote without log-probabilities, or a share out of (0, 1].
+    """
+    if not 0 < share <= 1:
+        raise BadInput(f"--share {share}: give a share above 0 and at most 1, for example 0.125")
+    found, place = source_of(collection, judge, source)
+    protocol = {POLICY: {"source": found.pk, "place": place, "share": share}}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(claims.LOCK, {"collection": collection.pk})
+        known = Campaign.objects.filter(collection=collection, policy=POLICY, protocol=protocol)
+        if going := known.exclude(state=Campaign.State.CANCELLED).order_by("-pk").first():
+            return going
+        campaign = Campaign.objects.create(
+            collection=collection,
+            policy=POLICY,
+            panel=found.panel,
+            voters=[found.voters[place]],
+            seed=collection.seed,
+            instruction=found.instruction,
+            protocol=protocol,
+        )
+        cursor.execute(BEGIN, {"campaign": campaign.pk, "source": found.pk})
+        tallies.add(campaign.pk, "pairs", cursor.rowcount)
+    return campaign
+
+
+def source_of(collection: Collection, judge: str, source: Campaign | None) -> tuple[Campaign, int]:
+    """The campaign whose votes are calibrated, and the judge's place on its panel. Raises BadInput."""
+    versions = list(JudgeVersion.objects.filter(name=judge).values_list("pk", flat=True))
+    asked = Campaign.judging.filter(collection=collection, voters__overlap=versions).exclude(policy=POLICY)
+    found = source or asked.order_by("-pk").first()
+    place = next((at for at, pk in enumerate(found.voters) if pk in versions), None) if found else None
+    if found is None or place is None:
+        raise BadInput(
+            f"--judge {judge}: it has voted in no campaign of {collection.name}; "
+            f"begin with `judge {collection.name} --policy single --judges {judge}`"
+        )
+    with connection.cursor() as cursor:
+        cursor.execute(VOTES, [place, found.pk])
+        votes = cursor.fetchall()
+    lacking = sum(None in vote for vote in votes)
+    if lacking or not votes:
+        raise BadInput(
+            f"--judge {judge}: {lacking:,} of {len(votes):,} pairs of campaign {found.pk} have no P(yes) and P(no); "
+            "LARA needs a provider with log-probabilities: set logprobs = true in the judges file and judge again"
+        )
+    return found, place
+
+
+def step(campaign: Campaign) -> Step:
+    """Hand out the next batch, or label the rest, as far as people have come. Safe to run at any time, and twice."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(LOCK, [campaign.pk])
+        campaign = Campaign.objects.select_related("collection").get(pk=campaign.pk)
+        now = standing(campaign)
+        budget = lara.budget_of(len(now.pairs), campaign.protocol[POLICY]["share"])
+        waiting = int((now.labels < 0).sum())
+        at = Step(len(now.asked), waiting, budget)
+        if waiting or campaign.state != Campaign.State.RUNNING:
+            return at
+        plan = load(campaign.pk)
+        assert plan is not None
+        probability = lara.calibrated(now.beliefs, now.asked, now.labels)
+        if len(now.asked) < budget:
+            chosen = lara.most_uncertain(
+                probability, now.asked, min(lara.batch_of(len(now.pairs)), budget - len(now.asked))
+            )
+            _write(plan, now, [(int(place), None) for place in chosen], probability)
+            forget_watermarks(campaign.collection)
+            return Step(at.asked + len(chosen), len(chosen), budget, handed=len(chosen))
+        rest = np.setdiff1d(np.arange(len(now.pairs)), now.asked)
+        _write(plan, now, [(int(place), int(probability[place] >= 0.5)) for place in rest], probability)
+    in_transaction(partial(claims.finish, campaign=campaign.pk, collection=campaign.collection_id))
+    return Step(at.asked, 0, budget, labelled=len(rest))
+
+
+def standing(campaign: Campaign) -> Standing:
+    """Votes, what people got, and what they said of it."""
+    told = campaign.protocol[POLICY]
+    values = {
+        "campaign": campaign.pk,
+        "source": told["source"],
+        "place": told["place"],
+        "relevant": campaign.collection.relevant_from,
+        "people": [PEOPLE, ADJUDICATOR],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(STANDING, values)
+        found = cursor.fetchall()
+    asked = [place for place, row in enumerate(found) if row[3]]
+    labels = [-1 if found[place][7] is None else found[place][7] for place in asked]
+    return Standing(
+        work=[row[0] for row in found],
+        pairs=[row[1] for row in found],
+        queries=[row[2] for row in found],
+        verdicts=[row[4] for row in found],
+        beliefs=np.array([row[5:7] for row in found], dtype=np.float64).reshape(-1, 2),
+        asked=np.array(asked, dtype=np.int64),
+        labels=np.array(labels, dtype=np.int64),
+    )
+
+
+def _write(plan: Plan, now: Standing, chosen: list[tuple[int, int | None]], probability: NDArray[np.float64]) -> None:
+    """Outcomes of these places: a label, or None for people. By the engine's statement, in this transaction."""
+    ended = []
+    for place, label in chosen:
+        doubt = 1 - 2 * abs(float(probability[place]) - 0.5)
+        state, reason = (State.ESCALATED, Reason.UNCERTAIN) if label is None else (State.LABELLED, Reason.NONE)
+        pair = Claimed(now.work[place], now.pairs[place], 1, 0, now.queries[place])
+        pair.ended["vote", 0, 0] = Turn(now.verdicts[place], "")
+        ended.append(decided(plan, pair, Outcome(state, label, reason, None, doubt)))
+    if ended:
+        rows.store(connection.connection, ended, tallies.shard())
