@@ -173,6 +173,16 @@ def test_gold_of_one_class_is_not_used_and_the_majority_of_the_others_takes_its_
     assert choice.qualities[0].balanced.reason == "reference grades of one class only"
 
 
+def test_a_handful_of_gold_ranks_no_set_and_says_nothing_of_errors():
+    votes, truth = field(11)
+    few = np.where(np.arange(len(truth)) < 30, truth, MISSING).astype(np.int8)
+    choice = choose(votes, few)
+    assert choice.gold == (int((few == 0).sum()), int((few == 1).sum())) and min(choice.gold) < 20
+    assert choice.proposed.correlation is None and choice.proposed.effective is None
+    assert choice.proposed.majority.value is None and choice.proposed.without == (None,) * 5
+    assert choice.qualities[0].balanced.n == 30, "it is shown, with its interval, and decides nothing"
+
+
 def test_the_floor_follows_the_field_and_can_be_set():
     assert quality.floor_of("balanced_accuracy", [0.9, 0.8, 0.5]) == pytest.approx(0.7)
     assert quality.floor_of("balanced_accuracy", [0.65, 0.62, None]) == 0.6, "never below"

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.agreement.measures import Pairwise, Statistic, measure
+from annotation.agreement.resampling import MISSING
 from annotation.panels import independence, quality, subsets
 from annotation.panels.independence import Kappas
 from annotation.panels.quality import Floor, Quality, Truth, Votes
@@ -78,11 +79,13 @@ def choose(
     eligible = tuple(next((place for place in group if found[place].passes), -1) for group in groups)
     eligible = tuple(sorted(place for place in eligible if place >= 0))
     ranked = subsets.ranked(kappas, eligible)
-    errors = independence.error_correlations(votes, truth)
+    # Too little gold for the floor is too little for these: a handful of pairs would rank sets by luck.
+    gold = np.full_like(truth, MISSING) if bound.no_gold else truth
+    errors = independence.error_correlations(votes, gold)
     known = tuple(costs) or (None,) * len(votes)
 
     def proposal(subset: Subset) -> Proposal:
-        return _proposal(subset, votes, truth, errors, known)
+        return _proposal(subset, votes, gold, errors, known)
 
     return Choice(
         pairs=votes.shape[1],
