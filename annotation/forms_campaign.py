@@ -7,7 +7,7 @@ from corpus.models import Collection
 from judges import campaigns
 from judges.campaigns import Configuration
 from judges.models import Campaign, JudgeVersion, Panel
-from judges.panels import ensure_offline
+from judges.panels import OFFLINE_WRITERS, ensure_offline
 
 OPTIONS = {
     "--budget": "A budget",
@@ -16,8 +16,16 @@ OPTIONS = {
     "--again": "“start a new one”",
     "--debaters a,b": "another panel",
     "--judges a,b,c,d,e": "another panel",
+    "--temperature": "The temperature",
+    "--agents": "The number of agents",
+    "--filter": "The filter",
+    "--adjudicator": "The adjudicator",
+    "--batch": "Batches",
 }
 """Options of the command `judge` in its errors, as this page calls them."""
+
+SWITCHES = ("batch", "guard", "play_on")
+"""Options of the protocol that are on or off."""
 
 POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in campaigns.JUDGING]
 
@@ -59,6 +67,34 @@ class StartForm(forms.Form):
         min_value=0.000001, required=False, label="Budget (USD)", help_text="It stops there and can go on later."
     )
     max_calls = forms.IntegerField(min_value=1, required=False, label="Calls at most")
+    stance_order = forms.ChoiceField(
+        choices=[("relevant-first", "relevant first"), ("irrelevant-first", "not relevant first")],
+        required=False,
+        label="Agent A begins with",
+    )
+    agents = forms.TypedChoiceField(
+        choices=[("", "two"), ("4", "four: each debater holds both stances")],
+        coerce=int,
+        empty_value=None,
+        required=False,
+    )
+    temperature = forms.FloatField(
+        min_value=0, max_value=2, required=False, help_text="Of the debaters, in place of their own."
+    )
+    adjudicator = forms.ChoiceField(required=False, label="Disagreements are settled by")
+    filter = forms.MultipleChoiceField(
+        required=False,
+        label="Filter: three judges of different families",
+        help_text="Where all three say no, the pair is labelled so and nobody else is asked.",
+        widget=forms.CheckboxSelectMultiple,
+    )
+    batch = forms.BooleanField(
+        required=False, label="Through the providers' batch endpoints: half the price, takes hours"
+    )
+    guard = forms.BooleanField(
+        required=False, label="An agent that gives in without new evidence has not agreed (the pair goes to people)"
+    )
+    play_on = forms.BooleanField(required=False, label="Play every round, even after an agreement (to study debates)")
     again = forms.BooleanField(required=False, label="Judge pairs again that have an outcome (a new campaign)")
     failed_to_people = forms.BooleanField(required=False, label="Send pairs that fail to people")
 
@@ -68,12 +104,41 @@ class StartForm(forms.Form):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         names = panels(collection)
         self.fields["panel"].choices = names  # type: ignore[attr-defined]
+        judges = [(name, name) for name in self._judges()]
+        self.fields["filter"].choices = judges  # type: ignore[attr-defined]
+        self.fields["adjudicator"].choices = [("", "people"), *judges]  # type: ignore[attr-defined]
         self.fields["panel"].initial = next((name for name, _ in names if name == chosen_name(collection)), None)
 
     def configuration(self) -> Configuration:
         """What was chosen, with the members in their present versions. Raises BadInput."""
         given = self.cleaned_data
-        return campaigns.configuration(panel=given["panel"], policy=given["policy"], rounds=given["rounds"])
+        options = campaigns.Options(
+            stance_order=given["stance_order"] or "relevant-first",
+            **{name: given[name] for name in ("agents", "temperature", "adjudicator", "filter", *SWITCHES)},
+        )
+        return campaigns.configuration(
+            panel=given["panel"], policy=given["policy"], rounds=given["rounds"], options=options
+        )
+
+    def hidden(self) -> list[tuple[str, str]]:
+        """What was chosen, for the form that confirms it."""
+        data = self.data
+        several = {"filter": data.getlist("filter")} if hasattr(data, "getlist") else {}
+        values = {name: several.get(name, [data.get(name)]) for name in self.fields}
+        return [(name, value) for name, chosen in values.items() for value in chosen if value]
+
+    @property
+    def special(self) -> bool:
+        """Whether any option of the protocol was set, or is wrong."""
+        names = ("agents", "temperature", "adjudicator", "filter", *SWITCHES)
+        return any(self[name].errors or self[name].value() for name in names) or (
+            self["stance_order"].value() == "irrelevant-first"
+        )
+
+    @staticmethod
+    def _judges() -> list[str]:
+        rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
+        return [row.name for row in rows if row.model not in OFFLINE_WRITERS and row.name not in OFFLINE_WRITERS]
 
     @staticmethod
     def for_people(error: str) -> str:

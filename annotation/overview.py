@@ -4,13 +4,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q, Sum
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Sum
 from django.utils import timezone
 
 from annotation.models import Assignment, Membership, Role, User
 from annotation.skipped import skipped_by_all
 from corpus.models import Collection, Item
 from judges import selectors
+from judges.batching.models import Batch
 from judges.models import Campaign, Tally, Work
 
 MANY = 1000
@@ -168,8 +169,9 @@ class CampaignRow(Counted):
 
 
 def campaign_rows(collection: Collection, limit: int = 100) -> list[CampaignRow]:
-    """The newest campaigns of a collection, in two statements."""
-    found = list(Campaign.objects.filter(collection=collection).order_by("-pk")[:limit])
+    """The newest campaigns of a collection with the batches that are out, in three statements."""
+    out = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="out")
+    found = list(Campaign.objects.filter(collection=collection).prefetch_related(out).order_by("-pk")[:limit])
     counts = _counters([campaign.pk for campaign in found])
     return [CampaignRow(campaign, counts[campaign.pk]) for campaign in found]
 

@@ -15,6 +15,7 @@ from corpus.models import Collection, Item, Pair
 from judges import tallies
 from judges.models import Campaign, Panel, Work
 from judges.panels import ensure_offline
+from judges.protocol import Protocol
 from tests.admin_site import judged_collection, people_at_work
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
 
@@ -337,3 +338,25 @@ def test_files_are_imported_from_the_browser_all_or_nothing(charlie: Client, boo
     assert Pair.objects.count() == before
     assert send(pairs_file)["Location"] == "/c/books/"
     assert Pair.objects.count() == before + 1
+
+
+def test_the_papers_options_go_from_the_form_through_the_estimate_into_the_campaign(charlie: Client) -> None:
+    chosen = {
+        "stance_order": "irrelevant-first",
+        "agents": "4",
+        "adjudicator": "offline-bm25",
+        "filter": ["offline-answers", "offline-bm25", "offline-ngrams"],
+        "guard": "on",
+    }
+    page = start(charlie, **chosen).content.decode()
+    for words in ("agent A begins with not relevant", "4, all must agree", "settled by offline-bm25", "all say no"):
+        assert words in page, words
+    assert page.count('name="filter"') == 3
+    start(charlie, **chosen, confirm="1")
+    campaign = Campaign.objects.order_by("-pk").first()
+    protocol = Protocol.of(campaign.protocol)
+    assert len(campaign.debaters) == 4 and protocol.guard and len(protocol.filter) == 3 and protocol.adjudicator
+    refused = start(charlie, **{**chosen, "filter": ["offline-answers"]})
+    assert refused.status_code == 422 and "The filter: name 3 judges" in refused.content.decode()
+    refused = start(charlie, batch="on")
+    assert refused.status_code == 422 and "Batches: no judge is of a provider" in refused.content.decode()

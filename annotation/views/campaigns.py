@@ -121,7 +121,7 @@ def _ask(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
         "pairs": left,
         "estimate": estimate,
         "unchecked": unchecked(scope.collection, wanted.judges) if left >= LARGE else (),
-        "hidden": [(name, value) for name in form.fields if (value := form.data.get(name))],
+        "hidden": form.hidden(),
     }
     return render(request, "collections/campaign_confirm.html", context)
 
