@@ -146,3 +146,24 @@ def test_of_four_agents_all_must_agree_in_the_replay_too(books: Collection, mode
     found = {one["name"]: one for one in document("evaluate_policies")["policies"]}
     assert (found["debate, 1 round"]["escalated"], found["debate, 1 round"]["calls"]) == (6, 24)
     assert (found["debate, 2 rounds"]["escalated"], found["debate, 2 rounds"]["calls"]) == (0, 48)
+
+
+def test_an_axis_is_run_and_then_compared(books: Collection, model_server: LocalModels) -> None:
+    model_server.script({"d1": {"verdict": "yes"}, "d2": {"verdict": "no"}})
+    found = document("debate_study", "--run", "families,order")
+    # d1 against itself says yes, d2 against itself no, together they never agree; relevant are 3 of 6.
+    shares = [
+        (one["rounds"][1]["escalated"], one["rounds"][1]["recall_relevant"]["value"]) for one in found["campaigns"]
+    ]
+    assert shares == [(0, 1.0), (0, 0.0), (6, None), (6, None), (6, None)]
+    assert [one["stance_order"] for one in found["campaigns"]][-1] == "irrelevant-first"
+    assert len(found["campaigns"]) == 5, "relevant first is the campaign of d1 against d2, and is not run twice"
+    assert found["orders"][0]["pairs"] == 0 and found["orders"][0]["same"] is None
+
+
+def test_an_axis_that_there_is_not_is_one_line(books: Collection, capsys: pytest.CaptureFixture) -> None:
+    for options in (("--run", "colour"), ("--run", "families", "--debaters", "a"), ("--campaigns", "x")):
+        err = StringIO()
+        with pytest.raises(SystemExit) as end:
+            call_command("debate_study", "books", *options, stderr=err)
+        assert end.value.code == 2 and len(err.getvalue().strip().splitlines()) == 1

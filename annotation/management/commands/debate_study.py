@@ -1,36 +1,75 @@
-"""debate_study NAME: what stance order, agents, temperature and rounds make of a debate, from stored campaigns."""
+"""debate_study NAME: what stance order, agents, families, temperature and rounds make of a debate."""
 
+import json
+from collections.abc import Iterator
+from io import StringIO
 from typing import Any
 
+from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from annotation.policies.debates import Orders, Studied, document, study
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
+from judges import campaigns
+
+AXES = {
+    "order": [["--stance-order", "relevant-first"], ["--stance-order", "irrelevant-first"]],
+    "agents": [["--agents", "2"], ["--agents", "4"]],
+    "temperature": [["--temperature", "0"], ["--temperature", "0.6"], ["--temperature", "1.0"]],
+    "rounds": [["--rounds", "5", "--play-on"]],
+}
+"""Ways to debate by axis, as options of `judge` (DREAM B.1, B.4.1, B.4.3, B.3); `families` hangs on who debates."""
+
+PASSED = {"panel": "--panel", "limit": "--limit", "budget": "--budget", "max_calls": "--max-calls"}
+"""Options that every campaign gets, each for itself."""
 
 
 class Command(QuorumCommand):
     help = (
-        "Compare ways to debate (DREAM appendix B) by the turns of stored campaigns. Run each first, for example with "
-        "`judge NAME --policy debate --play-on --stance-order irrelevant-first`."
+        "Compare ways to debate (DREAM appendix B) by the turns of stored campaigns. --run AXIS judges first: "
+        f"{', '.join(AXES)} or families; equal campaigns are gone on with, not run twice."
     )
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="the collection")
         parser.add_argument("--campaigns", default="", help="ids, separated by commas; default: all that debate")
+        parser.add_argument("--run", default="", metavar="AXIS", help="axes to run first, separated by commas")
+        parser.add_argument("--panel", help="with --run: whose debaters; the default panel if left out")
+        parser.add_argument("--debaters", default="", help="with --run: two judges in place of the panel's")
+        parser.add_argument("--limit", type=int, help="with --run: pairs of each campaign")
+        parser.add_argument("--budget", type=float, help="with --run: USD of each campaign")
+        parser.add_argument("--max-calls", type=int, help="with --run: calls of each campaign")
+        parser.add_argument("--yes", action="store_true", help="with --run: do not ask before a paid campaign")
 
     def run(self, **options: Any) -> object:
         collection = Collection.objects.filter(name=options["name"]).first()
         if collection is None:
             raise BadInput(f"no collection named {options['name']}")
-        studied, swapped = study(collection, [_id(part) for part in options["campaigns"].split(",") if part.strip()])
+        wanted = [_id(part) for part in options["campaigns"].split(",") if part.strip()]
+        ways = list(_ways(options))
+        wanted += [self.judged(way, options) for way in ways]
+        studied, swapped = study(collection, list(dict.fromkeys(wanted)))
         if not self.as_json:
             for one in studied:
                 self.show(one)
             for two in swapped:
                 self.show_orders(two)
         return document(collection, studied, swapped)
+
+    def judged(self, way: list[str], options: dict[str, Any]) -> int:
+        """Run or go on with the campaign of one way to debate, to its end; its id. Exits as `judge` does."""
+        told = [[flag, str(options[name])] for name, flag in PASSED.items() if options[name] is not None]
+        given = [*way, *(part for pair in told for part in pair), *(["--yes"] if options["yes"] else [])]
+        if options["debaters"] and "--debaters" not in given:
+            given += ["--debaters", options["debaters"]]
+        out = StringIO()
+        self.stderr.write(f"judge {options['name']} --policy debate {' '.join(given)}")
+        call_command(
+            "judge", options["name"], "--policy", "debate", *given, "--wait", "--json", stdout=out, stderr=self.stderr
+        )
+        return int(json.loads(out.getvalue())["campaign"])
 
     def show(self, one: Studied) -> None:
         """For people: a line for each number of rounds, then what became of the agreements of round 1."""
@@ -58,6 +97,30 @@ class Command(QuorumCommand):
             f"relevant only with relevant first {yes_no:,}, only with irrelevant first {no_yes:,}; "
             f"same {_share(two.table.same)} of {two.table.pairs:,}"
         )
+
+
+def _ways(options: dict[str, Any]) -> Iterator[list[str]]:
+    """The ways to debate of the axes that are to be run. Raises BadInput for an unknown one, before any is run."""
+    axes = [axis.strip() for axis in options["run"].split(",") if axis.strip()]
+    if unknown := [axis for axis in axes if axis not in (*AXES, "families")]:
+        raise BadInput(f"--run {unknown[0]}: the axes are {', '.join(AXES)} and families")
+    for axis in axes:
+        yield from AXES[axis] if axis in AXES else _families(options)
+
+
+def _families(options: dict[str, Any]) -> Iterator[list[str]]:
+    """Each of two judges against itself, and both ways round (DREAM B.4.2)."""
+    names = [name.strip() for name in options["debaters"].split(",") if name.strip()]
+    if not names:
+        found = campaigns.configuration(panel=options["panel"], policy="debate")
+        names = [judge.name for judge in found.debaters]
+    if len(set(names)) != 2 or len(names) != 2:
+        raise BadInput(
+            f"--run families compares two different judges, not {', '.join(names) or 'none'}: --debaters a,b"
+        )
+    first, second = names
+    for pair in ((first, first), (second, second), (first, second), (second, first)):
+        yield ["--debaters", ",".join(pair)]
 
 
 def _id(text: str) -> int:
