@@ -6,8 +6,10 @@ from io import StringIO
 import numpy as np
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
 from annotation import queue
+from annotation.models import Role
 from annotation.policies import lara, lara_live
 from annotation.policies.waking import UNCERTAIN
 from annotation.queue import Answer, Desk
@@ -134,3 +136,15 @@ def test_the_comparison_looks_at_the_campaign_that_has_answers() -> None:
     call_command("evaluate_policies", "books", "--json", stdout=out)
     assert json.loads(out.getvalue())["campaign"] == source.pk
     assert np.isclose(json.loads(out.getvalue())["pairs"], 10)
+
+
+def test_the_admins_pages_show_a_campaign_of_lara(client: Client) -> None:
+    source, _, _ = believing_campaign(10)
+    campaign = lara_live.start(source.collection, judge="sure", share=0.5)
+    lara_live.step(campaign)
+    client.force_login(make_member(source.collection, "charlie", Role.ADMIN).user)
+    for address in ("", "campaigns/", "audits/", "agreement/", f"pairs/?campaign={campaign.pk}&state=escalated"):
+        assert client.get(f"/c/books/{address}").status_code == 200, address
+    waiting = client.get(f"/c/books/pairs/?campaign={campaign.pk}&reason=uncertain").content.decode()
+    assert "1 pair" in waiting
+    assert f"campaign {source.pk} (ensemble)" in client.get("/c/books/policies/").content.decode()
