@@ -24,6 +24,8 @@ class Key:
     type: type
     low: float = 0
     high: float = 0
+    removable: bool = False
+    """"none" takes the value away."""
 
 
 KEYS = {
@@ -35,8 +37,11 @@ KEYS = {
     "lease_minutes": Key(int, 1, 32_767),
     "seed": Key(int, -(2**31), 2**31 - 1),
     "audit": Key(float, 0, 1),
-    "hourly_rate": Key(float, 0, 10_000),
+    "hourly_rate": Key(float, 0, 10_000, removable=True),
+    "budget": Key(float, 0, 1e9, removable=True),
+    "daily_budget": Key(float, 0, 1e9, removable=True),
 }
+NONE = "none"
 TYPES = {str: "a string", int: "an integer", float: "a number"}
 
 
@@ -52,7 +57,7 @@ def read_settings(path: Path) -> dict[str, Any]:
         raise BadInput(f"{path}: not TOML: {error}") from None
     for key, value in found.items():
         _check(path, key, value)
-    return found
+    return {key: None if value == NONE and KEYS[key].removable else value for key, value in found.items()}
 
 
 def _check(path: Path, key: str, value: object) -> None:
@@ -61,9 +66,12 @@ def _check(path: Path, key: str, value: object) -> None:
     if key not in KEYS:
         raise BadInput(f'{path}: unknown key "{key}"; known are {", ".join(KEYS)}')
     wanted = KEYS[key]
+    if wanted.removable and value == NONE:
+        return
     fits = (int, float) if wanted.type is float else wanted.type
+    other = f' or "{NONE}"' if wanted.removable else ""
     if not isinstance(value, fits) or isinstance(value, bool):
-        raise BadInput(f'{path}: the key "{key}" must be {TYPES[wanted.type]}, not {value!r}')
+        raise BadInput(f'{path}: the key "{key}" must be {TYPES[wanted.type]}{other}, not {value!r}')
     if isinstance(value, int | float) and not wanted.low <= value <= wanted.high:
         raise BadInput(f'{path}: the key "{key}" must be from {wanted.low} to {wanted.high}, not {value}')
     if key == "order" and value not in Collection.Order.values:

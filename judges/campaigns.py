@@ -23,7 +23,7 @@ from judges.engine.plan import judge_of
 from judges.escalations import failed_to_people as escalate_failed
 from judges.models import Campaign, JudgeVersion, Panel, Tally, Work
 from judges.panels import ensure_offline
-from judges.prices import price
+from judges.prices import BATCHED, is_batched, price
 from judges.protocol import FILTERS, Protocol, family, same_family
 from judges.records import Judge
 
@@ -93,6 +93,22 @@ class Configuration:
         return (*self.debaters, *self.voters, *self.filters, *((self.adjudicator,) if self.adjudicator else ()))
 
     @property
+    def words(self) -> list[tuple[str, str]]:
+        """What differs from the usual way to judge, for people: (what, how)."""
+        protocol = self.protocol
+        told = {
+            "Stances": "agent A begins with not relevant" if protocol.stance_order != "relevant-first" else "",
+            "Agents": f"{len(self.debaters)}, all must agree" if len(self.debaters) > 2 else "",
+            "Temperature": "" if protocol.temperature is None else f"{protocol.temperature:g} in the debate",
+            "Disagreements": f"settled by {self.adjudicator.name}" if self.adjudicator else "",
+            "Filter": f"where {', '.join(judge.name for judge in self.filters)} all say no" if self.filters else "",
+            "Batches": "half the price where a provider has them; takes hours" if protocol.batch else "",
+            "Giving in": "without new evidence is no agreement" if protocol.guard else "",
+            "Rounds": f"all {self.rounds} are played" if protocol.play_on else "",
+        }
+        return [(what, how) for what, how in told.items() if how]
+
+    @property
     def values(self) -> dict[str, object]:
         """Fields of the campaign."""
         return {
@@ -118,6 +134,7 @@ class Options:
     guard: bool = False
     adjudicator: str = ""
     filter: Sequence[str] = ()
+    batch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +191,11 @@ def configuration(
         guard=options.guard,
         adjudicator=adjudicator.id if adjudicator else None,
         filter=tuple(judge.id for judge in filters),
+        batch=options.batch,
     )
+    everybody = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
+    if options.batch and not any(map(is_batched, everybody)):
+        raise BadInput(f"--batch: no judge is of a provider with a batch endpoint ({', '.join(BATCHED)})")
     return Configuration(
         panel=chosen.name,
         policy=rule,
@@ -275,9 +296,10 @@ def start_or_join(
 ) -> Started:
     """Start a campaign, or go on with the one of this configuration; wake-ups are sent once that is committed.
 
-    Raises BadInput for a paused campaign, and for a money budget while a judge has no known price.
+    Raises BadInput for a paused campaign, and for a money budget, its own or the collection's, while a judge has no
+    known price.
     """
-    _check_budget(wanted, budget, max_calls, limit)
+    _check_budget(collection, wanted, budget, max_calls, limit)
     with transaction.atomic():
         _lock(collection)
         known = same_configuration(collection, wanted)
@@ -310,14 +332,22 @@ def _newest_to_join(known: Sequence[Campaign]) -> Campaign | None:
     return next(iter(unfinished + others), None)
 
 
-def _check_budget(wanted: Configuration, budget: float | None, max_calls: int | None, limit: int | None) -> None:
+def _check_budget(
+    collection: Collection, wanted: Configuration, budget: float | None, max_calls: int | None, limit: int | None
+) -> None:
     for name, value in (("--budget", budget), ("--max-calls", max_calls), ("--limit", limit)):
         if value is not None and not value > 0:
             raise BadInput(f"{name} {value}: give a number above 0")
-    if budget is not None and (unknown := [judge.name for judge in wanted.judges if price(judge) is None]):
+    unknown = ", ".join(dict.fromkeys(judge.name for judge in wanted.judges if price(judge) is None))
+    if unknown and budget is not None:
         raise BadInput(
-            f"--budget needs a price for every judge, and {', '.join(dict.fromkeys(unknown))} has none: "
+            f"--budget needs a price for every judge, and {unknown} has none: "
             "set input_price and output_price in the judges file, or use --max-calls"
+        )
+    if unknown and (collection.budget is not None or collection.daily_budget is not None):
+        raise BadInput(
+            f"{collection.name} has a budget, which needs a price for every judge, and {unknown} has none: set "
+            "input_price and output_price in the judges file, or take the collection's budget away and use --max-calls"
         )
 
 
@@ -361,7 +391,7 @@ def _run(campaign: Campaign) -> None:
     if not Work.objects.filter(campaign=campaign, state__in=[Work.State.PENDING, Work.State.RUNNING]).exists():
         campaign.refresh_from_db()
         return
-    Campaign.objects.filter(pk=campaign.pk).update(state=State.RUNNING, finished_at=None)
+    Campaign.objects.filter(pk=campaign.pk).update(state=State.RUNNING, stopped_by="", finished_at=None)
     campaign.refresh_from_db()
     _wake(campaign)
 
@@ -437,10 +467,12 @@ def _change(campaign: Campaign, state: str, from_states: Sequence[str]) -> Campa
         _lock(campaign.collection)
         finished = Now() if state == State.CANCELLED else None
         found = Campaign.objects.filter(Q(pk=campaign.pk), state__in=from_states)
-        changed = found.update(state=state, finished_at=finished)
+        changed = found.update(state=state, stopped_by="", finished_at=finished)
         campaign = Campaign.objects.get(pk=campaign.pk)
     if not changed and campaign.state != state:
         raise BadInput(f"campaign {campaign.pk} is {campaign.state}: it cannot be {_PAST[state]}")
+    if campaign.protocol.get("batch") and state != State.RUNNING:
+        _wake(campaign)  # what its batches bring is taken in, and what waits is put back
     return campaign
 
 

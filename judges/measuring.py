@@ -17,6 +17,7 @@ from corpus.targets import newest_targets
 from judges import quality, writings
 from judges.engine import alone, targets
 from judges.engine import plan as plans
+from judges.engine.budget import Spent
 from judges.engine.calls import Caller
 from judges.engine.claims import Claimed
 from judges.engine.plan import judge_of
@@ -95,7 +96,7 @@ def measure(
         assert target is not None
         try:
             listed, scored = await targets.measure(caller, claimed, caller.plan.voters[0], target, 1)
-        except targets.Failed:
+        except (targets.Failed, Spent):
             return None
         return _judged(claimed, target, listed, scored)
 

@@ -115,6 +115,13 @@ class Campaign(models.Model):
         CANCELLED = "cancelled", "cancelled"
         BUDGET = "budget", "stopped by the budget"
 
+    class Cap(models.TextChoices):
+        BUDGET = "budget", "the campaign's budget"
+        CALLS = "max-calls", "the campaign's number of calls"
+        COLLECTION = "collection", "the collection's budget"
+        DAY = "day", "the collection's budget for a day (UTC)"
+        PRICE = "price", "a judge without a known price, where the collection has a budget"
+
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="campaigns")
     policy = models.CharField(max_length=20, choices=Policy)
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
@@ -134,6 +141,9 @@ class Campaign(models.Model):
     spent = models.FloatField(default=0.0, help_text="USD, of calls whose price is known.")
     calls_reserved = models.BigIntegerField(default=0)
     calls_spent = models.BigIntegerField(default=0)
+    stopped_by = models.CharField(
+        max_length=10, choices=Cap, blank=True, db_default="", help_text="The cap that stopped it, in state budget."
+    )
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
 

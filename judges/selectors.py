@@ -13,7 +13,7 @@ from judges.models import Attempt, AttemptBody, Campaign, Work
 from judges.records import Quote
 
 STATUS = """
-SELECT c.id, c.policy, c.state,
+SELECT c.id, c.policy, c.state, c.stopped_by,
     (SELECT count(*) FROM judges_work w WHERE w.campaign_id = c.id AND w.state = 'running'),
     (SELECT COALESCE(json_object_agg(key, value), '{}') FROM (
         SELECT key, sum(value) AS value FROM judges_tally t WHERE t.campaign_id = c.id GROUP BY key) AS sums)
@@ -93,16 +93,22 @@ def status(collection: Collection, campaign: Campaign | None = None) -> dict[str
     if campaign is None:
         campaign = campaigns_of(collection).first()
     if campaign is None:
-        return _document(collection.name, None, None, None, 0, {})
+        return _document(collection.name, None, None, None, "", 0, {})
     with connection.cursor() as cursor:
         cursor.execute(STATUS, [campaign.pk])
-        number, policy, state, running, sums = cursor.fetchone()
+        number, policy, state, stopped_by, running, sums = cursor.fetchone()
     found = json.loads(sums) if isinstance(sums, str) else sums
-    return _document(collection.name, number, policy, state, running, found)
+    return _document(collection.name, number, policy, state, stopped_by, running, found)
 
 
 def _document(
-    name: str, campaign: int | None, policy: str | None, state: str | None, running: int, sums: dict[str, float]
+    name: str,
+    campaign: int | None,
+    policy: str | None,
+    state: str | None,
+    stopped_by: str,
+    running: int,
+    sums: dict[str, float],
 ) -> dict[str, Any]:
     escalations = _group(sums, "escalated:")
     labels = _group(sums, "labelled:")
@@ -135,6 +141,7 @@ def _document(
         "tokens": {part: int(sums.get(f"tokens_{part}", 0)) for part in ("in", "cached", "out", "reasoning")},
         "cost": None if calls and unpriced == calls else round(sums.get("cost", 0.0), 10),
         "calls_without_price": unpriced,
+        **({"stopped_by": stopped_by} if state == Campaign.State.BUDGET and stopped_by else {}),
     } | ({"written": written} if policy == Campaign.Policy.EVIDENCE else {})
 
 

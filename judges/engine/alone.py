@@ -52,13 +52,16 @@ def run(
         tools = Tools(writer, Cache(writer), limits, asyncio.Semaphore(AT_ONCE), holder, retry_s)
         for account, limit in plan.limits.items():
             limits.account(account).limit = limit
+        budget = Budget(writer, plan.campaign, holder, LEASE_S)
+        budget.take(plan)
         try:
+            await budget.look()
             for judge in plan.voters:
                 await asyncio.to_thread(prepare, judge)
                 open_provider(judge)
-            caller = Caller(tools, plan, Budget(writer, plan.campaign, holder, LEASE_S), lambda: False)
-            return await _all(caller, held, ask, done)
+            return await _all(Caller(tools, plan, budget, lambda: False), held, ask, done)
         finally:
+            await budget.close()
             await close_providers()
             await limits.close()
             await asyncio.to_thread(writer.stop)

@@ -1,8 +1,9 @@
-"""A campaign's budget, reserved ahead of calls (MECHANICS M3).
+"""A campaign's budget and its collection's caps, reserved ahead of calls (MECHANICS M3, docs/adr/0025).
 
-A worker reserves the upper bound of a batch of calls in one conditional UPDATE and hands back what it does not need.
-The writer turns reservations into spending with each stored attempt. When a reservation is refused, what is idle goes
-back at once and the worker waits for calls that are out; only when none is out is the budget spent.
+A worker reserves the upper bound of a batch of calls in one conditional statement and hands back what it does not
+need. The writer turns reservations into spending with each stored attempt. The same statements book the row of the
+collection, so that its caps hold for all campaigns and workers together. When a reservation is refused, what is idle
+goes back at once and the worker waits for calls that are out; only when none is out is the budget spent.
 """
 
 import asyncio
@@ -10,67 +11,170 @@ from typing import Any
 
 from psycopg import Connection
 
+from judges.engine.plan import Plan
 from judges.engine.writer import Writer
 
 AHEAD = 16
 """Calls that are reserved together."""
 
-RECLAIM = """
-WITH dead AS (DELETE FROM judges_reservation WHERE campaign_id = %(campaign)s AND until < now() RETURNING usd, calls)
-UPDATE judges_campaign
-SET reserved = GREATEST(0, reserved - s.usd), calls_reserved = GREATEST(0, calls_reserved - s.calls)
-FROM (SELECT COALESCE(sum(usd), 0) AS usd, COALESCE(sum(calls), 0) AS calls FROM dead) s
-WHERE id = %(campaign)s AND (s.usd <> 0 OR s.calls <> 0)
+OPEN = """
+INSERT INTO judges_account (collection_id, day)
+SELECT collection_id, (now() AT TIME ZONE 'UTC')::date FROM judges_campaign WHERE id = %(campaign)s
+ON CONFLICT DO NOTHING
 """
 
-RESERVE = """
-WITH fits AS (
-    UPDATE judges_campaign SET reserved = reserved + %(usd)s, calls_reserved = calls_reserved + %(calls)s
-    WHERE id = %(campaign)s
-      AND (budget IS NULL OR %(usd)s <= 0 OR spent + reserved + %(usd)s <= budget + 1e-12)
-      AND (max_calls IS NULL OR calls_spent + calls_reserved + %(calls)s <= max_calls)
-    RETURNING id)
-INSERT INTO judges_reservation AS v (campaign_id, holder, usd, calls, until)
-SELECT id, %(holder)s, %(usd)s, %(calls)s, now() + make_interval(secs => %(lease)s) FROM fits
-ON CONFLICT (campaign_id, holder) DO UPDATE
-SET usd = v.usd + EXCLUDED.usd, calls = v.calls + EXCLUDED.calls, until = EXCLUDED.until
+RECLAIM = """
+WITH dead AS (
+    DELETE FROM judges_reservation v USING judges_campaign c
+    WHERE c.id = v.campaign_id AND v.until < now()
+      AND c.collection_id = (SELECT collection_id FROM judges_campaign WHERE id = %(campaign)s)
+    RETURNING v.campaign_id, c.collection_id, v.usd, v.calls
+),
+campaigns AS (
+    UPDATE judges_campaign c SET reserved = GREATEST(0, c.reserved - s.usd),
+        calls_reserved = GREATEST(0, c.calls_reserved - s.calls)
+    FROM (SELECT campaign_id, sum(usd) AS usd, sum(calls) AS calls FROM dead GROUP BY 1) s
+    WHERE c.id = s.campaign_id RETURNING c.id
+)
+UPDATE judges_account a SET reserved = GREATEST(0, a.reserved - s.usd),
+    calls_reserved = GREATEST(0, a.calls_reserved - s.calls)
+FROM (SELECT collection_id, sum(usd) AS usd, sum(calls) AS calls, (SELECT count(*) FROM campaigns) AS changed
+      FROM dead GROUP BY 1) s
+WHERE a.collection_id = s.collection_id
 """
+"""Of dead workers of all the collection's campaigns: what they held may be what is refused here."""
+
+RESERVE = """
+WITH c AS MATERIALIZED (
+    SELECT id, collection_id, budget, max_calls, spent + reserved + %(usd)s AS usd,
+           calls_spent + calls_reserved + %(calls)s AS calls
+    FROM judges_campaign WHERE id = %(campaign)s FOR NO KEY UPDATE
+),
+a AS MATERIALIZED (
+    SELECT spent + reserved + %(usd)s AS usd, reserved + %(usd)s
+           + CASE WHEN day = (now() AT TIME ZONE 'UTC')::date THEN day_spent ELSE 0 END AS today
+    FROM judges_account WHERE collection_id = (SELECT collection_id FROM c) FOR NO KEY UPDATE
+),
+asked AS MATERIALIZED (
+    SELECT c.id, c.collection_id, CASE
+        WHEN c.calls > c.max_calls THEN 'max-calls'
+        WHEN %(usd)s <= 0 THEN ''
+        WHEN c.usd > c.budget + 1e-12 THEN 'budget'
+        WHEN a.usd > k.budget + 1e-12 THEN 'collection'
+        WHEN a.today > k.daily_budget + 1e-12 THEN 'day'
+        ELSE '' END AS cap
+    FROM c CROSS JOIN a JOIN corpus_collection k ON k.id = c.collection_id
+),
+campaign AS (
+    UPDATE judges_campaign c SET reserved = reserved + %(usd)s, calls_reserved = calls_reserved + %(calls)s
+    FROM asked WHERE c.id = asked.id AND asked.cap = '' RETURNING c.id
+),
+account AS (
+    UPDATE judges_account a SET reserved = reserved + %(usd)s, calls_reserved = calls_reserved + %(calls)s
+    FROM asked WHERE a.collection_id = asked.collection_id AND asked.cap = ''
+),
+held AS (
+    INSERT INTO judges_reservation AS v (campaign_id, holder, usd, calls, until)
+    SELECT id, %(holder)s, %(usd)s, %(calls)s, now() + make_interval(secs => %(lease)s) FROM campaign
+    ON CONFLICT (campaign_id, holder) DO UPDATE
+    SET usd = v.usd + EXCLUDED.usd, calls = v.calls + EXCLUDED.calls, until = EXCLUDED.until
+)
+SELECT cap FROM asked
+"""
+"""The cap that refuses it, '' where it is held now. Both rows are locked before they are compared, campaign first."""
 
 GIVE_BACK = """
 WITH mine AS (
     UPDATE judges_reservation SET usd = usd - %(usd)s, calls = calls - %(calls)s
-    WHERE campaign_id = %(campaign)s AND holder = %(holder)s RETURNING campaign_id)
-UPDATE judges_campaign c SET calls_reserved = GREATEST(0, c.calls_reserved - %(calls)s),
-    reserved = CASE WHEN c.calls_reserved <= %(calls)s THEN 0 ELSE GREATEST(0, c.reserved - %(usd)s) END
-FROM mine WHERE c.id = mine.campaign_id
+    WHERE campaign_id = %(campaign)s AND holder = %(holder)s RETURNING campaign_id
+),
+campaign AS (
+    UPDATE judges_campaign c SET calls_reserved = GREATEST(0, c.calls_reserved - %(calls)s),
+        reserved = CASE WHEN c.calls_reserved <= %(calls)s THEN 0 ELSE GREATEST(0, c.reserved - %(usd)s) END
+    FROM mine WHERE c.id = mine.campaign_id RETURNING c.collection_id
+)
+UPDATE judges_account a SET calls_reserved = GREATEST(0, a.calls_reserved - %(calls)s),
+    reserved = CASE WHEN a.calls_reserved <= %(calls)s THEN 0 ELSE GREATEST(0, a.reserved - %(usd)s) END
+FROM campaign WHERE a.collection_id = campaign.collection_id
 """
+
+OUT = """
+SELECT EXISTS (
+    SELECT FROM judges_reservation v JOIN judges_campaign o ON o.id = v.campaign_id
+    JOIN judges_campaign c ON c.id = %(campaign)s
+    WHERE v.calls > 0 AND v.until < now() + interval '1 hour' AND c.state NOT IN ('paused', 'cancelled', 'budget')
+      AND CASE WHEN %(shared)s THEN o.collection_id = c.collection_id ELSE o.id = c.id END)
+"""
+"""Whether calls will come home that may make room. What a batch holds for a day is not waited for."""
 
 RENEW = "UPDATE judges_reservation SET until = now() + make_interval(secs => %(lease)s) WHERE holder = %(holder)s"
 
-STOP = "UPDATE judges_campaign SET state = 'budget' WHERE id = %s AND state = 'running'"
+STOP = "UPDATE judges_campaign SET state = 'budget', stopped_by = %(cap)s WHERE id = %(campaign)s AND state = 'running'"
+
+LIMITS = """
+SELECT c.state, c.budget IS NOT NULL OR c.max_calls IS NOT NULL, k.budget IS NOT NULL OR k.daily_budget IS NOT NULL
+FROM judges_campaign c JOIN corpus_collection k ON k.id = c.collection_id WHERE c.id = %(campaign)s
+"""
+"""The campaign's state, and whether it or its collection has a limit, as admins last set them."""
+
+PRICE = "price"
+SHARED = ("collection", "day")
+"""Caps that other campaigns of the collection fill too."""
 
 
 class Spent(Exception):
-    """The budget, or the number of calls, does not allow another call."""
+    """A budget, or the number of calls, does not allow another call."""
 
 
 class Budget:
-    """What this process holds of one campaign's budget. A campaign without one reserves nothing."""
+    """What this process holds of one campaign's budget. Where nothing bounds the campaign nothing is reserved.
+
+    `cap`: the one that refused the last reservation (judges.models.Campaign.Cap).
+    """
 
     def __init__(self, writer: Writer, campaign: int, holder: str, lease: float) -> None:
         self.writer = writer
+        self.holder = holder
         self.values = {"campaign": campaign, "holder": holder, "lease": lease}
         self.bounded = False
         self.exhausted = False
+        self.unpriced = False
+        self.cap = ""
         self.lock = asyncio.Lock()
         self.usd = 0.0
         self.calls = 0
+
+    def take(self, plan: Plan) -> None:
+        """Go on with what the campaign says now."""
+        self.bounded, self.exhausted, self.cap = plan.bounded, False, ""
+        self.unpriced = None in plan.prices.values()
+
+    async def look(self) -> str:
+        """The campaign's state now ("gone": it is deleted), and whether it is bounded, as admins last set it.
+
+        "capped": a limit came while calls waited that hold nothing of it. They are put back; the next drain reserves.
+        """
+        row = await self.writer.ask(lambda connection: connection.execute(LIMITS, self.values).fetchone())
+        state, limited, capped = row or ("gone", False, False)
+        before, self.bounded = self.bounded, limited or capped
+        if capped and self.unpriced:  # nobody could say what its calls cost
+            self.cap, self.exhausted = PRICE, True
+            await self.stop()
+        free = before or not self.bounded or state != "running"
+        return str(state) if free else "capped"
+
+    async def stop(self) -> None:
+        """The campaign stops, and says at which cap."""
+        values = self.values | {"cap": self.cap}
+        await self.writer.ask(lambda connection: connection.execute(STOP, values).rowcount)
 
     async def reserve(self, usd: float) -> float | None:
         """Hold at least `usd` dollars for one call; what is held, None without a budget. Raises Spent."""
         if not self.bounded:
             return None
         async with self.lock:
+            if self.cap == PRICE:
+                raise Spent
             while (held := self._take(usd)) is None:
                 if self.exhausted:
                     raise Spent
@@ -108,21 +212,23 @@ class Budget:
     async def _fetch(self, usd: float, calls: int) -> bool:
         values = self.values | {"usd": usd, "calls": calls}
 
-        def ask(connection: Connection[Any]) -> bool:
+        def ask(connection: Connection[Any]) -> str:
+            connection.execute(OPEN, values)
             connection.execute(RECLAIM, values)
-            return connection.execute(RESERVE, values).rowcount > 0
+            row = connection.execute(RESERVE, values).fetchone()
+            return str(row[0]) if row else "budget"
 
-        if not await self.writer.ask(ask):
+        self.cap = await self.writer.ask(ask)
+        if self.cap:
             return False
         self.usd += usd
         self.calls += calls
         return True
 
     def _out(self, connection: Connection[Any]) -> bool:
-        """Whether anybody's calls are out, or about to be."""
-        row = connection.execute("SELECT calls_reserved > 0 FROM judges_campaign WHERE id = %(campaign)s", self.values)
-        found = row.fetchone()
-        return bool(found and found[0])
+        """Whether calls are out, or about to be, that hold what was refused."""
+        row = connection.execute(OUT, self.values | {"shared": self.cap in SHARED}).fetchone()
+        return bool(row and row[0])
 
 
 def renew(connection: Connection[Any], holder: str, lease: float) -> None:

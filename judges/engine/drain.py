@@ -10,12 +10,9 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
-
-from psycopg import Connection
 
 from judges.engine import claims, pairs, targets
-from judges.engine.budget import STOP, Budget, Spent
+from judges.engine.budget import Budget, Spent
 from judges.engine.calls import Caller, Stopped, Tools
 from judges.engine.claims import Claimed
 from judges.engine.plan import Plan
@@ -54,7 +51,7 @@ class Flight:
     def take(self, plan: Plan) -> None:
         """Go on with what the campaign says now."""
         self.plan = plan
-        self.budget.bounded, self.budget.exhausted = plan.bounded, False
+        self.budget.take(plan)
         self.caller = Caller(self.tools, plan, self.budget, lambda: self.halted)
         self.spent = False
         self.state = "running"
@@ -100,6 +97,7 @@ class Flight:
                 collection=plan.collection,
                 instruction=plan.instruction,
                 lease=self.pace.lease,
+                stalled=partial(self.tools.writer.stalled, self.pace.lease / 2),
             )
             self.waiting.extend(await self.tools.writer.ask(ask))
         some = bool(self.waiting)
@@ -144,14 +142,7 @@ class Flight:
 
     async def _look(self) -> None:
         """The campaign's state, as its admins last set it."""
-        values = {"campaign": self.plan.campaign}
-
-        def ask(connection: Connection[Any]) -> tuple[str, bool]:
-            query = "SELECT state, budget IS NOT NULL OR max_calls IS NOT NULL FROM judges_campaign"
-            row = connection.execute(f"{query} WHERE id = %(campaign)s", values).fetchone()
-            return row or ("gone", False)
-
-        self.state, self.budget.bounded = await self.tools.writer.ask(ask)
+        self.state = await self.budget.look()
 
     async def _wait(self, seconds: float) -> None:
         """Until a pair ended, or so long."""
@@ -173,7 +164,7 @@ class Flight:
                 self.tools.limits.drop_stopped()
         await self.budget.close()
         if self.spent and not self.halted:
-            await self.tools.writer.ask(lambda connection: connection.execute(STOP, [self.plan.campaign]).rowcount)
+            await self.budget.stop()
 
     async def _release(self, held: "deque[Claimed] | list[Claimed]") -> None:
         mine = [one for one in held if not one.lost]

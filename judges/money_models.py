@@ -1,0 +1,53 @@
+"""What was paid, counted with each attempt: the ledger of campaigns, and the account of each collection."""
+
+from django.db import models
+
+from corpus.models import Collection
+from judges.models import Attempt, Campaign, JudgeVersion
+
+
+class Ledger(models.Model):
+    """Calls and money by judge, role, round and outcome, for each UTC day; in shards, as Tally."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="ledger", db_index=False)
+    shard = models.PositiveSmallIntegerField()
+    day = models.DateField(help_text="UTC, when the attempt was stored.")
+    judge = models.ForeignKey(JudgeVersion, models.PROTECT, db_index=False)
+    role = models.CharField(max_length=10, choices=Attempt.Role)
+    round = models.PositiveSmallIntegerField()
+    outcome = models.CharField(max_length=12, choices=Attempt.Outcome)
+    calls = models.BigIntegerField(default=0, help_text="Sent.")
+    calls_cached = models.BigIntegerField(default=0, help_text="Taken over from an earlier, equal call.")
+    calls_without_price = models.BigIntegerField(default=0, help_text="Sent, and what they cost is unknown.")
+    tokens_in = models.BigIntegerField(default=0)
+    tokens_cached = models.BigIntegerField(default=0)
+    tokens_out = models.BigIntegerField(default=0)
+    cost = models.FloatField(default=0.0, help_text="USD, of the calls whose price is known.")
+
+    class Meta:
+        verbose_name_plural = "ledger"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["campaign", "shard", "day", "judge", "role", "round", "outcome"], name="ledger_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id} {self.day} {self.role} {self.round} {self.outcome}: {self.cost}"
+
+
+class Account(models.Model):
+    """What a collection's campaigns spent and hold together: its caps are held against this row (judges.engine.budget).
+
+    It is kept whether there are caps or not, so that a cap set later knows what was spent before.
+    """
+
+    collection = models.OneToOneField(Collection, models.CASCADE, primary_key=True, related_name="account")
+    spent = models.FloatField(default=0.0, db_default=0.0, help_text="USD, of calls whose price is known.")
+    reserved = models.FloatField(default=0.0, db_default=0.0, help_text="USD, upper bound of calls that are out.")
+    calls_reserved = models.BigIntegerField(default=0, db_default=0)
+    day = models.DateField(help_text="The UTC day that `day_spent` belongs to; on another day that is 0.")
+    day_spent = models.FloatField(default=0.0, db_default=0.0)
+
+    def __str__(self) -> str:
+        return f"{self.collection_id}: {self.spent}"

@@ -1,0 +1,225 @@
+"""Caps of a collection and of a day hold for all its campaigns, workers and kills (issue 4, Money; docs/adr/0025)."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.db.models import Sum
+
+from config.env import ROOT
+from corpus.configure import configure, read_settings
+from corpus.errors import BadInput
+from corpus.models import Collection
+from corpus.processes import spawn
+from judges import campaigns, fleet
+from judges.caps import caps_of
+from judges.models import Attempt, Campaign, Reservation
+from judges.money_models import Account, Ledger
+from judges.selectors import status
+from tests.engine_parts import (
+    FAST,
+    _standing_worker,
+    collection_of,
+    judge,
+    make_panel,
+    state_of,
+    wait_for,
+    worker,
+)
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+DEAR = {"input_price": 100.0, "output_price": 200.0}
+"""USD per million tokens: a call costs six cents, and 36 at most."""
+
+
+def start(collection: Collection, policy: str) -> Campaign:
+    """A campaign that the standing worker takes up."""
+    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration(policy=policy))
+    assert started.campaign is not None
+    return started.campaign
+
+
+def spent() -> float:
+    """USD of every attempt that is stored."""
+    return float(Attempt.objects.aggregate(total=Sum("cost"))["total"] or 0.0)
+
+
+def booked() -> Account:
+    """The account of the only collection; it agrees with the attempts, and so does the ledger."""
+    account = Account.objects.get()
+    assert account.spent == pytest.approx(spent())
+    assert float(Ledger.objects.aggregate(total=Sum("cost"))["total"] or 0.0) == pytest.approx(spent())
+    assert int(Ledger.objects.aggregate(total=Sum("calls"))["total"] or 0) == Attempt.objects.filter(cached=False).count()
+    return account
+
+
+def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
+    worker: object, model_server: LocalModels
+) -> None:
+    collection = collection_of(12)
+    configure(collection, {"budget": 1.5})
+    make_panel(model_server, **DEAR)
+    both = [start(collection, "ensemble"), start(collection, "debate")]
+    wait_for(lambda: [state_of(one) for one in both] == ["budget", "budget"])
+    account = booked()
+    assert 0 < account.spent <= 1.5
+    assert (account.reserved, account.calls_reserved) == (0.0, 0)
+    assert {one.stopped_by for one in Campaign.objects.all()} == {"collection"}
+    told = judge("--policy", "debate")
+    assert (told.code, told.json["state"], told.json["stopped_by"]) == (3, "budget", "collection")
+    assert "the collection's budget of $1.50" in told.err and "configure_collection" in told.err
+    configure(collection, {"budget": 100.0})
+    assert judge("--policy", "debate", check=True).json["labelled"] == 12
+    done = judge("--policy", "ensemble", check=True).json
+    assert done["labelled"] == 12 and "stopped_by" not in done
+    assert len(model_server.requests()) == 12 * 2 + 12 * 5
+
+
+def test_a_days_budget_stops_today_and_not_tomorrow(worker: object, model_server: LocalModels) -> None:
+    collection = collection_of(6)
+    configure(collection, {"daily_budget": 1.0})
+    make_panel(model_server, **DEAR)
+    stopped = judge("--policy", "ensemble")
+    assert (stopped.code, stopped.json["stopped_by"]) == (3, "day")
+    assert "a day" in stopped.err and "midnight UTC" in stopped.err
+    account = booked()
+    assert 0 < account.day_spent == pytest.approx(account.spent) and account.spent <= 1.0
+    with connection.cursor() as cursor:  # a night passes
+        cursor.execute("UPDATE judges_account SET day = day - 1")
+    assert caps_of(collection).today == 0.0
+    before = account.spent
+    again = judge("--policy", "ensemble")
+    assert again.json["stopped_by"] == "day"
+    account = booked()
+    assert before < account.spent <= before + 1.0 and account.day_spent == pytest.approx(account.spent - before)
+
+
+def test_what_was_spent_before_there_was_a_cap_counts(worker: object, model_server: LocalModels) -> None:
+    """And a cap that is reached lets offline judges go on: they cost nothing."""
+    collection = collection_of(3)
+    make_panel(model_server, **DEAR)
+    judge("--policy", "ensemble", check=True)
+    configure(collection, {"budget": booked().spent})
+    before = len(model_server.requests())
+    assert judge("--policy", "debate").json["stopped_by"] == "collection"
+    assert len(model_server.requests()) == before
+    assert judge("--panel", "offline", check=True).json["state"] == "finished"
+
+
+def test_a_campaigns_own_budget_still_stops_it_first(worker: object, model_server: LocalModels) -> None:
+    collection = collection_of(8)
+    configure(collection, {"budget": 100.0, "daily_budget": 100.0})
+    make_panel(model_server, **DEAR)
+    stopped = judge("--policy", "ensemble", "--budget", "1.5")
+    assert stopped.json["stopped_by"] == "budget" and stopped.json["cost"] <= 1.5
+    assert "--budget or --max-calls" in stopped.err
+    calls = judge("--policy", "debate", "--max-calls", 5)
+    assert (calls.json["stopped_by"], calls.json["calls"]) == ("max-calls", 5)
+
+
+def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(
+    worker: object, model_server: LocalModels
+) -> None:
+    """A cap that is set while such a campaign runs stops it: nobody could say what its calls cost.
+
+    256 of the 320 calls can be out when it is set; those that only waited for a place are not sent.
+    """
+    collection = collection_of(64)
+    make_panel(model_server, input_price=None, output_price=None)
+    model_server.script({"*": {"verdict": "yes", "latency": 0.8}})
+    running = start(collection, "ensemble")
+    wait_for(lambda: len(model_server.requests()) > 10)
+    configure(collection, {"daily_budget": 100.0})
+    wait_for(lambda: state_of(running) == "budget")
+    found = status(collection, running)
+    assert found["stopped_by"] == "price" and 0 < found["calls_without_price"] == found["calls"] <= 256 + 10
+    assert found["cost"] is None
+    refused = judge("--policy", "ensemble")
+    assert (refused.code, refused.out) == (2, "") and "has a budget, which needs a price" in refused.err
+    configure(collection, {"daily_budget": None})
+    model_server.script({"*": {"verdict": "yes"}})
+    assert judge("--policy", "ensemble", check=True).json["labelled"] == 64
+
+
+def test_a_killed_workers_reservation_comes_back_to_another_campaign(
+    worker: object, model_server: LocalModels, instance: dict[str, str]
+) -> None:
+    """What it held is the collection's: the next campaign waits for its lease and then has the money."""
+    collection = collection_of(10)
+    configure(collection, {"budget": 20.0})
+    make_panel(model_server, **DEAR)
+    first = start(collection, "debate")
+    wait_for(lambda: state_of(first) == "finished")
+    with connection.cursor() as cursor:  # a worker dies with nearly all that is left in its hands
+        cursor.execute("UPDATE judges_account SET reserved = 20 - spent - 0.4, calls_reserved = 30")
+        cursor.execute("UPDATE judges_campaign SET reserved = 20, calls_reserved = 30 WHERE id = %s", [first.pk])
+    Reservation.objects.create(
+        campaign=first, holder="dead", usd=caps_of(collection).reserved, calls=30, until="2000-01-01T00:00:00Z"
+    )
+    Reservation.objects.filter(holder="dead").update(until=_in(2.0))
+    began = time.monotonic()
+    assert judge("--policy", "ensemble", check=True).json["labelled"] == 10
+    assert time.monotonic() - began > 1.5, "it waited for the lease"
+    account = booked()
+    assert (account.reserved, account.calls_reserved) == (0.0, 0) and account.spent <= 20.0
+    assert Reservation.objects.filter(calls__gt=0).count() == 0
+
+
+def _in(seconds: float) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT (now() + make_interval(secs => %s))::text", [seconds])
+        return str(cursor.fetchone()[0])
+
+
+@pytest.mark.slow
+def test_workers_that_are_killed_do_not_carry_the_collection_beyond_its_budget(
+    model_server: LocalModels, instance: dict[str, str]
+) -> None:
+    """128 calls in flight in two workers, one of which dies: what the attempts cost stays within the cap."""
+    collection = collection_of(200)
+    make_panel(model_server, **DEAR)
+    configure(collection, {"budget": 70.0})
+    model_server.script({"*": {"verdict": "yes", "latency": 0.2}})
+    environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "64"}
+    workers = [
+        spawn(fleet.worker_command(1, f"capped{number}"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+        for number in range(2)
+    ]
+    try:
+        both = [start(collection, "ensemble"), start(collection, "debate")]
+        wait_for(lambda: len(model_server.requests()) >= 60, 60)
+        os.killpg(workers[0].pid, signal.SIGKILL)
+        wait_for(lambda: [state_of(one) for one in both] == ["budget", "budget"], 60)
+    finally:
+        for one in workers:
+            os.killpg(one.pid, signal.SIGKILL) if one.poll() is None else None
+            one.wait()
+    account = booked()
+    assert 60 < account.spent <= 70
+    assert (account.reserved, account.calls_reserved) == (0.0, 0)
+
+
+def test_the_settings_file_takes_caps_and_takes_them_away(db: object, tmp_path: Path) -> None:
+    collection = collection_of(1)
+    file = tmp_path / "settings.toml"
+    file.write_text("budget = 100\ndaily_budget = 2.5\nhourly_rate = 30\n")
+    assert configure(collection, read_settings(file)) == ["budget", "daily_budget", "hourly_rate"]
+    collection.refresh_from_db()
+    assert (collection.budget, collection.daily_budget) == (100.0, 2.5)
+    file.write_text('budget = "none"\nhourly_rate = "none"\n')
+    assert configure(collection, read_settings(file)) == ["budget", "hourly_rate"]
+    collection.refresh_from_db()
+    assert (collection.budget, collection.daily_budget, collection.hourly_rate) == (None, 2.5, None)
+    for bad, said in (("budget = -1", "from 0 to"), ('daily_budget = "much"', 'a number or "none"')):
+        file.write_text(bad)
+        with pytest.raises(BadInput, match=said):
+            read_settings(file)
+    file.write_text('overlap = "none"')
+    with pytest.raises(BadInput, match="must be an integer"):
+        read_settings(file)
