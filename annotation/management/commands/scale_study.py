@@ -1,0 +1,46 @@
+"""scale_study NAME --judges a,b,c: what yes/no, 0-3 and 0-10 do to a model's scores on the same pairs."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.scoring import study
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from judges.management.commands.judge import names
+from judges.management.commands.status import collection_named
+
+
+class Command(QuorumCommand):
+    name = "scale_study"
+    help = "Compare the scores of one model on several scales, from stored votes (ERank 3.2)."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """The judges are the same model with other scales."""
+        parser.add_argument("name")
+        parser.add_argument(
+            "--judges", type=names, required=True, help="two or more judges that voted on the same pairs"
+        )
+
+    def run(self, **options: Any) -> object:
+        """Print a line a judge."""
+        collection = collection_named(options["name"])
+        if len(options["judges"]) < 2:
+            raise BadInput("--judges: name two or more, one for each scale")
+        studied = study.study(collection, options["judges"])
+        self.say(f"{studied[0].scale.pairs:,} pairs that all of them judged")
+        self.say(f"{'judge':24} {'scale':7} {'nDCG@10':>8} {'ties':>7} {'<1e-5':>7} {'>1-1e-5':>8}  scores from 0 to 1")
+        for one in studied:
+            found = one.scale
+            self.say(
+                f"{one.judge.name:24} {one.judge.parameters.get('scale', 'binary'):7} {_share(found.ndcg, 4):>8} "
+                f"{_share(found.ties):>7} {_share(found.certain_no):>7} {_share(found.certain_yes):>8}  "
+                f"{' '.join(map(str, found.histogram))}"
+            )
+            if not one.probabilities:
+                self.say(f"{'':24} no token probabilities: set logprobs, or the score is the bare answer")
+        return study.document(collection, studied)
+
+
+def _share(value: float | None, digits: int = 3) -> str:
+    return "none" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,91 @@
+"""What a scale does to scores: crowded at the ends, tied, ranked how well? (ERank 3.2, B) Pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from judges.records import Turn
+
+LOW, HIGH = 0.00001, 0.99999
+"""A score below or above says that the model was certain (ERank figure 6)."""
+BINS = 10
+DEPTH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One document of a query. `score`: 0 to 1. `relevance`: its reference grade, None where there is none."""
+
+    query: int
+    score: float
+    relevance: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One judge's scores. Shares are None where nothing is counted."""
+
+    pairs: int
+    histogram: tuple[int, ...]
+    """Pairs in ten equal bins of the score, the last one closed."""
+    certain_no: float | None
+    """Share of scores below 0.00001."""
+    certain_yes: float | None
+    """Share above 0.99999."""
+    ties: float | None
+    """Share of pairs of documents of one query whose scores are equal."""
+    ndcg: float | None
+    """nDCG@10 with the reference grades as linear gains; tied documents share their gains."""
+    queries: int
+    """With at least two documents of which one is relevant: nDCG is their mean."""
+
+
+def score_of(vote: Turn, grades: int) -> float:
+    """The score that ranks, from 0 to 1: yes over yes and no, or s x P(s) over the highest grade (ERank 3.2).
+
+    Without probabilities it is the verdict, or s over the highest grade.
+    """
+    shares = vote.probabilities or {}
+    if grades == 1:
+        both = shares.get("yes", 0.0) + shares.get("no", 0.0)
+        return shares.get("yes", 0.0) / both if both else float(vote.verdict)
+    score = vote.score or 0
+    return score * shares.get(str(score), 1.0) / grades
+
+
+def measure(scored: Sequence[Scored]) -> Scale:
+    """All measures of one judge's scores."""
+    count = len(scored)
+    bins = Counter(min(int(one.score * BINS), BINS - 1) for one in scored)
+    queries: dict[int, list[Scored]] = {}
+    for one in scored:
+        queries.setdefault(one.query, []).append(one)
+    found = [value for docs in queries.values() if (value := ndcg(docs)) is not None]
+    return Scale(
+        pairs=count,
+        histogram=tuple(bins[place] for place in range(BINS)),
+        certain_no=sum(one.score < LOW for one in scored) / count if count else None,
+        certain_yes=sum(one.score > HIGH for one in scored) / count if count else None,
+        ties=_ties(queries),
+        ndcg=sum(found) / len(found) if found else None,
+        queries=len(found),
+    )
+
+
+def ndcg(documents: Sequence[Scored]) -> float | None:
+    """nDCG@10 of one query's judged documents; None without two of them and a relevant one."""
+    from sklearn.metrics import ndcg_score
+
+    known = [one for one in documents if one.relevance is not None]
+    if len(known) < 2 or not any(one.relevance for one in known):
+        return None
+    return float(ndcg_score([[one.relevance for one in known]], [[one.score for one in known]], k=DEPTH))
+
+
+def _ties(queries: Mapping[int, Sequence[Scored]]) -> float | None:
+    equal = both = 0
+    for documents in queries.values():
+        number = len(documents)
+        both += number * (number - 1) // 2
+        equal += sum(n * (n - 1) // 2 for n in Counter(one.score for one in documents).values())
+    return equal / both if both else None
