@@ -2,6 +2,7 @@
 
 import json
 from io import StringIO
+from math import log
 
 import pytest
 from django.core.management import call_command
@@ -9,7 +10,7 @@ from django.core.management import call_command
 from corpus.models import Collection, Item
 from judges import tallies
 from judges.models import Attempt, Audit, Campaign
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
+from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, pairs_of, sums_up, worker
 from tests.evidence import make_assessor, make_judgment
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
@@ -41,7 +42,7 @@ def test_a_route_that_failed_its_audit_hands_further_pairs_to_people(worker: obj
     assert (status["labelled"], status["open"]) == (4, 2)
     items = Item.objects.filter(reason="stopped")
     assert items.count() == 2 and not items.filter(pair__labels__isnull=False).exists()
-    assert tallies.read(campaign.pk)["stopped:r1.m3.y"] == 1
+    assert tallies.read(campaign.pk)["stopped:r1.m3.y"] >= 1, "each worker that looked may say so"
     assert Item.objects.filter(reason="audit").count() == 4, "labels that stand wait for an admin's word"
 
 
@@ -80,3 +81,41 @@ def test_a_vote_of_several_generations_costs_them_all_and_counts_once(
     found = {one["name"]: one for one in json.loads(out.getvalue())["policies"]}
     assert (found["ensemble, 5 of 5"]["labelled"], found["ensemble, 5 of 5"]["calls"]) == (2, 30)
     assert found["single: v1"]["calls"] == 6 and not found["debate, 1 round"]["available"]
+
+
+def sure(number: int, yes: float) -> dict[str, object]:
+    """An answer with the log-probabilities of "yes" and "no" in the verdict's place."""
+    verdict = "yes" if yes >= 0.5 else "no"
+    shares = {"yes": log(yes), "no": log(0.95 - yes)}
+    verdict_token = [verdict, shares[verdict], [[word, share] for word, share in shares.items()]]
+    return {
+        "contains": f"mapping number {number} ",
+        "text": f'{{"response": "{verdict}"}}',
+        "tokens": [['{"response": "', -0.1, []], verdict_token, ['"}', 0.0, []]],
+    }
+
+
+def test_lara_begins_on_the_log_probabilities_that_a_judge_really_gave(
+    worker: object, model_server: LocalModels
+) -> None:
+    collection = collection_of(4)
+    make_panel(model_server)
+    make_judge(model_server, "sure", parameters={"logprobs": True})
+    model_server.script(sure=[sure(number, yes) for number, yes in enumerate((0.9, 0.52, 0.1, 0.3))])
+    judge("--policy", "single", "--judges", "sure", check=True)
+    out = StringIO()
+    call_command("lara", "books", "--judge", "sure", "--share", 0.25, "--json", stdout=out)
+    status = json.loads(out.getvalue())
+    assert (status["policy"], status["escalations"], status["running"]) == ("lara", {"uncertain": 1}, 3)
+    assert Item.objects.get(reason="uncertain").pair_id == pairs_of(collection)[1].pk, (
+        "0.52 / 0.95 is nearest to a half"
+    )
+    err = StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command("lara", "books", "--judge", "v1", stderr=err)
+    assert end.value.code == 2 and "has voted in no campaign of books" in err.getvalue()
+    judge("--policy", "single", "--judges", "v1", check=True)
+    err = StringIO()
+    with pytest.raises(SystemExit):
+        call_command("lara", "books", "--judge", "v1", stderr=err)
+    assert "4 of 4 pairs" in err.getvalue() and "set logprobs = true" in err.getvalue()

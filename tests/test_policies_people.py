@@ -153,6 +153,16 @@ def test_a_policy_is_measured_against_people_on_the_pairs_it_labels_and_on_all(c
     assert "6 of them were settled by people" in report.population
 
 
+def test_people_who_judged_every_pair_are_measured_against_the_reference(campaign: Campaign) -> None:
+    for number, gold in enumerate([1, 1, 0, 0, 0, 0, 1, 1, 1, 0], 1):
+        settled(campaign, number, [1 - gold] * 2 if number == 4 else [gold] * 2, "disagreement")
+    found = {one.rule.name: one for one in evaluate(campaign.collection, campaign).policies}
+    human = found["human"].after["people"]
+    assert (human.relevant.value, human.not_relevant.value) == (1.0, pytest.approx(4 / 5)), "they erred on 4"
+    two = found["debate, 2 rounds"].after["people"]  # they got 7 and 8, and were right; 9 and 3 were labelled wrongly
+    assert (two.relevant.value, two.not_relevant.value) == (pytest.approx(4 / 5), pytest.approx(4 / 5))
+
+
 def test_where_there_is_neither_gold_nor_people_nothing_is_measured(campaign: Campaign) -> None:
     found = gather([Stored(1, votes={place: YES for place in range(5)})])
     one = replay(ENSEMBLE, FIVE, found, reference="none")

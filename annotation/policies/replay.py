@@ -79,7 +79,7 @@ def replay(rule: Rule, panel: Panel, found: Gathered, *, reference: Reference = 
         after=after(rule, known, reference),
         spent=_spent(rule, panel, [group for group, _ in known]),
         adjudication=adjudication(rule, known),
-        judgments=escalated * (VOTES_OF_HUMAN if rule.policy == HUMAN else overlap),
+        judgments=escalated * (max(VOTES_OF_HUMAN, overlap) if rule.policy == HUMAN else overlap),
         latency=latency(rule, panel, found.samples),
     )
 
