@@ -172,7 +172,8 @@ def _check(collection: Collection, candidates: Sequence[Candidate], votes: Votes
 
 
 def _preference(candidate: Candidate) -> tuple[bool, bool, float, str]:
-    return not candidate.usable, candidate.cost is None, candidate.cost or 0.0, candidate.name
+    # Sums of the same prices in another order differ in their last digits.
+    return not candidate.usable, candidate.cost is None, round(candidate.cost or 0.0, 9), candidate.name
 
 
 def _truth(gold: Votes) -> Truth:
