@@ -11,6 +11,7 @@ from django.db.models.functions import Left
 from annotation.assessments import pairs_where
 from annotation.models import Assignment
 from annotation.policies.cells import of_cell
+from annotation.policies.rules import HUMAN, LARA
 from annotation.skipped import skipped_by_all
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
 from judges.campaigns import JUDGING
@@ -34,7 +35,7 @@ STATES = [
     ("new", "in no campaign"),
 ]
 WITHOUT_CONTROL = ("campaign", "verdict", "round", "route", "cross", "a", "b", "cell")
-ORIGINS = ["people", "adjudicator", *JUDGING]
+ORIGINS = ["people", "adjudicator", *(policy for policy in JUDGING if policy != HUMAN), LARA]
 
 
 @dataclass(frozen=True)

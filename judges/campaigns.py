@@ -29,8 +29,8 @@ from judges.records import Judge
 
 State = Campaign.State
 Policy = Campaign.Policy
-JUDGING = tuple(value for value in Policy.values if value != Policy.EVIDENCE)
-"""Policies that label pairs; judges.evidence starts the one that writes targets."""
+JUDGING = tuple(value for value in Policy.values if value not in (Policy.EVIDENCE, Policy.LARA))
+"""Policies that are started here; judges.evidence starts the one that writes targets, the command lara its own."""
 UNFINISHED = (State.RUNNING, State.BUDGET)
 
 ENQUEUE = """
@@ -164,6 +164,8 @@ def configuration(
     """The panel's members in their present versions, some of them replaced by name. Raises BadInput."""
     chosen = _panel(panel)
     rule = policy or Policy.DEBATE_ENSEMBLE.value
+    if rule == Policy.LARA:
+        raise BadInput("policy lara goes on from the votes of a judge: judge first, then `lara NAME --judge J`")
     if rule not in JUDGING:
         raise BadInput(f"{rule!r} is no policy: use one of {', '.join(JUDGING)}")
     if rounds is not None and not 1 <= rounds <= 5:
@@ -176,7 +178,9 @@ def configuration(
         raise BadInput(f"policy {rule} needs two debaters, panel {chosen.name!r} has none: give --debaters a,b")
     if rule == Policy.SINGLE:
         panelists = panelists[:1]
-    if rule == Policy.DEBATE:
+    if rule == Policy.HUMAN:
+        agents, panelists = [], []
+    elif rule == Policy.DEBATE:
         panelists = []
     elif not panelists:
         raise BadInput(f"policy {rule} needs judges, panel {chosen.name!r} has none: give --judges a,b,c,d,e")
@@ -299,7 +303,7 @@ def start_or_join(
     Raises BadInput for a paused campaign, and for a money budget, its own or the collection's, while a judge has no
     known price.
     """
-    _check_budget(collection, wanted, budget, max_calls, limit)
+    check_budget(collection, wanted, budget, max_calls, limit)
     with transaction.atomic():
         _lock(collection)
         known = same_configuration(collection, wanted)
@@ -332,9 +336,10 @@ def _newest_to_join(known: Sequence[Campaign]) -> Campaign | None:
     return next(iter(unfinished + others), None)
 
 
-def _check_budget(
+def check_budget(
     collection: Collection, wanted: Configuration, budget: float | None, max_calls: int | None, limit: int | None
 ) -> None:
+    """A money budget, of a campaign or its collection, needs every judge's price. Raises BadInput."""
     for name, value in (("--budget", budget), ("--max-calls", max_calls), ("--limit", limit)):
         if value is not None and not value > 0:
             raise BadInput(f"{name} {value}: give a number above 0")

@@ -105,6 +105,10 @@ class Campaign(models.Model):
         ENSEMBLE = "ensemble", "ensemble"
         DEBATE_ENSEMBLE = "debate+ensemble", "debate + ensemble"
         SINGLE = "single", "single judge"
+        HUMAN = "human", "people alone"
+        """No judge is asked; three people judge every pair (SPEC S3)."""
+        LARA = "lara", "LARA"
+        """Goes on from a judge's votes: annotation.policies.lara_live starts it, and no worker drains it."""
         EVIDENCE = "evidence", "contribution and evidence"
         """Writes targets of relevant pairs and labels nothing (judges.evidence)."""
 

@@ -52,7 +52,7 @@ def _in_work() -> QuerySet[Campaign]:
     Those of `lara` ask no judge: they wait for people (annotation.policies.lara_live).
     """
     out = Batch.objects.filter(campaign=OuterRef("pk"), ended_at=None)
-    return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out)).exclude(policy="lara")
+    return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out)).exclude(policy=Campaign.Policy.LARA)
 
 
 drain = shared_task(_drain, name=wakeups.DRAIN, ignore_result=True)

@@ -119,3 +119,14 @@ def test_lara_begins_on_the_log_probabilities_that_a_judge_really_gave(
     with pytest.raises(SystemExit):
         call_command("lara", "books", "--judge", "v1", stderr=err)
     assert "4 of 4 pairs" in err.getvalue() and "set logprobs = true" in err.getvalue()
+
+
+def test_human_asks_no_judge_and_hands_every_pair_to_three(worker: object, model_server: LocalModels) -> None:
+    collection_of(3)
+    make_panel(model_server)
+    status = judge("--policy", "human", check=True).json
+    assert (status["policy"], status["escalations"], status["calls"]) == ("human", {"policy": 3}, 0)
+    assert status["state"] == "finished" and sums_up(status) and model_server.requests() == []
+    assert set(Item.objects.values_list("reason", "overlap")) == {("policy", 3)}
+    refused = judge("--policy", "lara")
+    assert refused.code == 2 and "`lara NAME --judge J`" in refused.err

@@ -28,7 +28,7 @@ from judges.models import Campaign, JudgeVersion
 from judges.records import Turn
 from judges.routing import Outcome, Reason, State
 
-POLICY = "lara"
+POLICY = Campaign.Policy.LARA.value
 LOCK = "SELECT pg_advisory_xact_lock(7107, %s)"
 
 VOTES = """
