@@ -3,7 +3,7 @@
 The clock is the database's. A claim raises the fence, so that whatever the earlier holder still writes is refused.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ MAX_CLAIMS = 3
 CLAIM = """
 WITH expired AS MATERIALIZED (
     SELECT id FROM judges_work WHERE campaign_id = %(campaign)s AND state = 'running' AND lease_until < now()
-        AND claims < %(most)s ORDER BY lease_until LIMIT %(n)s FOR NO KEY UPDATE SKIP LOCKED
+        AND claims < %(most)s AND %(expired)s ORDER BY lease_until LIMIT %(n)s FOR NO KEY UPDATE SKIP LOCKED
 ),
 pending AS MATERIALIZED (
     SELECT id FROM judges_work WHERE campaign_id = %(campaign)s AND state = 'pending'
@@ -116,11 +116,23 @@ class Claimed:
 
 
 def claim(
-    connection: Connection[Any], *, campaign: int, collection: int, instruction: str, lease: float, n: int = BATCH
+    connection: Connection[Any],
+    *,
+    campaign: int,
+    collection: int,
+    instruction: str,
+    lease: float,
+    n: int = BATCH,
+    stalled: Callable[[], bool] = lambda: False,
 ) -> list[Claimed]:
-    """Up to `n` pairs, pending or with an expired lease, each with its texts and its earlier attempts."""
-    values = {"campaign": campaign, "lease": lease, "n": n, "most": MAX_CLAIMS, "shard": 0}
-    connection.execute(GIVE_UP, values)
+    """Up to `n` pairs, pending or with an expired lease, each with its texts and its earlier attempts.
+
+    `stalled`: PostgreSQL was away a moment ago, so nobody could renew a lease, and an expired one is left alone.
+    """
+    expired = not stalled()
+    values = {"campaign": campaign, "lease": lease, "n": n, "most": MAX_CLAIMS, "shard": 0, "expired": expired}
+    if expired:
+        connection.execute(GIVE_UP, values)
     rows = sorted(connection.execute(CLAIM, values).fetchall())
     return _with_material(connection, rows, campaign, collection, instruction)
 

@@ -22,6 +22,8 @@ from judges.engine.spool import Spool
 
 PAUSE_S = 0.015
 BATCH = 200
+STALL_S = 2.0
+"""Work that took longer found PostgreSQL away or standing still."""
 IDS = 1024
 """Attempt ids are drawn ahead from the sequence, more than the calls that can be out while PostgreSQL is away."""
 
@@ -50,6 +52,8 @@ class Writer:
         self.awake = threading.Event()
         self.stopping = False
         self.ids: deque[int] = deque()
+        self.began = self.back = float("-inf")
+        """When the present work began, and when PostgreSQL last came back: seconds of the monotonic clock."""
         self.connection: psycopg.Connection[Any] | None = None
         self.thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
@@ -80,6 +84,14 @@ class Writer:
     async def ready(self) -> None:
         """Wait until the connection stands and there are ids."""
         await self.ask(lambda connection: None)
+
+    def stalled(self, within: float) -> bool:
+        """Whether PostgreSQL is just coming back, or did less than so many seconds ago. For questions, in their thread.
+
+        Nobody could renew a lease meanwhile: that one has run out says nothing about the worker that holds it.
+        """
+        now = time.monotonic()
+        return now - self.began > STALL_S or now - self.back < within
 
     def _put(self, ended: Ended | None, question: Question | None) -> "asyncio.Future[Any]":
         future = self.loop.create_future()
@@ -140,12 +152,15 @@ class Writer:
 
     def _patiently(self, work: Callable[[psycopg.Connection[Any]], Any]) -> Any:
         """The result, however long PostgreSQL is away; an error of ours comes back as the exception."""
+        self.began = time.monotonic()
         for wait in itertools.chain((0.05, 0.2, 0.5), itertools.repeat(1.0)):
             try:
                 if self.connection is None or self.connection.closed:
                     self.connection = psycopg.connect(**self.dsn, autocommit=True)
                 result = work(self.connection)
                 self.spool.relax()
+                if time.monotonic() - self.began > STALL_S:
+                    self.back = time.monotonic()
                 return result
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 logger.warning("PostgreSQL is away, %d wait: %s", len(self.queue), str(error).split("\n")[0])
