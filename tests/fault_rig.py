@@ -98,9 +98,9 @@ class Outcome:
 class Rig:
     """One instance with `serve` and two judge processes, and its server of models."""
 
-    def __init__(self, instance: Instance, folder: Path, *, latency: float = 0.2) -> None:
+    def __init__(self, instance: Instance, folder: Path, *, latency: float = 0.2, **environment: str) -> None:
         self.instance, self.folder = instance, folder
-        instance.environment |= ENVIRONMENT
+        instance.environment |= ENVIRONMENT | environment
         self.server, self.models = start(folder / "requests.jsonl", "--latency", str(latency), "--hashes")
         self.site: subprocess.Popen[str] | None = None
 

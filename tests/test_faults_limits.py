@@ -2,12 +2,17 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from redis import Redis
 
 from judges.engine.limits import SCRIPT
+from tests.engine_parts import most_at_once
+from tests.fault_rig import Rig, kill, rig
+from tests.instances import Instance
 
 BUCKET_MS, HOUR_MS = 250, 3_600_000
 
@@ -65,3 +70,96 @@ def test_slots_of_a_process_that_died_before_the_clock_was_set_back_come_back(sc
         score for name, score in script.client.zrange(script.keys[1], 0, -1, withscores=True) if name == b"dead"
     ]
     assert until <= (time.time() + 16) * 1000
+
+
+LIMITS = {"requests_per_minute": 300, "tokens_per_minute": 200_000}
+USED = """
+SELECT json_agg(json_build_array(extract(epoch FROM started_at), tokens_in + tokens_out))
+FROM judges_attempt WHERE NOT cached
+"""
+
+
+def most_in_a_minute(events: list[tuple[float, float]]) -> float:
+    """The largest sum of amounts over any 60 s, from (when, amount)."""
+    events = sorted(events)
+    most = held = 0.0
+    start = 0
+    for when, amount in events:
+        held += amount
+        while events[start][0] <= when - 60:
+            held -= events[start][1]
+            start += 1
+        most = max(most, held)
+    return most
+
+
+def test_the_largest_minute_is_found() -> None:
+    """Three in a minute, then one more a moment after the first is over: 3, not 4."""
+    assert most_in_a_minute([(0, 1), (30, 1), (59.9, 1), (60, 1)]) == 3
+    assert most_in_a_minute([(0, 5), (10, 1), (100, 4)]) == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIMITS)
+def test_four_workers_never_use_more_in_any_minute_than_the_account_has(tmp_path: Path, name: str) -> None:
+    """One call a pair; more than a minute's worth, so that the window turns over (check 4)."""
+    limit = LIMITS[name]
+    with rig(Instance(tmp_path / "var"), tmp_path, processes=4, more=f"{name} = {limit}", latency=0.1) as site:
+        site.begin("limits", 360, "--policy", "single", calls=1)
+        assert [len(children) for children in site.workers().values()] == [4]
+        outcome = site.outcome("limits", time.time(), time.time(), patience=200, calls=1)
+        assert outcome.holds, outcome
+        arrived = [(request["arrived"], 1.0) for request in site.models.requests()]
+        used = [(float(when), float(amount)) for when, amount in site.ask(USED)]
+    found = most_in_a_minute(arrived if name == "requests_per_minute" else used)
+    print(
+        f"{name}: {found:g} of {limit:g} in the fullest minute, {len(arrived)} calls, {sum(n for _, n in used):g} used"
+    )
+    assert 0.8 * limit < found <= limit
+
+
+BUDGET = 0.7
+MONEY = """
+SELECT json_build_object('state', c.state, 'spent', c.spent, 'reserved', c.reserved, 'calls', c.calls_reserved,
+    'cost', (SELECT sum(cost) FROM judges_attempt a WHERE a.campaign_id = c.id),
+    'dearest', (SELECT max(cost) FROM judges_attempt a WHERE a.campaign_id = c.id))
+FROM judges_campaign c ORDER BY c.id DESC LIMIT 1
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [False, True], ids=["calm", "workers killed"])
+def test_a_budget_is_never_overshot_by_more_than_what_is_reserved(tmp_path: Path, killed: bool) -> None:
+    """128 calls in flight when the money ends (check 5). Calls lost with a killed worker are paid on top: in flight."""
+    many = {"QUORUM_CALLS_IN_FLIGHT": "128", "QUORUM_PAIRS_IN_FLIGHT": "128"}
+    with rig(Instance(tmp_path / "var"), tmp_path, processes=1, latency=0.5, **many) as site:
+        site.begin("money", 1600, "--policy", "single", "--budget", str(BUDGET), calls=200)
+        flying = 0
+        if killed:
+            flying = site.models.stats()["in_flight"]
+            kill(*[pid for main, children in site.workers().items() for pid in (main, *children)])
+        seen = watch(site)
+        requests = site.models.requests()
+    last = seen[-1]
+    most = max(one["spent"] + one["reserved"] for one in seen)
+    at_once = most_at_once(requests)
+    print(
+        f"spent {last['spent']:.4f} of {BUDGET}, most spent and reserved {most:.4f}, {at_once} at once, {flying} lost"
+    )
+    assert last["state"] == "budget" and last["calls"] == 0
+    assert last["cost"] == pytest.approx(last["spent"], abs=1e-9)
+    assert 0.9 * BUDGET < last["spent"] <= BUDGET
+    assert most <= BUDGET + 1e-9, "what is out is inside it at every moment"
+    assert at_once >= 120
+    assert len(requests) * last["dearest"] <= BUDGET + flying * last["dearest"]
+
+
+def watch(site: Rig) -> list[dict[str, Any]]:
+    """The money, ten times a second, until the campaign stops."""
+    seen: list[dict[str, Any]] = []
+    end = time.monotonic() + 90
+    while time.monotonic() < end and (not seen or seen[-1]["state"] == "running" or seen[-1]["calls"]):
+        if found := site.ask(MONEY):
+            seen.append(found)
+        time.sleep(0.1)
+    return seen

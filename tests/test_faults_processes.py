@@ -4,12 +4,14 @@ Each row hits one campaign of a served instance of its own. The lease is shorter
 taken over. With QUORUM_FAULTS_OUT what was seen is appended there, one JSON line a row.
 """
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.fault_rig import Outcome, Rig, family, kill, note, rig, stop_for
+from tests.fault_rig import LEASE_S, Outcome, Rig, family, kill, note, rig, stop_for
 from tests.instances import Instance
 
 pytestmark = pytest.mark.slow
@@ -27,12 +29,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         yield made
 
 
-def hit(site: Rig, row: str, fault: Fault, **options: float) -> Outcome:
+def hit(site: Rig, row: str, fault: Fault, pairs: int = PAIRS, calls: int = BEFORE) -> Outcome:
     """Start a campaign, hit it, wait for its end."""
     name = row.replace(" ", "-")
-    site.begin(name, PAIRS, calls=BEFORE)
+    site.begin(name, pairs, calls=calls)
     killed, dead = fault(site)
-    outcome = site.outcome(name, killed, dead, **options)
+    outcome = site.outcome(name, killed, dead)
     note(row, outcome)
     return outcome
 
@@ -80,3 +82,24 @@ def test_a_standstill_of_twenty_seconds_loses_doubles_and_pays_nothing(site: Rig
 
     outcome = hit(site, f"stop {who}", fault)
     assert outcome.holds, outcome
+
+
+def test_postgresql_away_for_longer_than_a_lease_makes_nobody_pay_twice(site: Rig) -> None:
+    """Answers wait in a worker's memory meanwhile, and its leases run out before they can be stored.
+
+    The other worker has no pair: it looks for expired leases all the time, and may be the first to reconnect.
+    """
+
+    def fault(site: Rig) -> tuple[float, float]:
+        keeper = site.service("keeper")
+        os.kill(keeper, signal.SIGSTOP)  # it would start PostgreSQL again at once
+        try:
+            killed, _ = kill(site.service("postgres"))
+            time.sleep(LEASE_S + 5)
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+        return killed, killed + 0.2
+
+    outcome = hit(site, "postgres away for 11 s", fault, pairs=60, calls=100)
+    assert outcome.holds, outcome
+    assert outcome.repeated == 0, "an answer that waited is not asked for again"
