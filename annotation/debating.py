@@ -9,7 +9,11 @@ from typing import Any
 from annotation import marks
 from annotation.marks import Span
 from corpus.text import direction, language
+from judges import collapse, records
+from judges.records import Quote, Seat, Side
+from judges.verdicts import Gone
 
+CHANGED = '<p class="small muted">Changed sides without a new quote.</p>'
 LANGUAGE_FROM = 400
 """Characters that show a text's language well enough."""
 
@@ -67,13 +71,27 @@ Places = dict[tuple[str, int, int], Span]
 
 def debate_of(turns: Sequence[Turn]) -> Debate:
     """Turns in the order in which they were said, for before against."""
-    spans, seen = _spans(turns), set[str]()
-    said = {(turn["round"], turn["side"]): _said(turn, spans, seen) for turn in turns}
+    spans, seen, changed = _spans(turns), set[str](), _changed(turns)
+    said = {
+        (turn["round"], turn["side"]): _said(turn, spans, seen, (turn["round"], turn["side"]) in changed)
+        for turn in turns
+    }
     numbers = sorted({number for number, _ in said})
     rounds = tuple(
         DebateRound(n, (said.get((n, "for"), SILENT_FOR), said.get((n, "against"), SILENT_AGAINST))) for n in numbers
     )
     return Debate(rounds, tuple(spans.values()))
+
+
+def _changed(turns: Sequence[Turn]) -> set[tuple[int, str]]:
+    """Rounds and sides whose turn changed sides without new evidence (judges.collapse)."""
+    spoken: dict[tuple[int, Seat], records.Turn | Gone] = {}
+    for turn in turns:
+        quotes = tuple(Quote("", quote.get("start"), quote.get("end")) for quote in turn["quotes"])
+        verdict = turn["verdict"]
+        heard = Gone("unparsed") if verdict is None else records.Turn(verdict, "", quotes)
+        spoken[turn["round"], Seat(Side(turn["side"]))] = heard
+    return {(round, seat.side.value) for round, seat in collapse.without_evidence(spoken)}
 
 
 def _spans(turns: Sequence[Turn]) -> Places:
@@ -91,21 +109,23 @@ def _spans(turns: Sequence[Turn]) -> Places:
     return found
 
 
-def _said(turn: Turn, spans: Places, seen: set[str]) -> Said:
+def _said(turn: Turn, spans: Places, seen: set[str], changed: bool) -> Said:
     side, quotes = turn["side"], []
     for quote in turn["quotes"]:
         span = spans.get((side, quote.get("start"), quote.get("end")))
         label = span.label if span else ""
         quotes.append(marks.quote(quote["text"], label, side, first=label not in seen))
         seen.add(label)
-    return Said(side, _words(side, turn["verdict"], turn["reason"], turn.get("judge", "")), "".join(quotes))
+    words = _words(side, turn["verdict"], turn["reason"], turn.get("judge", ""), changed)
+    return Said(side, words, "".join(quotes))
 
 
-def _words(side: str, verdict: int | None = None, reason: str = "", judge: str = "") -> str:
-    """A turn's heading and reason. `judge` is named to admins only."""
+def _words(side: str, verdict: int | None = None, reason: str = "", judge: str = "", changed: bool = False) -> str:
+    """A turn's heading and reason. `judge` is named to admins only; `changed`: sides, without a new quote."""
     says = SAYS.get(verdict, SAYS[None])
     who = f' <span class="muted small">{escape(judge)}</span>' if judge else ""
     head = f'<h4><span class="tag-{side}">{side.capitalize()}</span> <span>{says}</span>{who}</h4>'
+    head += CHANGED if changed else ""
     if not reason:
         return head
     text = text_of(reason)

@@ -33,3 +33,11 @@ def test_a_sentence_that_both_rounds_quote_has_one_label_and_one_way_back() -> N
     debate = debate_of([turn("for", 1, "First.", ("One.", 0)), second])
     assert [span.label for span in debate.spans] == ["F1"]
     assert [round_.turns[0].quotes.count('id="by-F1"') for round_ in debate.rounds] == [1, 0]
+
+
+def test_a_side_that_comes_over_without_a_new_quote_is_marked() -> None:
+    mark = "Changed sides without a new quote"
+    (round_,) = debate_of([turn("for", 1, "Yes."), turn("against", 1, "Well then.", ("Nowhere.", None))]).rounds
+    assert [mark in said.words for said in round_.turns] == [False, True]
+    (round_,) = debate_of([turn("for", 1, "Yes."), turn("against", 1, "It says so.", ("One.", 0))]).rounds
+    assert not any(mark in said.words for said in round_.turns)
