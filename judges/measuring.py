@@ -2,30 +2,24 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
-from django.db import connection
-from django.db.models import Q, Sum
-from django.db.models.functions import Now
-from django.utils import timezone
+from django.db.models import Q
 
 from corpus import evidence
 from corpus.models import Collection, Label, Pair, Target
 from corpus.targets import newest_targets
 from judges import quality, writings
-from judges.engine import alone, targets
-from judges.engine import plan as plans
+from judges.asking import ask_alone
+from judges.engine import targets
 from judges.engine.budget import Spent
 from judges.engine.calls import Caller
 from judges.engine.claims import Claimed
 from judges.engine.plan import judge_of
 from judges.evidence import configuration
-from judges.models import Campaign, JudgeVersion, Tally, Work
+from judges.models import JudgeVersion
 from judges.outputs import Judged, Row
-from judges.records import Inputs, Judge
-from judges.tasks import database
+from judges.records import Judge
 from judges.verdicts import Gone
 
 
@@ -86,10 +80,6 @@ def measure(
 ) -> Measured:
     """Ask the judge for entities and scores of each row that has a target. Raises BadInput for an unknown judge."""
     wanted = {row.pair: row.target for row in rows if row.target is not None}
-    campaign = _campaign(collection, name)
-    held = _held(campaign, list(wanted))
-    plan = plans.load(campaign.pk)
-    assert plan is not None
 
     async def ask(caller: Caller, claimed: Claimed) -> Judged | None:
         target = wanted[claimed.pair]
@@ -100,20 +90,8 @@ def measure(
             return None
         return _judged(claimed, target, listed, scored)
 
-    connection.close()
-    answers = alone.run(
-        plan,
-        held,
-        ask,
-        dsn=database(),
-        redis_url=settings.REDIS_URL,
-        prefix=settings.PREFIX,
-        folder=settings.VAR / "spool",
-        retry_s=settings.RETRY_SECONDS,
-        done=done,
-    )
-    judged = {one.pair: answer for one, answer in zip(held, answers, strict=True) if answer is not None}
-    return _ended(campaign, judged, len(held) - len(judged))
+    found = ask_alone(collection, configuration(name), "measuring", list(wanted), ask, done=done)
+    return Measured(dict(found.answers), found.lost, found.campaign, found.calls, found.cached, found.cost)
 
 
 def _judged(claimed: Claimed, target: evidence.Target, listed: Any, scored: Any) -> Judged:
@@ -122,42 +100,3 @@ def _judged(claimed: Claimed, target: evidence.Target, listed: Any, scored: Any)
         return Judged(named, None)
     rules = evidence.measure(target, query=claimed.inputs.query, document=targets.whole(claimed.inputs), named=named)
     return Judged(named, quality.capped(writings.scores_of(scored), rules))
-
-
-def _campaign(collection: Collection, name: str) -> Campaign:
-    values = configuration(name).values | {"panel": f"{name}, measuring"[:100]}  # no start ever joins it
-    state = Campaign.State.FINISHED
-    return Campaign.objects.create(collection=collection, instruction=collection.instruction, state=state, **values)
-
-
-def _held(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
-    """Work that this process holds, with its texts."""
-    until = timezone.now() + timedelta(days=1)
-    values = {"state": Work.State.RUNNING, "fence": 1, "claims": 1, "lease_until": until}
-    work = Work.objects.bulk_create(Work(campaign=campaign, pair_id=pair, **values) for pair in pairs)
-    known = Pair.objects.select_related("query", "document").in_bulk(pairs)
-    Tally.objects.create(campaign=campaign, shard=0, key="pairs", value=len(pairs))
-    return [
-        Claimed(one.pk, one.pair_id, 1, 0, known[one.pair_id].query_id, _inputs(known[one.pair_id], campaign))
-        for one in work
-    ]
-
-
-def _inputs(pair: Pair, campaign: Campaign) -> Inputs:
-    query, document = pair.query, pair.document
-    instruction = query.instruction or campaign.instruction
-    return Inputs(
-        query.text, tuple(query.answers), document.title, document.text, instruction, pair.collection_id, document.pk
-    )
-
-
-def _ended(campaign: Campaign, judged: dict[int, Judged], lost: int) -> Measured:
-    work = Work.objects.filter(campaign=campaign)
-    work.filter(pair__in=judged).update(state=Work.State.LABELLED, ended_at=Now(), lease_until=None)
-    work.exclude(pair__in=judged).update(state=Work.State.FAILED, reason="error", ended_at=Now(), lease_until=None)
-    Campaign.objects.filter(pk=campaign.pk).update(finished_at=Now())
-    Tally.objects.create(campaign=campaign, shard=1, key="written", value=len(judged))
-    Tally.objects.create(campaign=campaign, shard=1, key="failed", value=lost)
-    sums = dict(Tally.objects.filter(campaign=campaign).values_list("key").annotate(Sum("value")))
-    calls, cached = int(sums.get("calls", 0)), int(sums.get("calls_cached", 0))
-    return Measured(judged, lost, campaign.pk, calls, cached, float(sums.get("cost", 0.0)))

@@ -1,0 +1,55 @@
+"""synthesize_scores NAME --judge J --out DIR: scores with their chains as training data (ERank)."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from benchmark import synthesis
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Collection
+
+K = 3
+
+
+class Command(QuorumCommand):
+    name = "synthesize_scores"
+    help = "Let a graded judge score documents of each query several times, and write the chains as training data."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """As the paper has it, by default: three generations, 20 documents a query."""
+        parser.add_argument("name")
+        parser.add_argument("--judge", required=True, help='a judge with scale = "0-10" and a temperature above 0')
+        parser.add_argument("--run", type=Path, help="TREC run that documents are drawn from; BM25 if left out")
+        parser.add_argument("--out", type=Path, required=True, help="a new or empty folder")
+        parser.add_argument("--k", type=int, default=K, help=f"generations for each pair (default {K})")
+        parser.add_argument("--documents", type=int, default=20, help="documents of each query (default 20)")
+        parser.add_argument("--queries", type=int, help="so many queries with a positive, drawn by the seed; else all")
+        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument("--budget", type=float, help="USD that it may cost")
+        parser.add_argument("--max-calls", type=int, help="calls that it may make")
+
+    def run(self, **options: Any) -> object:
+        """Draw, ask, write."""
+        collection = Collection.objects.filter(name=options["name"]).first()
+        if collection is None:
+            raise BadInput(f"there is no collection {options['name']!r}")
+        if not 1 <= options["k"] <= 10 or not 1 <= options["documents"] <= 100:
+            raise BadInput("--k is a number from 1 to 10, --documents one from 1 to 100")
+        out: Path = options["out"]
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise BadInput(f"{out} is not empty: name a new folder")
+        drawn = synthesis.drawn(
+            collection, options["run"], number=options["documents"], queries=options["queries"], seed=options["seed"]
+        )
+        self.stderr.write(
+            f"{len(drawn):,} queries, {sum(map(len, drawn.values())):,} documents, {options['k']} answers each"
+        )
+        limits = {"budget": options["budget"], "max_calls": options["max_calls"]}
+        made = synthesis.make(collection, drawn, judge=options["judge"], k=options["k"], out=out, **limits)
+        self.say(made.line)
+        if made.document["lost"] or made.document["stopped"]:
+            lost = made.document["lost"]
+            raise Incomplete(f"{lost:,} pairs brought no score: the same command asks for them again", made.document)
+        return made.document
