@@ -8,7 +8,7 @@ class JudgesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def import_models(self) -> None:
-        """Tables of canaries, of batches and of money have files of their own: most of the engine does not know them."""
+        """Tables of canaries, batches and money have files of their own: most of the engine does not know them."""
         super().import_models()
         import_module("judges.canary_models")
         import_module("judges.batching.models")
