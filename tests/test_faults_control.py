@@ -1,9 +1,12 @@
 """Campaigns are paused, resumed, cancelled and retried at any moment, and judged by many at once (check 2)."""
 
+import asyncio
 import random
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -13,6 +16,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Label
 from judges import campaigns
 from judges.engine import claims
+from judges.engine.writer import Writer
 from judges.models import Campaign, Work
 from judges.tasks import database
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, wait_for, worker
@@ -117,3 +121,32 @@ def test_eight_claims_at_once_never_take_the_same_pair(
         taken = [pair for held in pool.map(claim, range(8)) for pair in held]
     assert len(taken) == len(set(taken)) == 200
     assert list(Work.objects.values_list("fence", "claims").distinct()) == [(1, 1)]
+
+
+def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
+    instance: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nobody could renew a lease while it was away: whoever is back first must not take what others answered."""
+    monkeypatch.setattr("judges.wakeups.send", lambda campaign: None)
+    monkeypatch.setattr("judges.engine.writer.STALL_S", 0.05)
+    collection = collection_of(2)
+    campaign = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration(panel="offline")).campaign
+    assert campaign is not None
+    values = {"campaign": campaign.pk, "collection": collection.pk, "instruction": "", "lease": 0.0}
+
+    async def main() -> list[int]:
+        writer = Writer(database(), tmp_path, 0)
+        writer.start()
+        claim = partial(claims.claim, **values, stalled=partial(writer.stalled, 0.4))
+        try:
+            await writer.ready()
+            await asyncio.sleep(0.5)  # connecting took a moment
+            first = await writer.ask(claim)
+            await writer.ask(lambda connection: connection.execute("SELECT pg_sleep(0.1)"))
+            meanwhile = await writer.ask(claim)
+            await asyncio.sleep(0.5)
+            return [len(first), len(meanwhile), len(await writer.ask(claim))]
+        finally:
+            await asyncio.to_thread(writer.stop)
+
+    assert asyncio.run(main()) == [2, 0, 2]
