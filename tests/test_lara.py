@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from sklearn.linear_model import LogisticRegression
 
-from annotation.policies.lara import batch_of, budget_of, calibrated, most_uncertain, run
+from annotation.policies.lara import batch_of, budget_of, calibrated, most_uncertain, run, runs
 from judges.models import Campaign
 from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment
 from tests.factories import make_collection, make_pair
@@ -85,6 +85,15 @@ def test_a_share_is_spent_to_the_pair_and_the_rest_takes_the_calibrated_label() 
     assert result.own.sum() == 150
     assert np.array_equal(result.label[result.asked], truth[result.asked])
     assert np.array_equal(result.label[result.own], (result.probability[result.own] >= 0.5).astype(int))
+
+
+def test_one_pass_over_all_presets_gives_what_each_gives_alone() -> None:
+    beliefs, truth = sure_of_itself(230)
+    shares = [0.5, 0.035, 0.25, 0.125, 0.0]
+    for share, one in zip(shares, runs(beliefs, lambda places: truth[places], shares), strict=True):
+        alone = run(beliefs, lambda places: truth[places], share)
+        assert one.asked.tolist() == alone.asked.tolist() and one.label.tolist() == alone.label.tolist(), share
+        assert np.array_equal(one.probability, alone.probability)
 
 
 def test_calibration_corrects_a_judge_that_says_yes_too_often() -> None:

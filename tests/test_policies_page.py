@@ -16,8 +16,10 @@ from annotation.tasks import compare_policies
 from annotation.trust import statistics
 from judges import tallies
 from judges.models import Campaign
+from tests.evidence import make_campaign, make_judge
 from tests.factories import make_member
 from tests.policies_scene import scripted_campaign
+from tests.test_lara import believing_campaign
 
 pytestmark = pytest.mark.django_db
 
@@ -189,3 +191,20 @@ def test_a_lost_turn_and_a_campaign_without_debate_have_rows_of_their_own(campai
     assert sorted(["0-5", "5-0", "none", "3-1", "3-2", "1-4"], key=crossing.column_order) == [
         "5-0", "3-1", "3-2", "1-4", "0-5", "none",
     ]  # fmt: skip
+
+
+def test_lara_is_replayed_on_request_where_it_takes_long_and_another_campaign_can_be_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, _, _ = believing_campaign(12)
+    client = Client()
+    client.force_login(make_member(first.collection, "charlie", Role.ADMIN).user)
+    page = words(get(client, "/c/books/policies/"))
+    assert "lara 25.0%: sure" in page and "Replay LARA" not in page
+    monkeypatch.setattr(standing, "QUICK", 11)
+    assert "left out, because it takes seconds" in words(get(client, "/c/books/policies/"))
+    assert "Compare on its answers" not in page, "one campaign leaves no choice"
+    second = make_campaign(first.collection, [make_judge("other")])
+    asked = get(client, f"/c/books/policies/?campaign={first.pk}&lara=1")
+    assert "lara 25.0%: sure" in words(asked)
+    assert f'<option value="{first.pk}" selected>' in asked and f'<option value="{second.pk}">' in asked

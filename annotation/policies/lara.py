@@ -5,7 +5,7 @@ half to people, and so on until their share is spent. The rest takes the calibra
 those pairs only that people were handed: `run` gets no others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -52,14 +52,38 @@ def batch_of(pairs: int) -> int:
 
 def run(beliefs: Floats, ask: Ask, share: float, batch: int | None = None) -> Calibrated:
     """LARA over pairs x (P(yes), P(no)). `ask` is called once a batch, for pairs it was not called for before."""
+    return runs(beliefs, ask, [share], batch)[0]
+
+
+def runs(beliefs: Floats, ask: Ask, shares: Sequence[float], batch: int | None = None) -> list[Calibrated]:
+    """The same for several shares, in their order. A smaller share is the beginning of a larger one.
+
+    Only its last batch may be cut short: those pairs are asked for once more within the larger share's whole batch.
+    """
     pairs = len(beliefs)
-    budget, size = budget_of(pairs, share), batch or batch_of(pairs)
+    size = batch or batch_of(pairs)
     asked, labels = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     probability = calibrated(beliefs, asked, labels)
-    while len(asked) < budget:
-        chosen = most_uncertain(probability, asked, min(size, budget - len(asked)))
-        asked, labels = np.concatenate([asked, chosen]), np.concatenate([labels, ask(chosen)])
-        probability = calibrated(beliefs, asked, labels)
+    found: dict[int, Calibrated] = {}
+    for budget in sorted({budget_of(pairs, share) for share in shares}):
+        while len(asked) + size <= budget:
+            asked, labels, probability = _handed(beliefs, ask, asked, labels, probability, size)
+        left = budget - len(asked)
+        last = _handed(beliefs, ask, asked, labels, probability, left) if left else (asked, labels, probability)
+        found[budget] = _calibrated(*last)
+    return [found[budget_of(pairs, share)] for share in shares]
+
+
+def _handed(
+    beliefs: Floats, ask: Ask, asked: Places, labels: NDArray[np.int64], probability: Floats, size: int
+) -> tuple[Places, NDArray[np.int64], Floats]:
+    """After one more batch: pairs asked, their labels, and what is believed now."""
+    chosen = most_uncertain(probability, asked, size)
+    asked, labels = np.concatenate([asked, chosen]), np.concatenate([labels, ask(chosen)])
+    return asked, labels, calibrated(beliefs, asked, labels)
+
+
+def _calibrated(asked: Places, labels: NDArray[np.int64], probability: Floats) -> Calibrated:
     final = (probability >= 0.5).astype(np.int64)
     final[asked] = labels
     return Calibrated(asked, probability, final)

@@ -18,43 +18,49 @@ from annotation.policies.stored import Belief, Gathered, Spent
 PRESETS = (0.035, 0.125, 0.25, 0.5)
 """Shares of pairs that people get (DREAM 3.2)."""
 NO_JUDGE = "not available: no judge of this campaign gave log-probabilities"
+LEFT_OUT = "left out, because it takes seconds: ask for it below"
 NO_GOLD = "not available: it needs a reference in people's place, whichever pairs it hands them"
 
 
-def replay_lara(panel: Panel, found: Gathered, *, reference: Reference, overlap: int = 1) -> list[Replayed]:
-    """LARA at each preset, by every judge that gave P(yes) and P(no)."""
-    if not found.beliefs:
-        return [Replayed(Rule(LARA, share=share, name=f"lara {share:.1%}"), NO_JUDGE) for share in PRESETS]
-    rules = [
-        Rule(LARA, place=place, share=share, name=f"lara {share:.1%}: {panel.judges[place]}")
+def replay_lara(
+    panel: Panel, found: Gathered, *, reference: Reference, overlap: int = 1, most: int | None = None
+) -> list[Replayed]:
+    """LARA at each preset, by every judge that gave P(yes) and P(no); left out where such votes exceed `most`."""
+    votes = sum(map(len, found.beliefs.values()))
+    if not votes or (most is not None and votes > most):
+        why = LEFT_OUT if votes else NO_JUDGE
+        return [Replayed(Rule(LARA, share=share, name=f"lara {share:.1%}"), why) for share in PRESETS]
+    return [
+        row
         for place in sorted(found.beliefs)
-        for share in PRESETS
+        for row in _by_judge(panel, found, place, reference=reference, overlap=overlap)
     ]
-    if reference != "gold":
-        return [Replayed(rule, NO_GOLD) for rule in rules]
+
+
+def _by_judge(panel: Panel, found: Gathered, place: int, *, reference: Reference, overlap: int) -> list[Replayed]:
+    judge = panel.judges[place]
+    rules = [Rule(LARA, place=place, share=share, name=f"lara {share:.1%}: {judge}") for share in PRESETS]
+    beliefs = [belief for belief in found.beliefs[place] if belief.gold is not None]
     wanted = found.measured("gold")
-    return [_replayed(rule, panel, found, wanted, overlap) for rule in rules]
-
-
-def _replayed(rule: Rule, panel: Panel, found: Gathered, wanted: int, overlap: int) -> Replayed:
-    beliefs = [belief for belief in found.beliefs[rule.place] if belief.gold is not None]
-    if len(beliefs) < wanted:
-        given = f"{len(beliefs):,} of {wanted:,} pairs with a reference grade"
-        return Replayed(rule, f"not available: {panel.judges[rule.place]} gave log-probabilities for {given}")
+    if reference != "gold" or len(beliefs) < wanted:
+        given = f"{judge} gave log-probabilities for {len(beliefs):,} of {wanted:,} pairs with a reference grade"
+        return [Replayed(rule, NO_GOLD if reference != "gold" else f"not available: {given}") for rule in rules]
     gold = np.array([belief.gold for belief in beliefs], dtype=np.int64)
-    result = lara.run(matrix(beliefs), lambda places: gold[places], rule.share)
-    asked = len(result.asked)
-    return Replayed(
-        rule,
-        pairs=len(beliefs),
-        labelled=len(beliefs) - asked,
-        escalated=asked,
-        own=_measured(gold[result.own], result.label[result.own]),
-        after={AS_GOLD: _measured(gold, result.label)},
-        spent=sum((belief.spent for belief in beliefs), Spent()),
-        judgments=asked * overlap,
-        latency=latency(rule, panel, found.samples),
-    )
+    results = lara.runs(matrix(beliefs), lambda places: gold[places], PRESETS)
+    return [
+        Replayed(
+            rule,
+            pairs=len(beliefs),
+            labelled=len(beliefs) - len(one.asked),
+            escalated=len(one.asked),
+            own=_measured(gold[one.own], one.label[one.own]),
+            after={AS_GOLD: _measured(gold, one.label)},
+            spent=sum((belief.spent for belief in beliefs), Spent()),
+            judgments=len(one.asked) * overlap,
+            latency=latency(rule, panel, found.samples),
+        )
+        for rule, one in zip(rules, results, strict=True)
+    ]
 
 
 def matrix(beliefs: Sequence[Belief]) -> NDArray[np.float64]:

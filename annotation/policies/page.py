@@ -91,7 +91,8 @@ def make(document: Mapping[str, Any], parameters: Any) -> Page:
         lines=rows,
         charts=tuple(_charts(document, rows)),
         query=urlencode(
-            {"campaign": document["campaign"]} | {n: parameters[n] for n in ("seconds", "rate") if parameters.get(n)}
+            {"campaign": document["campaign"]}
+            | {n: parameters[n] for n in ("seconds", "rate", "lara") if parameters.get(n)}
         ),
         columns=tuple(sorted({cell.column for cell in cells}, key=column_order)),
         rows=_grid(cells, handed, document["campaign"]),

@@ -54,8 +54,11 @@ def evaluate(
     reference: Reference | None = None,
     guard: bool = False,
     seconds: float | None = None,
+    most: int | None = None,
 ) -> Report:
     """Replay every policy. `reference`: by default gold where there is any, else people. `seconds`: of a judgment.
+
+    `most`: votes with log-probabilities up to which LARA is replayed too; None: any number.
 
     Raises BadInput where the collection has no campaign that judges, or nothing of the asked reference.
     """
@@ -72,7 +75,7 @@ def evaluate(
     rows = [
         replay(rule, panel, found, reference=against, overlap=people.overlap) for rule in every_rule(panel, guard=guard)
     ]
-    rows += replay_lara(panel, found, reference=against, overlap=people.overlap)
+    rows += replay_lara(panel, found, reference=against, overlap=people.overlap, most=most)
     return Report(
         collection.name,
         campaign.pk,

@@ -16,6 +16,9 @@ from judges import wakeups
 from judges.models import Campaign
 
 COMPUTE = "annotation.compare_policies"
+QUICK = 500
+"""Votes with log-probabilities up to which a page replays LARA without being asked to."""
+
 KEY = "policies"
 """Under which `Computed.values` keeps the document beside the other statistics."""
 
@@ -29,10 +32,11 @@ class Standing:
     stored: bool
 
 
-def standing(collection: Collection, campaign: Campaign) -> Standing:
-    """The document of one campaign."""
+def standing(collection: Collection, campaign: Campaign, *, lara: bool = False) -> Standing:
+    """The document of one campaign; `lara`: with LARA, however long it takes."""
     if not is_large(collection):
-        return Standing(document(evaluate(collection, campaign)), timezone.now(), stored=False)
+        found = evaluate(collection, campaign, most=None if lara else QUICK)
+        return Standing(document(found), timezone.now(), stored=False)
     row = Computed.objects.filter(collection=collection).first()
     kept = row.values.get(KEY) if row else None
     if not kept or kept["document"]["campaign"] != campaign.pk:

@@ -8,9 +8,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.permissions import Scope, action
 from annotation.policies import page, standing
+from annotation.policies.lara_replay import LEFT_OUT
 from annotation.policies.report import answered
 from corpus.charting import download
 from judges.models import Campaign
+
+LISTED = 20
+"""Newest campaigns to choose from; older ones are reached by their id in the address."""
 
 
 @action("admin")
@@ -18,11 +22,13 @@ from judges.models import Campaign
 def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Every policy on one campaign's stored answers, and what handing other cells to people would come to."""
     campaign = _campaign(scope, request.GET.get("campaign", ""))
-    found = standing.standing(scope.collection, campaign) if campaign else None
+    found = standing.standing(scope.collection, campaign, lara="lara" in request.GET) if campaign else None
     shown = page.make(found.document, request.GET) if found and found.document else None
     if shown and (file := download(request, shown.charts)):
         return file
     context = {"scope": scope, "section": "agreement", "campaign": campaign, "page": shown, "found": found}
+    context |= {"left_out": shown is not None and any(line.reason == LEFT_OUT for line in shown.lines)}
+    context |= {"campaigns": list(answered(scope.collection)[:LISTED])}
     return render(request, "policies/policies.html", context)
 
 
