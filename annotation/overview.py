@@ -13,6 +13,7 @@ from corpus.models import Collection, Item
 from judges import selectors
 from judges.batching.models import Batch
 from judges.models import Campaign, Tally, Work
+from judges.money import Paid, of_calls
 
 MANY = 1000
 """Counts without a counter are exact up to here."""
@@ -146,6 +147,11 @@ class CampaignRow(Counted):
         """USD; None when no call had a known price."""
         unpriced = self.counts.get("calls_without_price", 0)
         return None if self.calls and unpriced == self.calls else float(self.counts.get("cost", 0.0))
+
+    @property
+    def paid(self) -> Paid:
+        """What it cost, and how many calls are not in it."""
+        return of_calls(self.cost, self.calls, int(self.counts.get("calls_without_price", 0)))
 
     @property
     def may_pause(self) -> bool:

@@ -7,7 +7,7 @@ from django.db import connection
 
 from corpus.models import Collection
 from judges.models import Campaign
-from judges.progress import money
+from judges.money import money
 
 ACCOUNT = """
 SELECT k.budget, k.daily_budget, COALESCE(a.spent, 0), COALESCE(a.reserved, 0),
@@ -45,6 +45,10 @@ class Caps:
     def room(self) -> float | None:
         """What a start may spend today at most; None where nothing bounds it."""
         return min((left for left in (self.left, self.left_today) if left is not None), default=None)
+
+    def is_short_for(self, usd: float) -> bool:
+        """Whether a start that is expected to cost so much will be stopped by a cap."""
+        return self.room is not None and usd > self.room
 
     def line(self) -> str:
         """What is left, for people; "" without a cap."""

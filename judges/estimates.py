@@ -69,6 +69,8 @@ class Estimate:
     tokens_out: Range
     cost: Range | None
     unknown: tuple[str, ...] = ()
+    known: Range = NOTHING
+    """USD of the judges whose price is known: what it costs at least where others have none."""
 
     @property
     def free(self) -> bool:
@@ -79,7 +81,8 @@ class Estimate:
         """One line for people."""
         calls = f"about {self.calls.expected:,.0f} calls (at most {self.calls.upper:,.0f} without retries)"
         if self.cost is None:
-            return f"{calls}, unknown price of {', '.join(self.unknown)}"
+            least = f"at least about ${self.known.expected:,.2f}, and the " if self.known.expected else ""
+            return f"{calls}, {least}unknown price of {', '.join(self.unknown)}"
         if self.free:
             return f"{calls}, no cost"
         return f"{calls}, about ${self.cost.expected:,.2f} (${self.cost.low:,.2f} to ${self.cost.upper:,.2f})"
@@ -111,7 +114,7 @@ def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]
             unknown[f"{judge.name} ({judge.model})"] = None
         else:
             cost = cost + money
-    return Estimate(calls, tokens_in, tokens_out, None if unknown else cost, tuple(unknown))
+    return Estimate(calls, tokens_in, tokens_out, None if unknown else cost, tuple(unknown), cost)
 
 
 def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, bool]]:

@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from judges.money import of_calls
+
 WIDTH = 28
 Status = dict[str, Any]
 
@@ -13,11 +15,9 @@ def ended(status: Status) -> int:
     return int(status["labelled"] + status["escalated"] + status["failed"])
 
 
-def money(cost: float | None) -> str:
-    """Dollars, or that nobody knows."""
-    if cost is None:
-        return "unknown cost"
-    return f"${cost:,.2f}" if cost >= 0.01 or cost == 0 else f"${cost:.5f}"
+def paid(status: Status) -> str:
+    """What the calls cost, and how many of them are not in it."""
+    return of_calls(status["cost"], status["calls"], status["calls_without_price"]).text
 
 
 class Progress:
@@ -36,7 +36,7 @@ class Progress:
         left = duration((status["pairs"] - done) / rate) if rate else "?"
         return (
             f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done:,}/{status['pairs']:,} pairs, {rate:,.1f}/s, "
-            f"{status['calls']:,} calls, {money(status['cost'])}, {left} left"
+            f"{status['calls']:,} calls, {paid(status)}, {left} left"
         )
 
 
@@ -67,5 +67,5 @@ def summary(status: Status) -> Iterator[str]:
     yield f"  failed     {status['failed']:>8,}"
     yield (
         f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "
-        f"cache, {money(status['cost'])}"
+        f"cache, cost {paid(status)}"
     )

@@ -17,7 +17,7 @@ from corpus.models import Collection
 from corpus.processes import spawn
 from judges import campaigns, fleet
 from judges.caps import caps_of
-from judges.models import Attempt, Campaign, Reservation
+from judges.models import Attempt, Campaign, Panel, Reservation
 from judges.money_models import Account, Ledger
 from judges.selectors import status
 from tests.engine_parts import (
@@ -34,8 +34,10 @@ from tests.modelserver.fixtures import LocalModels, _model_server_process, model
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 
-DEAR = {"input_price": 100.0, "output_price": 200.0}
-"""USD per million tokens: a call costs six cents, and 36 at most."""
+
+def make_dear_panel(models: LocalModels) -> Panel:
+    """A call costs six cents, and 36 at most."""
+    return make_panel(models, input_price=100.0, output_price=200.0)
 
 
 def start(collection: Collection, policy: str) -> Campaign:
@@ -55,7 +57,9 @@ def booked() -> Account:
     account = Account.objects.get()
     assert account.spent == pytest.approx(spent())
     assert float(Ledger.objects.aggregate(total=Sum("cost"))["total"] or 0.0) == pytest.approx(spent())
-    assert int(Ledger.objects.aggregate(total=Sum("calls"))["total"] or 0) == Attempt.objects.filter(cached=False).count()
+    assert (
+        int(Ledger.objects.aggregate(total=Sum("calls"))["total"] or 0) == Attempt.objects.filter(cached=False).count()
+    )
     return account
 
 
@@ -64,7 +68,7 @@ def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
 ) -> None:
     collection = collection_of(12)
     configure(collection, {"budget": 1.5})
-    make_panel(model_server, **DEAR)
+    make_dear_panel(model_server)
     both = [start(collection, "ensemble"), start(collection, "debate")]
     wait_for(lambda: [state_of(one) for one in both] == ["budget", "budget"])
     account = booked()
@@ -84,7 +88,7 @@ def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
 def test_a_days_budget_stops_today_and_not_tomorrow(worker: object, model_server: LocalModels) -> None:
     collection = collection_of(6)
     configure(collection, {"daily_budget": 1.0})
-    make_panel(model_server, **DEAR)
+    make_dear_panel(model_server)
     stopped = judge("--policy", "ensemble")
     assert (stopped.code, stopped.json["stopped_by"]) == (3, "day")
     assert "a day" in stopped.err and "midnight UTC" in stopped.err
@@ -103,7 +107,7 @@ def test_a_days_budget_stops_today_and_not_tomorrow(worker: object, model_server
 def test_what_was_spent_before_there_was_a_cap_counts(worker: object, model_server: LocalModels) -> None:
     """And a cap that is reached lets offline judges go on: they cost nothing."""
     collection = collection_of(3)
-    make_panel(model_server, **DEAR)
+    make_dear_panel(model_server)
     judge("--policy", "ensemble", check=True)
     configure(collection, {"budget": booked().spent})
     before = len(model_server.requests())
@@ -115,7 +119,7 @@ def test_what_was_spent_before_there_was_a_cap_counts(worker: object, model_serv
 def test_a_campaigns_own_budget_still_stops_it_first(worker: object, model_server: LocalModels) -> None:
     collection = collection_of(8)
     configure(collection, {"budget": 100.0, "daily_budget": 100.0})
-    make_panel(model_server, **DEAR)
+    make_dear_panel(model_server)
     stopped = judge("--policy", "ensemble", "--budget", "1.5")
     assert stopped.json["stopped_by"] == "budget" and stopped.json["cost"] <= 1.5
     assert "--budget or --max-calls" in stopped.err
@@ -153,7 +157,7 @@ def test_a_killed_workers_reservation_comes_back_to_another_campaign(
     """What it held is the collection's: the next campaign waits for its lease and then has the money."""
     collection = collection_of(10)
     configure(collection, {"budget": 20.0})
-    make_panel(model_server, **DEAR)
+    make_dear_panel(model_server)
     first = start(collection, "debate")
     wait_for(lambda: state_of(first) == "finished")
     with connection.cursor() as cursor:  # a worker dies with nearly all that is left in its hands
@@ -183,8 +187,8 @@ def test_workers_that_are_killed_do_not_carry_the_collection_beyond_its_budget(
 ) -> None:
     """128 calls in flight in two workers, one of which dies: what the attempts cost stays within the cap."""
     collection = collection_of(200)
-    make_panel(model_server, **DEAR)
-    configure(collection, {"budget": 70.0})
+    make_dear_panel(model_server)
+    configure(collection, {"budget": 40.0})
     model_server.script({"*": {"verdict": "yes", "latency": 0.2}})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "64"}
     workers = [
@@ -201,7 +205,7 @@ def test_workers_that_are_killed_do_not_carry_the_collection_beyond_its_budget(
             os.killpg(one.pid, signal.SIGKILL) if one.poll() is None else None
             one.wait()
     account = booked()
-    assert 60 < account.spent <= 70
+    assert 30 < account.spent <= 40
     assert (account.reserved, account.calls_reserved) == (0.0, 0)
 
 

@@ -1,10 +1,12 @@
 """Filters of the admin pages."""
 
 from django import template
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.prose import to_html
 from corpus import text
+from judges.money import Paid
 
 register = template.Library()
 
@@ -47,3 +49,13 @@ def seconds(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.0f} ms" if value < 100 else f"{value / 1000:,.1f} s"
+
+
+@register.filter
+def paid(value: Paid | None) -> SafeString:
+    """Money with what is not in it: the sum in bold, the rest beside it."""
+    if value is None:
+        return mark_safe("")
+    known = "unknown" if value.usd is None else f"{'at least ' if value.at_least else ''}{usd(value.usd)}"
+    rest = format_html(' <span class="small muted">({})</span>', ", ".join(value.missing)) if value.missing else ""
+    return format_html("<strong>{}</strong>{}", known, rest)

@@ -14,6 +14,7 @@ from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from judges import campaigns as services
 from judges import evidence
+from judges.caps import caps_of
 from judges.forecasts import forecast
 from judges.models import Campaign
 
@@ -113,11 +114,14 @@ def _ask(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
     given = form.cleaned_data
     estimate = forecast(scope.collection, wanted, limit=given["limit"], again=given["again"])
     left = services.pairs_to_judge(scope.collection, wanted, limit=given["limit"], again=given["again"])
+    caps = caps_of(scope.collection)
     context = {
         "scope": scope,
         "section": "campaigns",
         "form": form,
         "wanted": wanted,
+        "caps": caps,
+        "short": estimate is not None and caps.is_short_for(estimate.known.expected),
         "pairs": left,
         "estimate": estimate,
         "unchecked": unchecked(scope.collection, wanted.judges) if left >= LARGE else (),

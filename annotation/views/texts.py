@@ -7,8 +7,10 @@ from django.views.decorators.http import require_http_methods
 
 from annotation import guidelines, texts
 from annotation.forms import SettingsForm, TextForm
+from annotation.forms_money import MoneyForm
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
+from judges.caps import caps_of
 
 
 @action("admin")
@@ -20,10 +22,29 @@ def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
         texts.configure(collection=form.save(commit=False), changed=form.changed_data)
         messages.success(request, "Settings saved.")
         return redirect("settings", scope.collection.name)
-    if form.is_bound:
+    return settings_page(request, scope, form, status=422 if form.is_bound else 200)
+
+
+def settings_page(
+    request: HttpRequest,
+    scope: Scope,
+    form: SettingsForm | None = None,
+    *,
+    money: MoneyForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The page with its forms, of which one may hold what could not be saved."""
+    if form is not None and form.is_bound:
         scope.collection.refresh_from_db()
-    context = {"scope": scope, "section": "settings", "form": form, "guidelines": guidelines.current(scope.collection)}
-    return render(request, "collections/settings.html", context, status=422 if form.is_bound else 200)
+    context = {
+        "scope": scope,
+        "section": "settings",
+        "form": form or SettingsForm(instance=scope.collection),
+        "money": money or MoneyForm.of(scope.collection),
+        "caps": caps_of(scope.collection),
+        "guidelines": guidelines.current(scope.collection),
+    }
+    return render(request, "collections/settings.html", context, status=status)
 
 
 @action("admin")

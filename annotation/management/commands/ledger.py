@@ -1,0 +1,75 @@
+"""ledger NAME: what a campaign cost, by judge, round and outcome, and for each correct label."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.money.labels import PerLabel
+from annotation.money.report import Report, document, report
+from corpus.commands import QuorumCommand
+from judges import campaigns
+from judges.ledger import Sum
+from judges.management.commands.status import campaign_of, collection_named
+from judges.money import money
+
+
+class Command(QuorumCommand):
+    help = "Print what a campaign cost, by judge, round and outcome, with people's work and per correct label."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """NAME and the campaign."""
+        parser.add_argument("name")
+        parser.add_argument("--campaign", type=int, help="id of the campaign; the newest that judges by default")
+
+    def run(self, **options: Any) -> object:
+        """The ledger as one document."""
+        collection, number = collection_named(options["name"]), options["campaign"]
+        newest = number is None
+        campaign = campaigns.newest(collection=collection) if newest else campaign_of(collection, number)
+        found = report(campaign)
+        if not self.as_json:
+            self.tell(found)
+        return document(found)
+
+    def tell(self, found: Report) -> None:
+        """For people."""
+        campaign, wasted = found.campaign, found.wasted
+        self.say(f"campaign {campaign.pk} ({campaign.policy}) on {found.collection.name}: {found.status['state']}")
+        self.say(f"  judges   {found.machine}; {found.status['calls']:,} calls, {wasted.calls:,} without a verdict")
+        self.say(f"  people   {found.people.paid}; {found.people.hours:,.1f} hours")
+        self.say(f"  together {found.together}")
+        for title, _, lines in found.groups:
+            self.table(title, lines)
+        if found.pairs:
+            self.say("by what became of the pair")
+            for ended in found.pairs:
+                self.say(f"  {ended.name:<28} {ended.pairs:>10,} pairs {ended.calls:>10,} calls   {ended.paid}")
+        if len(found.days) > 1:
+            self.say("by day (UTC)")
+            for day in found.days:
+                self.say(f"  {day.day.isoformat():<28} {day.calls:>10,} calls   {day.paid}")
+        self.say("cost per correct label")
+        for label in found.labels:
+            self.say(f"  {words(label)}")
+        if line := found.caps.line():
+            self.say(line)
+
+    def table(self, title: str, lines: Sequence[Sum]) -> None:
+        """A line for each, with what it cost."""
+        self.say(title.lower())
+        for one in lines:
+            tokens = f"{one.tokens_in:>12,} tokens in {one.tokens_out:>10,} out"
+            self.say(f"  {one.name:<28} {one.calls:>10,} calls {tokens}   {one.paid}")
+
+
+def words(label: PerLabel) -> str:
+    """A figure with its interval and its population, or why there is none."""
+    head = f"{label.who}, by {label.truth}: "
+    cost, share = label.cost, label.accuracy
+    if cost.value is None:
+        return head + (cost.reason or "not measured")
+    least = "at least " if label.paid.at_least else ""
+    low = money(cost.low) if cost.low is not None else "?"
+    high = money(cost.high) if cost.high is not None else "no upper bound"
+    return f"{head}{least}{money(cost.value)} ({low} to {high}); {share.value:.1%} correct, {label.population}"

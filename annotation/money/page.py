@@ -1,0 +1,72 @@
+"""What the page of a ledger shows beyond the report: its chart, and the file of its entries. No database."""
+
+from collections.abc import Iterator
+
+from annotation.money.report import Report
+from corpus.cells import csv_line
+from corpus.charts import Bar, Chart, bars
+from judges.ledger import Entry
+from judges.money import money
+
+HEADER = (
+    "judge",
+    "model",
+    "role",
+    "round",
+    "outcome",
+    "calls",
+    "calls_cached",
+    "calls_without_price",
+    "tokens_in",
+    "tokens_cached",
+    "tokens_out",
+    "usd",
+)
+SHOWN = 12
+"""Judges in the picture; the table has all."""
+
+
+def spending(found: Report) -> Chart | None:
+    """USD by judge; None where nothing was asked."""
+    lines = sorted(found.by_judge, key=lambda one: (one.paid.usd is not None, -(one.paid.usd or 0.0)))[:SHOWN]
+    if not lines:
+        return None
+    rows = [Bar(one.name, one.paid.usd, words="no price is known", detail=one.paid.text) for one in lines]
+    source = f"{found.collection.name}, campaign {found.campaign.pk}"
+    summary = f"All judges together: {found.machine.text}."
+    return bars("spending", "What each judge cost", rows, x="USD", summary=summary, source=source)
+
+
+def csv(entries: list[Entry]) -> Iterator[str]:
+    """The ledger as CSV; `usd` is empty where no price is known, and leaves out calls without one."""
+    yield csv_line(HEADER)
+    for one in entries:
+        usd = "" if one.paid.usd is None else f"{one.cost:.10f}".rstrip("0").rstrip(".")
+        yield csv_line(
+            (
+                one.judge,
+                one.model,
+                one.role,
+                one.round,
+                one.outcome,
+                one.calls,
+                one.cached,
+                one.unpriced,
+                one.tokens_in,
+                one.tokens_cached,
+                one.tokens_out,
+                usd,
+            )
+        )
+
+
+def left_words(found: Report) -> str:
+    """What the caps still allow, in a sentence; "" without a cap."""
+    caps, campaign, told = found.caps, found.campaign, []
+    if campaign.budget is not None:
+        told.append(f"{money(max(0.0, campaign.budget - campaign.spent))} of the campaign's {money(campaign.budget)}")
+    if caps.left is not None:
+        told.append(f"{money(caps.left)} of the collection's {money(caps.budget)}")
+    if caps.left_today is not None:
+        told.append(f"{money(caps.left_today)} of {money(caps.daily_budget)} for today, {caps.day:%-d %b} (UTC)")
+    return f"Left: {'; '.join(told)}." if told else ""

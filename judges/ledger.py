@@ -1,0 +1,187 @@
+"""The ledger of a campaign: calls and money by judge, round and outcome, read from counters (judges.money_models)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from django.db import connection
+
+from judges.models import Campaign
+from judges.money import Paid, of_calls
+
+ENTRIES = """
+SELECT v.name || '@' || v.version, v.model, l.role, l.round, l.outcome, sum(l.calls)::bigint,
+    sum(l.calls_cached)::bigint, sum(l.calls_without_price)::bigint, sum(l.tokens_in)::bigint,
+    sum(l.tokens_cached)::bigint, sum(l.tokens_out)::bigint, sum(l.cost)
+FROM judges_ledger l JOIN judges_judgeversion v ON v.id = l.judge_id
+WHERE l.campaign_id = %s GROUP BY v.id, l.role, l.round, l.outcome
+"""
+
+DAYS = """
+SELECT day, sum(calls)::bigint, sum(calls_without_price)::bigint, sum(cost)
+FROM judges_ledger WHERE campaign_id = %s GROUP BY day ORDER BY day
+"""
+
+PAIRS = """
+SELECT w.state, w.reason, count(*), sum(a.calls)::bigint, sum(a.unpriced)::bigint, sum(a.cost)
+FROM judges_work w LEFT JOIN (
+    SELECT pair_id, count(*) FILTER (WHERE NOT cached) AS calls, count(*) FILTER (WHERE cost IS NULL) AS unpriced,
+        sum(cost) AS cost
+    FROM judges_attempt WHERE campaign_id = %(campaign)s GROUP BY pair_id) a ON a.pair_id = w.pair_id
+WHERE w.campaign_id = %(campaign)s GROUP BY w.state, w.reason ORDER BY w.state, w.reason
+"""
+
+FEW_CALLS = 200_000
+"""A page reads the attempts of so many calls and no more; the command reads them all."""
+
+ORDER = ("filter", "for", "against", "adjudicate", "vote", "generation", "check", "write", "entity", "measure")
+STEPS = {
+    "filter": "filter",
+    "adjudicate": "adjudicating judge",
+    "vote": "votes",
+    "generation": "generations of votes",
+    "check": "checks",
+    "write": "writing",
+    "entity": "measuring: entities",
+    "measure": "measuring: scores",
+}
+PLACES = {
+    "labelled": "labelled",
+    "escalated": "to people",
+    "failed": "failed",
+    "pending": "not ended",
+    "running": "not ended",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One judge's calls of one role, round and outcome. Tokens in include cached ones."""
+
+    judge: str
+    """With its version."""
+    model: str
+    role: str
+    round: int
+    outcome: str
+    calls: int
+    cached: int
+    unpriced: int
+    tokens_in: int
+    tokens_cached: int
+    tokens_out: int
+    cost: float
+
+    @property
+    def paid(self) -> Paid:
+        """What the calls cost."""
+        return of_calls(self.cost, self.calls, self.unpriced)
+
+    @property
+    def step(self) -> str:
+        """What was asked: "debate, round 2", "votes"."""
+        return f"debate, round {self.round}" if self.role in ("for", "against") else STEPS[self.role]
+
+    @property
+    def place(self) -> tuple[int, int, str, str]:
+        """The order of the ledger: as a pair goes its way."""
+        debate = self.role in ("for", "against")
+        return (1 if debate else ORDER.index(self.role), self.round if debate else 0, self.judge, self.outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Entries together, under a name. `calls` were sent; of them `useful` brought a verdict or a text."""
+
+    name: str
+    calls: int
+    useful: int
+    cached: int
+    unpriced: int
+    tokens_in: int
+    tokens_cached: int
+    tokens_out: int
+    cost: float
+
+    @property
+    def paid(self) -> Paid:
+        """What the calls cost."""
+        return of_calls(self.cost, self.calls, self.unpriced)
+
+    @property
+    def per_call(self) -> float | None:
+        """USD of a call with a known price; None where there is none."""
+        known = self.calls - self.unpriced
+        return self.cost / known if known > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Pairs by what became of them, with what they cost."""
+
+    name: str
+    pairs: int
+    calls: int
+    paid: Paid
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A UTC day."""
+
+    day: date
+    calls: int
+    paid: Paid
+
+
+def entries(campaign: Campaign) -> list[Entry]:
+    """The ledger, in the order in which a pair is judged. One statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(ENTRIES, [campaign.pk])
+        return sorted((Entry(*row) for row in cursor.fetchall()), key=lambda entry: entry.place)
+
+
+def by(found: Iterable[Entry], name: Callable[[Entry], str]) -> list[Sum]:
+    """Sums by a name, in the order of the names' first entries."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in found:
+        groups.setdefault(name(entry), []).append(entry)
+    return [added(key, group) for key, group in groups.items()]
+
+
+def added(name: str, group: Sequence[Entry]) -> Sum:
+    """The entries as one line."""
+    return Sum(
+        name=name,
+        calls=sum(entry.calls for entry in group),
+        useful=sum(entry.calls for entry in group if entry.outcome == "labelled"),
+        cached=sum(entry.cached for entry in group),
+        unpriced=sum(entry.unpriced for entry in group),
+        tokens_in=sum(entry.tokens_in for entry in group),
+        tokens_cached=sum(entry.tokens_cached for entry in group),
+        tokens_out=sum(entry.tokens_out for entry in group),
+        cost=sum(entry.cost for entry in group),
+    )
+
+
+def days(campaign: Campaign) -> list[Day]:
+    """What each UTC day cost. One statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(DAYS, [campaign.pk])
+        return [Day(day, calls, of_calls(cost, calls, unpriced)) for day, calls, unpriced, cost in cursor.fetchall()]
+
+
+def pairs(campaign: Campaign) -> list[Ended]:
+    """What became of the campaign's pairs, and what each kind cost. Reads every attempt."""
+    groups: dict[str, list[tuple[int, int, int, float]]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(PAIRS, {"campaign": campaign.pk})
+        for state, reason, number, calls, unpriced, cost in cursor.fetchall():
+            name = PLACES[state] + (f": {reason}" if state == "escalated" else "")
+            groups.setdefault(name, []).append((number, calls or 0, unpriced or 0, cost or 0.0))
+    return [_ended(name, rows) for name, rows in groups.items()]
+
+
+def _ended(name: str, rows: Sequence[tuple[int, int, int, float]]) -> Ended:
+    number, calls, unpriced, cost = (sum(column) for column in zip(*rows, strict=True))
+    return Ended(name, int(number), int(calls), of_calls(cost, int(calls), int(unpriced)))

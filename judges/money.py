@@ -1,0 +1,58 @@
+"""Money whose parts may be unknown: a call without a price is said, and never counted as 0. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+def money(usd: float | None) -> str:
+    """Dollars, or that nobody knows."""
+    if usd is None:
+        return "unknown cost"
+    return f"${usd:,.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.5f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """`usd`: the sum of what is known, None where nothing is. `missing`: what is not in it, in words."""
+
+    usd: float | None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def at_least(self) -> bool:
+        """More was paid than is known."""
+        return self.usd is not None and bool(self.missing)
+
+    @property
+    def text(self) -> str:
+        """$1.20; at least $1.20 (5 calls without a price); unknown (5 calls without a price)."""
+        said = f" ({', '.join(self.missing)})" if self.missing else ""
+        if self.usd is None:
+            return f"unknown{said}"
+        return f"at least {money(self.usd)}{said}" if said else money(self.usd)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __add__(self, other: "Paid") -> "Paid":
+        known = [one.usd for one in (self, other) if one.usd is not None]
+        return Paid(sum(known) if known else None, self.missing + other.missing)
+
+
+NOTHING = Paid(0.0)
+
+
+def of_calls(usd: float | None, calls: int, unpriced: int) -> Paid:
+    """What `calls` calls cost: `usd` together, but for `unpriced` of them, whose price nobody knows."""
+    if not unpriced:
+        return Paid(usd or 0.0)
+    missing = f"{unpriced:,} call{'s' if unpriced != 1 else ''} without a price"
+    return Paid(None if unpriced >= calls else usd or 0.0, (missing,))
+
+
+def total(parts: Iterable[Paid]) -> Paid:
+    """All of them together."""
+    found = NOTHING
+    for part in parts:
+        found = found + part
+    return found

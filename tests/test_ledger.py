@@ -1,0 +1,303 @@
+"""The ledger by judge, round and outcome; cost per correct label; what is unknown stays unknown (issue 4, Money)."""
+
+import csv
+import io
+import json
+from datetime import timedelta
+from importlib import import_module
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.agreement.measures import Statistic
+from annotation.agreement.proportions import Stratum, exact
+from annotation.management.commands.ledger import words
+from annotation.models import Assignment, Role
+from annotation.money.labels import JUDGES, TOGETHER, against_gold, per_label, with_people
+from annotation.money.report import report
+from corpus.models import Collection, Item
+from judges import tallies
+from judges.caps import caps_of
+from judges.models import Audit, Campaign, Work
+from judges.money import Paid, of_calls, total
+from judges.money_models import Ledger
+from judges.progress import summary
+from judges.selectors import status
+from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment, make_label
+from tests.factories import make_collection, make_item, make_member, make_pair
+
+ENTERED = import_module("judges.migrations.0009_money")
+
+
+def enter() -> None:
+    """Attempts that a test wrote are entered as the migration enters those from before there was a ledger."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM judges_ledger; DELETE FROM judges_account")
+        cursor.execute(ENTERED.LEDGER)
+        cursor.execute(ENTERED.ACCOUNTS)
+
+
+def test_what_is_unknown_is_said_and_never_counted_as_nothing() -> None:
+    assert of_calls(1.5, 10, 0).text == "$1.50"
+    assert of_calls(1.5, 10, 1).text == "at least $1.50 (1 call without a price)"
+    assert of_calls(0.0, 10, 4).text == "at least $0.00 (4 calls without a price)"
+    assert of_calls(0.0, 4, 4).text == "unknown (4 calls without a price)"
+    both = of_calls(0.0, 4, 4) + Paid(2.0)
+    assert both.text == "at least $2.00 (4 calls without a price)" and both.at_least
+    assert total([]).text == "$0.00"
+    assert (Paid(None, ("a",)) + Paid(None, ("b",))).text == "unknown (a, b)"
+
+
+def test_cost_per_correct_label_is_worked_by_hand() -> None:
+    """4 labels for 60 cents, 3 of 4 right: 20 cents a correct one; the ends are those of Clopper and Pearson."""
+    share = against_gold([Stratum(4, 4, 3)])
+    low, high = exact(3, 4)
+    assert (share.value, share.n) == (0.75, 4) and (round(low, 4), round(high, 4)) == (0.1941, 0.9937)
+    found = per_label(JUDGES, "gold", 4, Paid(0.60), share, "all 4")
+    assert found.cost.value == pytest.approx(0.20) and found.correct == 3
+    assert found.cost.low == pytest.approx(0.15 / 0.9937, rel=1e-3)
+    assert found.cost.high == pytest.approx(0.15 / 0.1941, rel=1e-3)
+    assert words(found).startswith("judges, by gold: $0.20 ($0.15 to $0.77); 75.0% correct")
+
+
+def test_a_cost_with_unknown_parts_has_no_upper_end() -> None:
+    share = Statistic(0.5, 0.25, 0.75, 8, None)
+    found = per_label(JUDGES, "gold", 10, Paid(1.0, ("3 calls without a price",)), share, "")
+    assert (found.cost.value, found.cost.high) == (pytest.approx(0.2), None)
+    assert "at least $0.20" in words(found) and "no upper bound" in words(found)
+    unknown = per_label(JUDGES, "gold", 10, Paid(None, ("3 calls without a price",)), share, "")
+    assert unknown.cost.value is None and "unknown (3 calls without a price)" in words(unknown)
+
+
+def test_where_there_is_neither_gold_nor_audit_it_is_not_measured() -> None:
+    assert against_gold([Stratum(5, 0, 0)]).reason == "not measured: none of them has a reference grade"
+    part = against_gold([Stratum(5, 5, 5), Stratum(5, 0, 0)])
+    assert part.value is None and "not every part" in str(part.reason)
+    assert against_gold([Stratum(0, 0, 0)]).reason == "not measured: there are no labels"
+    none_right = per_label(JUDGES, "gold", 5, Paid(1.0), against_gold([Stratum(5, 5, 0)]), "")
+    assert none_right.cost.value is None and "none of the labels" in str(none_right.cost.reason)
+
+
+def test_peoples_labels_count_as_correct_beside_audited_ones() -> None:
+    """8 labels of judges at 0.75 and 2 of people: (6 + 2) / 10."""
+    found = with_people(Statistic(0.75, 0.5, 1.0, 4, None), 8, 2)
+    assert (found.value, found.low, found.high) == (0.8, 0.6, 1.0)
+    assert with_people(Statistic(None, None, None, 0, "not measured"), 8, 2).reason == "not measured"
+
+
+@pytest.fixture
+def books(db: object) -> Collection:
+    """Judge one costs 10 cents a call, judge two has no price; people take 36 s at 100 dollars an hour: 1 dollar."""
+    books = make_collection("books", hourly_rate=100.0)
+    one, two = make_judge("one", input_price=1.0, output_price=1.0), make_judge("two")
+    campaign = make_campaign(books, [one, two], policy="debate+ensemble", state="budget", stopped_by="day")
+    alice, gold = make_member(books, "alice"), make_assessor(books, "reference", "reference")
+    for number in range(5):
+        pair = make_pair(books)
+        side = {"role": "for", "round": 1, "tokens_in": 100, "tokens_out": 10}
+        make_attempt(campaign, pair, one, 1, cost=0.10, **side)
+        make_attempt(campaign, pair, one, 1, cost=0.10, **{**side, "round": 2})
+        if number == 4:
+            _escalated(campaign, pair, alice)
+            continue
+        make_attempt(campaign, pair, two, None, counts=False, outcome="unparsed", cost=None)
+        make_attempt(campaign, pair, two, 1, number=2, cost=None)
+        make_attempt(campaign, pair, one, 1, sample=1, cached=True, cost=0.0)
+        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1)
+        make_label(pair, 1, campaign.policy)
+        make_judgment(pair, gold, int(number > 0))
+    for key, n in {"pairs": 5, "labelled:1": 4, "escalated:split": 1, "settled": 1, "calls": 18, "cost": 1.0}.items():
+        tallies.add(campaign.pk, key, n)
+    tallies.add(campaign.pk, "calls_without_price", 8)
+    tallies.add(campaign.pk, "calls_cached", 4)
+    enter()
+    return books
+
+
+def _escalated(campaign: Campaign, pair: object, alice: object) -> None:
+    Work.objects.create(campaign=campaign, pair=pair, state="escalated", reason="split")
+    item = make_item(pair, "split", campaign=campaign.pk, state="settled", taken=1, done=1)
+    judgment = make_judgment(pair, alice.assessor, 1, item=item, milliseconds=36_000)
+    now = timezone.now()
+    Assignment.objects.create(
+        item=item, membership=alice, state="done", judgment=judgment, lease_until=now, ended_at=now - timedelta(1)
+    )
+    make_label(pair, 1, "people")
+
+
+def audits(campaign: Campaign, right: int, wrong: int) -> None:
+    """Of the campaign's labelled pairs so many are audited by two people each."""
+    people = [make_assessor(campaign.collection, f"auditor-{place}") for place in range(2)]
+    labelled = Work.objects.filter(campaign=campaign, state="labelled").order_by("pk")
+    for number, work in enumerate(labelled[: right + wrong]):
+        item = make_item(work.pair, "audit", campaign=campaign.pk, state="settled", overlap=2, taken=2, done=2)
+        Audit.objects.create(campaign=campaign, pair=work.pair, item=item, stratum="r1.m5.y", probability=1.0, label=1)
+        for person in people:
+            make_judgment(work.pair, person, int(number < right), item=item)
+    tallies.add(campaign.pk, "route:r1.m5.y", labelled.count())
+    tallies.add(campaign.pk, "audited", right + wrong)
+
+
+def test_the_ledger_of_a_campaign_adds_up(books: Collection) -> None:
+    found = report(Campaign.objects.get())
+    lines = {
+        (one.judge, one.step, one.outcome): (one.calls, one.cached, one.unpriced, one.cost) for one in found.entries
+    }
+    assert lines == {
+        ("one@1", "debate, round 1", "labelled"): (5, 0, 0, pytest.approx(0.5)),
+        ("one@1", "debate, round 2", "labelled"): (5, 0, 0, pytest.approx(0.5)),
+        ("one@1", "votes", "labelled"): (0, 4, 0, 0.0),
+        ("two@1", "votes", "labelled"): (4, 0, 4, 0.0),
+        ("two@1", "votes", "unparsed"): (4, 0, 4, 0.0),
+    }
+    assert [(one.name, one.paid.text) for one in found.by_judge] == [
+        ("one@1", "$1.00"),
+        ("two@1", "unknown (8 calls without a price)"),
+    ]
+    assert [(one.name, one.calls) for one in found.by_step] == [
+        ("debate, round 1", 5),
+        ("debate, round 2", 5),
+        ("votes", 8),
+    ]
+    assert found.machine.text == "at least $1.00 (8 calls without a price)"
+    assert found.wasted.calls == 4 and found.wasted.paid.text == "unknown (4 calls without a price)"
+    assert found.pairs is not None
+    assert [(one.name, one.pairs, one.calls, one.paid.usd) for one in found.pairs] == [
+        ("to people: split", 1, 2, pytest.approx(0.2)),
+        ("labelled", 4, 16, pytest.approx(0.8)),
+    ]
+    assert [(day.calls, day.paid.usd) for day in found.days] == [(18, pytest.approx(1.0))]
+    account = caps_of(books)
+    assert (account.spent, account.today, account.budget) == (pytest.approx(1.0), pytest.approx(1.0), None)
+
+
+def test_people_cost_their_time_at_the_collections_rate(books: Collection) -> None:
+    """One judgment of 36 s at $100 an hour is $1; with two audits of two people each it is five of them."""
+    campaign = Campaign.objects.get()
+    assert report(campaign).people.paid.text == "$1.00"
+    audits(campaign, 1, 1)
+    found = report(campaign)
+    assert (found.people.settling, found.people.auditing, found.people.hours) == (1, 4, pytest.approx(0.05))
+    assert found.together.text == "at least $6.00 (8 calls without a price)"
+    Collection.objects.update(hourly_rate=None)
+    without = report(Campaign.objects.get())
+    assert without.people.paid.text == "unknown (0.1 hours of people without a price)"
+    assert without.together.missing == ("8 calls without a price", "0.1 hours of people without a price")
+
+
+def test_cost_per_correct_label_against_gold_and_by_audits(books: Collection) -> None:
+    """Judges: 3 of 4 right by gold, at least 1.00 / 3. By audits 1 of 2 are: at least 1.00 / 2."""
+    campaign = Campaign.objects.get()
+    before = {(one.who, one.truth): one for one in report(campaign).labels}
+    assert before[JUDGES, "gold"].cost.value == pytest.approx(1 / 3)
+    assert before[JUDGES, "audits"].cost.value is None and "not measured" in str(before[JUDGES, "audits"].cost.reason)
+    assert before[TOGETHER, "gold"].cost.value is None, "the label of people has no gold"
+    audits(campaign, 1, 1)
+    after = {(one.who, one.truth): one for one in report(campaign).labels}
+    assert after[JUDGES, "audits"].cost.value == pytest.approx(1 / 2)
+    # Together: 1 dollar of judges and 5 of people for 4 x 0.5 + 1 correct labels.
+    assert after[TOGETHER, "audits"].cost.value == pytest.approx(6 / 3)
+    assert all(one.cost.high is None for one in after.values()), "calls without a price: no upper end"
+    make_judgment(Item.objects.get(reason="split").pair, make_assessor(books, "reference", "reference"), 1)
+    gold = {(one.who, one.truth): one for one in report(campaign).labels}
+    # 3 of 4 and 1 of 1: 4 correct ones of 5, for the same 6 dollars.
+    assert gold[TOGETHER, "gold"].cost.value == pytest.approx(6 / 4)
+
+
+def test_the_command_prints_the_same_as_one_document(books: Collection) -> None:
+    out = StringIO()
+    call_command("ledger", "books", "--json", stdout=out)
+    told = json.loads(out.getvalue())
+    assert (told["cost"], told["cost_is_lower_bound"], told["calls_without_price"]) == (1.0, True, 8)
+    assert told["state"] == "budget" and told["stopped_by"] == "day"
+    assert [(one["name"], one["cost"]) for one in told["by_judge"]] == [("one@1", pytest.approx(1.0)), ("two@1", None)]
+    assert told["cost_per_correct_label"][0]["per_correct_label"]["value"] == pytest.approx(1 / 3)
+    assert sum(one["calls"] for one in told["ledger"]) == told["calls"] == 18
+    text = StringIO()
+    call_command("ledger", "books", "--campaign", str(told["campaign"]), stdout=text)
+    for line in ("at least $1.00 (8 calls without a price)", "by judge", "by round", "to people: split"):
+        assert line in text.getvalue()
+    assert "at least $0.33" in text.getvalue()
+
+
+def test_status_says_at_least_too(books: Collection) -> None:
+    lines = "\n".join(summary(status(books)))
+    assert "cost at least $1.00 (8 calls without a price)" in lines
+
+
+@pytest.fixture
+def charlie(books: Collection, client: Client) -> Client:
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    return client
+
+
+def test_the_page_shows_the_ledger_and_serves_it_as_csv(books: Collection, charlie: Client) -> None:
+    campaign = Campaign.objects.get()
+    page = charlie.get(reverse("ledger", args=["books", campaign.pk])).content.decode()
+    for word in ("at least $1.00", "(8 calls without a price)", "unknown", "debate, round 2", "to people: split"):
+        assert word in page
+    assert "the collection&#x27;s budget for a day (UTC) is reached" in page
+    got = charlie.get(reverse("ledger_csv", args=["books", campaign.pk]))
+    assert got["Content-Type"].startswith("text/csv") and "ledger.csv" in got["Content-Disposition"]
+    rows = list(csv.DictReader(io.StringIO(got.content.decode())))
+    assert len(rows) == 5 and sum(int(row["calls"]) for row in rows) == 18
+    assert {row["usd"] for row in rows if row["judge"] == "two@1"} == {""}, "unknown is empty, not 0"
+    assert [row["usd"] for row in rows if row["round"] == "1"] == ["0.5"]
+    svg = charlie.get(reverse("ledger", args=["books", campaign.pk]) + "?chart=spending&as=svg")
+    assert svg["Content-Type"].startswith("image/svg")
+
+
+def test_the_page_takes_few_statements_however_much_there_is(
+    books: Collection, charlie: Client, django_assert_max_num_queries: object
+) -> None:
+    campaign = Campaign.objects.get()
+    judge = make_judge("three")
+    audits(campaign, 1, 1)
+    for number in range(60):
+        Ledger.objects.create(
+            campaign=campaign, shard=0, day=timezone.now().date() - timedelta(number), judge=judge, role="vote",
+            round=number, outcome="labelled", calls=1,
+        )  # fmt: skip
+    with django_assert_max_num_queries(20):
+        assert charlie.get(reverse("ledger", args=["books", campaign.pk])).status_code == 200
+
+
+def test_an_admin_sets_caps_and_takes_them_away(books: Collection, charlie: Client) -> None:
+    address = reverse("money_settings", args=["books"])
+    page = charlie.get(reverse("settings", args=["books"])).content.decode()
+    assert "Judges cost $1.00 so far" in page and 'name="daily_budget"' in page
+    assert charlie.post(address, {"budget": "12.5", "daily_budget": "2", "hourly_rate": "30"}).status_code == 302
+    books.refresh_from_db()
+    assert (books.budget, books.daily_budget, books.hourly_rate) == (12.5, 2.0, 30.0)
+    ledger = charlie.get(reverse("ledger", args=["books", Campaign.objects.get().pk])).content.decode()
+    assert "$11.50 of the collection&#x27;s $12.50; $1.00 of $2.00 for today" in ledger
+    wrong = charlie.post(address, {"budget": "-1", "daily_budget": "2", "hourly_rate": "30"})
+    assert wrong.status_code == 422 and "greater than or equal to 0" in wrong.content.decode()
+    assert charlie.get(address).status_code == 405
+    charlie.post(address, {"budget": "", "daily_budget": "2", "hourly_rate": ""})
+    books.refresh_from_db()
+    assert (books.budget, books.daily_budget, books.hourly_rate) == (None, 2.0, None)
+
+
+def test_the_campaigns_page_and_the_home_say_at_least_and_which_cap(books: Collection, charlie: Client) -> None:
+    campaigns = charlie.get(reverse("campaigns", args=["books"])).content.decode()
+    assert "at least $1.00 (8 calls without a price)" in campaigns
+    assert "It stopped at the collection&#x27;s budget for a day (UTC)" in campaigns and "midnight UTC" in campaigns
+    home = charlie.get(reverse("collection", args=["books"])).content.decode()
+    assert "at least $1.00" in home and "at least $2.00" in home, "judges, and together with people"
+    assert reverse("ledger", args=["books", Campaign.objects.get().pk]) in home
+
+
+def test_annotators_and_strangers_see_no_money(books: Collection, client: Client) -> None:
+    client.force_login(make_member(books, "bob").user)
+    campaign = Campaign.objects.get().pk
+    for name in ("ledger", "ledger_csv"):
+        assert client.get(reverse(name, args=["books", campaign])).status_code == 403
+    other = make_campaign(make_collection("stones"), [make_judge("four")])
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    assert client.get(reverse("ledger", args=["books", other.pk])).status_code == 404
