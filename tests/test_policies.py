@@ -118,3 +118,15 @@ def test_money_and_hours_that_nobody_knows_stay_unknown(campaign: Campaign) -> N
 def test_a_question_about_nothing_is_one_line(campaign: Campaign, capsys: pytest.CaptureFixture) -> None:
     assert "no pair of campaign" in refused("--reference", "people", capsys=capsys)
     assert "has no such campaign" in refused("--campaign", 999_999, capsys=capsys)
+
+
+def test_people_read_one_line_a_policy(campaign: Campaign) -> None:
+    out = StringIO()
+    call_command("evaluate_policies", "books", "--seconds", "20", stdout=out)
+    lines = [line.strip() for line in out.getvalue().splitlines()]
+    assert lines[0].endswith("(debate+ensemble), 10 of them have a reference grade")
+    assert (
+        "debate, 1 round: recall 66.7% relevant, 75.0% not; bAcc 70.8%; escalated 30.0%; calls 20; "
+        "machine $0.0400, people $1.2000"
+    ) in lines
+    assert "human: it labels no pair itself; escalated 100.0%; calls 0; machine $0.0000, people $6.0000" in lines

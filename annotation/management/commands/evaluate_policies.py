@@ -55,15 +55,20 @@ class Command(QuorumCommand):
 
 def _line(one: Replayed, report: Report) -> str:
     machine, people = one.spent.money, report.people.money(one.judgments)
-    return (
-        f"recall {_text(one.own.relevant)} relevant, {_text(one.own.not_relevant)} not; "
-        f"bAcc {_text(one.own.balanced)}; escalated {one.escalation:.1%}; calls {one.spent.calls:,}; "
-        f"machine {_usd(machine)}, people {_usd(people)}"
-    )
+    load = f"escalated {one.escalation:.1%}; calls {one.spent.calls:,}; machine {_usd(machine)}, people {_usd(people)}"
+    return f"{_right(one)}; {load}"
+
+
+def _right(one: Replayed) -> str:
+    own = one.own
+    if own.relevant.value is None and own.not_relevant.value is None:
+        return str(own.balanced.reason)
+    recalls = f"recall {_text(own.relevant)} relevant, {_text(own.not_relevant)} not"
+    return f"{recalls}; bAcc {_text(own.balanced)}"
 
 
 def _text(statistic: Statistic) -> str:
-    return statistic.reason or "not measured" if statistic.value is None else f"{statistic.value:.1%}"
+    return "undefined" if statistic.value is None else f"{statistic.value:.1%}"
 
 
 def _usd(value: float | None) -> str:
