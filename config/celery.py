@@ -1,7 +1,10 @@
 """The Celery application: carries wake-ups only; PostgreSQL holds the truth of what is to be done."""
 
+import contextlib
 import os
 import sys
+import threading
+import time
 import warnings
 from typing import Any
 
@@ -14,6 +17,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 if "worker" in sys.argv:
     warnings.filterwarnings("ignore", "You're running the worker with superuser")
     os.environ["QUORUM_DB_POOL"] = "2"  # MECHANICS M6: what each child of a worker may open
+
+KEEPER_S = 2.0
 
 app = Celery("quorum")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -28,6 +33,18 @@ def prepare_worker(**_: Any) -> None:
     ensure()
     apply_or_refuse()
     watch_parent()
+    threading.Thread(target=watch_keeper, name="watch-keeper", daemon=True).start()
+
+
+def watch_keeper() -> None:
+    """A killed keeper takes both services with it: a worker without a `serve` above it starts another."""
+    from config import env
+    from config.services import embedded, start_keeper
+
+    while embedded():
+        time.sleep(KEEPER_S)
+        with contextlib.suppress(OSError, SystemExit):  # VAR is gone, or the next look finds it better
+            start_keeper(env.var())
 
 
 def prepare_child(**_: Any) -> None:

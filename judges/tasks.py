@@ -7,7 +7,7 @@ from typing import Any
 
 from celery import shared_task, signals
 from django.conf import settings
-from django.db import close_old_connections, connection
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from redis.exceptions import RedisError
 
@@ -38,6 +38,9 @@ def _drain(campaign_id: int, generation: int) -> None:
         plan = plans.load(campaign_id)
         connection.close()
         more = plan is not None and child().drain(plan)
+    except (OperationalError, InterfaceError) as error:  # no fault of ours: whoever looks next wakes somebody again
+        logger.warning("PostgreSQL is away: %s", error)
+        return
     except Exception as error:
         wakeups.drain_broke(campaign_id, error)
         raise

@@ -4,6 +4,7 @@ Each row hits one campaign of a served instance of its own. The lease is shorter
 taken over. With QUORUM_FAULTS_OUT what was seen is appended there, one JSON line a row.
 """
 
+import json
 import os
 import signal
 import time
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.fault_rig import LEASE_S, Outcome, Rig, family, kill, note, rig, stop_for
-from tests.instances import Instance
+from tests.instances import Instance, until
 
 pytestmark = pytest.mark.slow
 
@@ -103,3 +104,28 @@ def test_postgresql_away_for_longer_than_a_lease_makes_nobody_pay_twice(site: Ri
     outcome = hit(site, "postgres away for 11 s", fault, pairs=60, calls=100)
     assert outcome.holds, outcome
     assert outcome.repeated == 0, "an answer that waited is not asked for again"
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    """Nobody serves: `judge --wait` starts its own workers."""
+    folder = tmp_path_factory.mktemp("bare")
+    with rig(Instance(folder / "var"), folder, processes=0) as made:
+        yield made
+
+
+@pytest.mark.parametrize("who", ["all workers", "postgres", "redis", "keeper"])
+def test_judge_wait_outlives_what_is_killed_under_it(bare: Rig, who: str) -> None:
+    """It waits, starts workers anew, and ends with 0; nobody has to repeat the command."""
+    name = f"wait-{who.replace(' ', '-')}"
+    bare.import_pairs(name, PAIRS)
+    bare.models.offset = bare.models.log.stat().st_size
+    waiting = bare.instance.start("manage.py", "judge", name, "--wait", "--json", "--workers", "2")
+    until(lambda: len(bare.models.requests()) >= BEFORE, 60, f"{BEFORE} calls")
+    killed, dead = kill(*KILLED[who](bare))
+    out, err = waiting.communicate(timeout=120)
+    assert waiting.returncode == 0, err
+    outcome = bare.outcome(name, killed, max(dead, killed + 0.2))
+    note(f"kill {who} under judge --wait", outcome)
+    assert outcome.holds, outcome
+    assert json.loads(out)["labelled"] == PAIRS

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import InterfaceError, OperationalError, connection
+from redis.exceptions import RedisError
 
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
@@ -21,6 +23,8 @@ from judges.progress import Progress, ended, summary
 LOOK_S = 0.25
 LINE_EVERY_S = 10.0
 CHECK_WORKERS_S = 3.0
+PATIENCE_S = 300.0
+AWAY = (OperationalError, InterfaceError, RedisError)
 
 
 def idle_line(collection: Collection) -> str:
@@ -131,22 +135,43 @@ class Command(QuorumCommand):
         shown = Shown(self)
         status = selectors.status(collection, campaign)
         progress = Progress(status)
-        checked = 0.0
+        checked = away = 0.0
         wakeups.drain_worked(campaign.pk)  # what broke before is forgotten
         with fleet.Fleet(workers) as own:
             while status["state"] == Campaign.State.RUNNING:
-                if time.monotonic() - checked > CHECK_WORKERS_S:
-                    if said := wakeups.broken(campaign.pk):
-                        raise CommandError(f"no worker can work on campaign {campaign.pk}: {said}")
-                    try:
-                        own.ensure(campaign.pk)
-                    except fleet.CannotStart as error:
-                        raise CommandError(str(error)) from error
-                    checked = time.monotonic()
-                shown.show(progress.line(status))
-                time.sleep(LOOK_S)
-                status = selectors.status(collection, campaign)
+                try:
+                    if time.monotonic() - checked > CHECK_WORKERS_S:
+                        self.check_workers(own, campaign)
+                        checked = time.monotonic()
+                    shown.show(progress.line(status))
+                    time.sleep(LOOK_S)
+                    status, away = selectors.status(collection, campaign), 0.0
+                except AWAY as error:
+                    away = self.patience(away, campaign, error)
             shown.show(progress.line(status), last=True)
+
+    def check_workers(self, own: fleet.Fleet, campaign: Campaign) -> None:
+        """Somebody works on it, or can. Raises CommandError."""
+        if said := wakeups.broken(campaign.pk):
+            raise CommandError(f"no worker can work on campaign {campaign.pk}: {said}")
+        try:
+            own.ensure(campaign.pk)
+        except fleet.CannotStart as error:
+            raise CommandError(str(error)) from error
+
+    def patience(self, away: float, campaign: Campaign, error: Exception) -> float:
+        """PostgreSQL or Redis is away: the workers wait, and so do we. Since when; raises CommandError in the end."""
+        connection.close()
+        now = time.monotonic()
+        if not away:
+            self.note(f"PostgreSQL or Redis is away, waiting for it: {str(error).splitlines()[0]}")
+        elif now - away > PATIENCE_S:
+            raise CommandError(
+                f"PostgreSQL or Redis did not come back in {PATIENCE_S:g} s: the same command goes on with "
+                f"campaign {campaign.pk}"
+            ) from error
+        time.sleep(LOOK_S)
+        return away or now
 
     def end(self, collection: Collection, campaign: Campaign | None, *, strict: bool) -> object:
         """The summary; exit 3 when something is left."""
@@ -177,18 +202,10 @@ class Command(QuorumCommand):
         if forecast is None or forecast.free:
             return
         self.note(f"estimate: {forecast.line()}")
-        self.say_what_is_left(collection, forecast.known.expected)
         bounded = options["budget"] is not None or options["max_calls"] is not None
         if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return
         self.confirm()
-
-    def say_what_is_left(self, collection: Collection, usd: float) -> None:
-        """What the collection's caps allow, and whether a campaign of so many dollars will stop there."""
-        found = caps.caps_of(collection)
-        if line := found.line():
-            short = "; this campaign is expected to stop there" if found.is_short_for(usd) else ""
-            self.note(f"{line}{short}")
 
     def confirm(self) -> None:
         """Ask on the terminal. Raises BadInput for anything but yes."""
