@@ -126,7 +126,7 @@ class Asking:
         request = _request(judge, canary)
         async with self.room:
             for number in range(1, TRIES + 1):
-                sent = Sent(_row(canary), judge, canary.inputs.document, price(judge), False, False, b"")
+                sent = Sent(_row(canary), judge, canary.inputs.document, price(judge), False, False, "")
                 raw, decision = await self._send(account, request, sent)
                 if not isinstance(decision, Retry) or number == TRIES:
                     break
@@ -136,13 +136,13 @@ class Asking:
         self.count += 1
         self.done(self.count)
 
-    async def _send(self, account: Account, request: Request, sent: Sent) -> tuple[bytes, object]:
+    async def _send(self, account: Account, request: Request, sent: Sent) -> tuple[str, object]:
         bound = sum(map(len, (request.prompt.system.encode(), request.prompt.user.encode())))
         try:
             permit = await account.acquire(bound + request.judge.max_output_tokens, lambda: False)
         except CircuitOpen as error:
             sent.row.update(error=f"{request.judge.name}: {error}"[:1000])
-            return b"", None
+            return "", None
         began, used = perf_counter(), 0
         try:
             result = await _complete(request)
@@ -151,10 +151,9 @@ class Asking:
             account.release(permit, used)
         _tell(account, result)
         sent.row["ms"] = int((perf_counter() - began) * 1000)
-        decision, attempted = sent.ended(result)
-        return attempted.raw, decision
+        return result.raw, sent.ended(result)[0]
 
-    def _answer(self, judge: Judge, canary: Canary, prompt: Prompt, sent: Sent, raw: bytes) -> CanaryAnswer:
+    def _answer(self, judge: Judge, canary: Canary, prompt: Prompt, sent: Sent, raw: str) -> CanaryAnswer:
         row, hostile = sent.row, canary.injection
         return CanaryAnswer(
             round=self.made,
@@ -174,7 +173,7 @@ class Asking:
             tokens_out=row["tokens_out"],
             cost=row["cost"],
             milliseconds=row["ms"],
-            raw=raw or compress(b""),
+            raw=compress(raw.encode()),
         )
 
     async def close(self) -> None:

@@ -144,7 +144,7 @@ def sent_of(plan: Plan, held: claims.Claimed) -> Sent:
     row |= {"quotes": [], "error": "", "status": None, "finish": "", "cost": None, "ms": 5, "key": "k", "holder": "h"}
     row |= dict.fromkeys(("tokens_in", "tokens_cached", "tokens_out", "tokens_reasoning", "usd", "calls", "bound"), 0)
     row |= {"started": "2026-01-01T00:00Z"}
-    return Sent(row, judge, "A document.", None, strict=False, may_repair=True, messages=b"")
+    return Sent(row, judge, "A document.", None, strict=False, may_repair=True, messages="[]")
 
 
 def test_a_line_of_the_spool_holds_the_whole_call(plan: Plan) -> None:

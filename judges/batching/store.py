@@ -180,7 +180,7 @@ def _pack(one: Collected) -> bytes:
 def _unpack(packed: bytes) -> tuple[Sent, Request]:
     record: dict[str, Any] = json.loads(zlib.decompress(packed))
     sent = sent_of(record)
-    system, user = (message["content"] for message in json.loads(zlib.decompress(sent.messages)))
+    system, user = (message["content"] for message in json.loads(sent.messages))
     prompt = Prompt(name="", sha256="", system=system, user=user)
     inputs = Inputs("", (), "", sent.document)
     return sent, Request(sent.judge, prompt, record["schema"], inputs, sent.row["role"])

@@ -9,7 +9,6 @@ import json
 import logging
 import random
 import time
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -168,7 +167,7 @@ class Caller:
             price=self.plan.prices[question.judge.id],
             strict=self.plan.policy == "single",
             may_repair=turn.may_repair,
-            messages=_pack([("system", prompt.system), ("user", prompt.user)]),
+            messages=_told(prompt),
         )
         return None, sent
 
@@ -335,6 +334,6 @@ def _cached(row: dict[str, Any], known: Answer) -> Attempted:
     return Attempted(row, known.messages, known.raw)
 
 
-def _pack(messages: list[tuple[str, str]]) -> bytes:
-    rendered = [{"role": role, "content": content} for role, content in messages]
-    return zlib.compress(json.dumps(rendered, ensure_ascii=False).encode("utf-8", "replace"), 1)
+def _told(prompt: Prompt) -> str:
+    messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+    return json.dumps(messages, ensure_ascii=False)

@@ -16,7 +16,8 @@ from judges.routing import Gone, Outcome, State
 
 Turns = dict[tuple[int, Seat], Turn | Gone]
 Votes = dict[int, Turn | Gone]
-SIDES = {side.value for side in Side}
+SIDES = {side.value: side for side in Side}
+"""Looked up for every turn of every pair: an enumeration takes ten times as long to find its member."""
 
 
 async def judge(caller: Caller, claimed: Claimed) -> Decided:
@@ -55,7 +56,7 @@ def _decide(plan: Plan, claimed: Claimed) -> Outcome:
         turns,
         votes_of(claimed),
         failed_to_people=plan.failed_to_people,
-        agents=plan.seats if plan.debaters else debate.PAIR,
+        agents=plan.seats or debate.PAIR,
         adjudicated=claimed.ended.get(("adjudicate", plan.rounds, 0)),
         filtered=filtered(claimed),
         collapsed=isinstance(move, debate.Agreed) and collapse.rests_on_collapse(turns, move.round),
@@ -64,7 +65,7 @@ def _decide(plan: Plan, claimed: Claimed) -> Outcome:
 
 def turns_of(claimed: Claimed) -> Turns:
     """The debate so far."""
-    return {(round, Seat(Side(role), n)): one for (role, round, n), one in claimed.ended.items() if role in SIDES}
+    return {(round, Seat(SIDES[role], n)): one for (role, round, n), one in claimed.ended.items() if role in SIDES}
 
 
 def votes_of(claimed: Claimed) -> Votes:

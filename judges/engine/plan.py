@@ -66,6 +66,8 @@ class Plan:
     protocol: Protocol = field(default_factory=Protocol)
     filter: tuple[Judge, ...] = ()
     adjudicator: Judge | None = None
+    seats: tuple[Seat, ...] = ()
+    """The places of the debate's agents, () without a debate."""
     stopped: frozenset[str] = frozenset()
     """Keys of routes that failed their audit: people get what comes by them (judges.stopping)."""
     bounded: bool = field(default=False)
@@ -76,11 +78,6 @@ class Plan:
         """Who judge a pair that is escalated."""
         human = self.policy == routing.Policy.HUMAN
         return max(routing.VOTES_OF_HUMAN, self.overlap) if human else self.overlap
-
-    @property
-    def seats(self) -> tuple[Seat, ...]:
-        """The places of the debate's agents."""
-        return self.protocol.seats(len(self.debaters))
 
     @property
     def judges(self) -> tuple[Judge, ...]:
@@ -146,6 +143,7 @@ def load(campaign_id: int) -> Plan | None:
         protocol=protocol,
         filter=filters,
         adjudicator=adjudicator,
+        seats=protocol.seats(len(debaters)) if debaters else (),
         bounded=any(
             limit is not None
             for limit in (campaign.budget, campaign.max_calls, collection.budget, collection.daily_budget)

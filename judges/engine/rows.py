@@ -5,6 +5,7 @@ counts; an outcome whose lease was lost changes nothing. Both may be run twice w
 """
 
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,8 +23,9 @@ class Attempted:
     """A row of Attempt with its two compressed bodies, and what it held of the budget."""
 
     row: Row
-    messages: bytes = b""
-    raw: bytes = b""
+    messages: str | bytes = b""
+    """Text is compressed as it is stored, in the writer's thread; bytes are compressed already. So is `raw`."""
+    raw: str | bytes = b""
 
 
 @dataclass(slots=True)
@@ -288,6 +290,10 @@ SELECT work FROM ended
 """The state `labelled` says that the work is done; its label stays null, and no judgment, label or audit is written."""
 
 
+def _packed(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else zlib.compress(text.encode("utf-8", "replace"), 1)
+
+
 def store(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
     """Write everything in the connection's present transaction: attempts first, then outcomes."""
     attempts = [one for one in ended if isinstance(one, Attempted)]
@@ -297,8 +303,8 @@ def store(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> No
         values = {
             "rows": json.dumps([one.row for one in attempts]),
             "ids": [one.row["id"] for one in attempts],
-            "messages": [one.messages for one in attempts],
-            "raws": [one.raw for one in attempts],
+            "messages": [_packed(one.messages) for one in attempts],
+            "raws": [_packed(one.raw) for one in attempts],
             "shard": shard,
         }
         connection.execute(ATTEMPTS, values)
