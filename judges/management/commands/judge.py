@@ -202,10 +202,18 @@ class Command(QuorumCommand):
         if forecast is None or forecast.free:
             return
         self.note(f"estimate: {forecast.line()}")
+        self.say_what_is_left(collection, forecast.known.expected)
         bounded = options["budget"] is not None or options["max_calls"] is not None
         if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return
         self.confirm()
+
+    def say_what_is_left(self, collection: Collection, usd: float) -> None:
+        """What the collection's caps allow, and whether a campaign of so many dollars will stop there."""
+        found = caps.caps_of(collection)
+        if line := found.line():
+            short = "; this campaign is expected to stop there" if found.is_short_for(usd) else ""
+            self.note(f"{line}{short}")
 
     def confirm(self) -> None:
         """Ask on the terminal. Raises BadInput for anything but yes."""
