@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from annotation.policies import lara
 from annotation.policies.measures import Classwise, Confusion
 from annotation.policies.replay import AS_GOLD, Reference, Replayed, latency
-from annotation.policies.rules import LARA, Panel, Rule
+from annotation.policies.rules import LARA, Panel, Rule, slots
 from annotation.policies.stored import Belief, Gathered, Spent
 
 PRESETS = (0.035, 0.125, 0.25, 0.5)
@@ -46,6 +46,7 @@ def _by_judge(panel: Panel, found: Gathered, place: int, *, reference: Reference
         given = f"{judge} gave log-probabilities for {len(beliefs):,} of {wanted:,} pairs with a reference grade"
         return [Replayed(rule, NO_GOLD if reference != "gold" else f"not available: {given}") for rule in rules]
     gold = np.array([belief.gold for belief in beliefs], dtype=np.int64)
+    needed = {id(group): slots(rules[0], panel, group) for group in found.groups}
     results = lara.runs(matrix(beliefs), lambda places: gold[places], PRESETS)
     return [
         Replayed(
@@ -57,7 +58,7 @@ def _by_judge(panel: Panel, found: Gathered, place: int, *, reference: Reference
             after={AS_GOLD: _measured(gold, one.label)},
             spent=sum((belief.spent for belief in beliefs), Spent()),
             judgments=len(one.asked) * overlap,
-            latency=latency(rule, panel, found.samples),
+            latency=latency(needed, found.samples),
         )
         for rule, one in zip(rules, results, strict=True)
     ]

@@ -68,6 +68,7 @@ def replay(rule: Rule, panel: Panel, found: Gathered, *, reference: Reference = 
         return Replayed(rule, not_stored(rule, missing, found.pairs), pairs=found.pairs)
     known = [(group, one) for group, one in outcomes if one is not None]
     escalated = _pairs(known, State.ESCALATED)
+    needed = {id(group): slots(rule, panel, group) for group in found.groups}
     return Replayed(
         rule,
         pairs=found.pairs,
@@ -77,10 +78,10 @@ def replay(rule: Rule, panel: Panel, found: Gathered, *, reference: Reference = 
         collapsed=sum(group.pairs for group, one in known if collapsed(one, group)),
         own=own(known, reference),
         after=after(rule, known, reference),
-        spent=_spent(rule, panel, [group for group, _ in known]),
+        spent=_spent(needed, found.groups),
         adjudication=adjudication(rule, known),
         judgments=escalated * (max(VOTES_OF_HUMAN, overlap) if rule.policy == HUMAN else overlap),
-        latency=latency(rule, panel, found.samples),
+        latency=None if rule.policy == HUMAN else latency(needed, found.samples),
     )
 
 
@@ -183,21 +184,23 @@ def adjudication(rule: Rule, known: Known) -> Spent | None:
     return total
 
 
-def _spent(rule: Rule, panel: Panel, groups: Iterable[Group]) -> Spent:
+Needed = Mapping[int, tuple[list[list[Slot]], list[Slot]]]
+"""By the id() of a group: the turns of each round, and the votes, that a policy would have asked for."""
+
+
+def _spent(needed: Needed, groups: Iterable[Group]) -> Spent:
     total = Spent()
     for group in groups:
-        rounds, votes = slots(rule, panel, group)
+        rounds, votes = needed[id(group)]
         for slot in [*(slot for turns in rounds for slot in turns), *votes]:
             total += group.spent.get(slot, Spent())
     return total
 
 
-def latency(rule: Rule, panel: Panel, samples: Iterable[Sample]) -> Latency | None:
-    """Medians over a spread of pairs; None where the policy asks no judge."""
-    both = [_latency(*slots(rule, panel, sample.group), sample.spent) for sample in samples]
-    if rule.policy == HUMAN or not both:
-        return None
-    return Latency(median(summed for summed, _ in both), median(wall for _, wall in both))
+def latency(needed: Needed, samples: Iterable[Sample]) -> Latency | None:
+    """Medians over a spread of pairs; None where there is none."""
+    both = [_latency(*needed[id(sample.group)], sample.spent) for sample in samples]
+    return Latency(median(summed for summed, _ in both), median(wall for _, wall in both)) if both else None
 
 
 def _latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Slot, Spent]) -> tuple[float, float]:
