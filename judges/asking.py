@@ -37,6 +37,8 @@ class Asked(Generic[T]):
     calls: int
     cached: int
     cost: float
+    unpriced: int = 0
+    """Calls whose price nobody knows: they are not in `cost`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +118,5 @@ def _ended(campaign: Campaign, given: Mapping[int, T], lost: int) -> Asked[T]:
     Tally.objects.create(campaign=campaign, shard=1, key="failed", value=lost)
     sums = dict(Tally.objects.filter(campaign=campaign).values_list("key").annotate(Sum("value")))
     calls, cached = int(sums.get("calls", 0)), int(sums.get("calls_cached", 0))
-    return Asked(given, lost, campaign.pk, calls, cached, float(sums.get("cost", 0.0)))
+    unpriced = int(sums.get("calls_without_price", 0))
+    return Asked(given, lost, campaign.pk, calls, cached, float(sums.get("cost", 0.0)), unpriced)

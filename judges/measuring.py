@@ -33,6 +33,8 @@ class Measured:
     calls: int
     cached: int
     cost: float
+    unpriced: int = 0
+    """Calls whose price nobody knows: they are not in `cost`."""
 
 
 def rows_of_targets(collection: Collection) -> list[Row]:
@@ -91,7 +93,7 @@ def measure(
         return _judged(claimed, target, listed, scored)
 
     found = ask_alone(collection, configuration(name), "measuring", list(wanted), ask, done=done)
-    return Measured(dict(found.answers), found.lost, found.campaign, found.calls, found.cached, found.cost)
+    return Measured(dict(found.answers), found.lost, found.campaign, found.calls, found.cached, found.cost, found.unpriced)
 
 
 def _judged(claimed: Claimed, target: evidence.Target, listed: Any, scored: Any) -> Judged:

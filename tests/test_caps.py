@@ -1,11 +1,14 @@
 """Caps of a collection and of a day hold for all its campaigns, workers and kills (issue 4, Money; docs/adr/0025)."""
 
 import os
+import random
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.db import connection
 from django.db.models import Sum
@@ -15,17 +18,22 @@ from corpus.configure import configure, read_settings
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.processes import spawn
-from judges import campaigns, fleet
+from judges import campaigns, fleet, measuring
 from judges.caps import caps_of
+from judges.engine import budget
 from judges.models import Attempt, Campaign, Panel, Reservation
 from judges.money_models import Account, Ledger
+from judges.outputs import Row
 from judges.selectors import status
+from judges.tasks import database
 from tests.engine_parts import (
     FAST,
     _standing_worker,
     collection_of,
     judge,
+    make_judge,
     make_panel,
+    pairs_of,
     state_of,
     wait_for,
     worker,
@@ -173,6 +181,57 @@ def test_a_killed_workers_reservation_comes_back_to_another_campaign(
     account = booked()
     assert (account.reserved, account.calls_reserved) == (0.0, 0) and account.spent <= 20.0
     assert Reservation.objects.filter(calls__gt=0).count() == 0
+
+
+def test_eight_clients_that_reserve_at_once_never_hold_more_than_the_cap(transactional_db: None) -> None:
+    """Three campaigns of one collection, each client its own connection; no order of them deadlocks or overbooks."""
+    collection = collection_of(1)
+    configure(collection, {"budget": 10.0})
+    rows = [Campaign.objects.create(collection=collection, policy="single", panel="main") for _ in range(3)]
+
+    def client(number: int) -> tuple[int, float]:
+        chance, held, most = random.Random(number), 0, 0.0
+        with psycopg.connect(**database(), autocommit=True) as raw:
+            for _ in range(40):
+                usd, campaign = chance.uniform(0.05, 1.0), chance.choice(rows).pk
+                values = {"campaign": campaign, "holder": f"client {number}", "lease": 60.0, "usd": usd, "calls": 1}
+                with raw.transaction():
+                    raw.execute(budget.OPEN, values)
+                    raw.execute(budget.RECLAIM, values)
+                    (cap,) = raw.execute(budget.RESERVE, values).fetchone() or ("",)
+                (booked,) = raw.execute("SELECT spent + reserved FROM judges_account").fetchone() or (0.0,)
+                most = max(most, booked)
+                held += cap == ""
+                if cap == "" and chance.random() < 0.8:
+                    raw.execute(budget.GIVE_BACK, values)
+        return held, most
+
+    with ThreadPoolExecutor(8) as clients:
+        found = list(clients.map(client, range(8)))
+    assert sum(held for held, _ in found) > 50, "they did hold money"
+    assert 5.0 < max(most for _, most in found) <= 10.0 + 1e-9
+    account = Account.objects.get()
+    kept = Reservation.objects.aggregate(usd=Sum("usd"), calls=Sum("calls"))
+    each = Campaign.objects.aggregate(usd=Sum("reserved"), calls=Sum("calls_reserved"))
+    assert account.reserved == pytest.approx(kept["usd"]) == pytest.approx(each["usd"])
+    assert account.calls_reserved == kept["calls"] == each["calls"]
+
+
+def test_measuring_by_a_command_stays_within_the_cap_too(instance: object, model_server: LocalModels) -> None:
+    """It has no worker and no state to stop in: what there is no money for gets no answer, and nothing is held on."""
+    collection = collection_of(3)
+    configure(collection, {"budget": 0.0})
+    make_judge(model_server, "measurer", input_price=100.0, output_price=200.0)
+    said = "yes\n<contribution>It helps a little.</contribution>\n<evidence>Mapping values.</evidence>"
+    rows = [Row(pair.pk, "q", "d", 1, said, True) for pair in pairs_of(collection)]
+    assert measuring.measure(collection, "measurer", rows).lost == 3
+    assert not model_server.requests()
+    configure(collection, {"budget": 50.0})
+    model_server.script({"*": {"text": '{"entities": []}'}})
+    found = measuring.measure(collection, "measurer", rows)
+    assert 0 < found.cost <= 50.0 and found.cost == pytest.approx(spent())
+    account = booked()
+    assert (account.reserved, account.calls_reserved) == (0.0, 0)
 
 
 def _in(seconds: float) -> str:

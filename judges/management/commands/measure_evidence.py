@@ -49,7 +49,9 @@ class Command(QuorumCommand):
             "without_scores": sum(one.scores is None for one in found.judged.values()) + found.lost,
             **means(found.judged),
         }
-        spent = {"campaign": found.campaign, "calls": found.calls, "calls_cached": found.cached, "cost": found.cost}
+        cost = None if found.calls and found.unpriced == found.calls else found.cost
+        spent = {"campaign": found.campaign, "calls": found.calls, "calls_cached": found.cached, "cost": cost}
+        spent["calls_without_price"] = found.unpriced
         by = f"patterns and {judge.name}"
         told = self.told({**document, "entities_by": by, **table(rows, found.judged), "judged": judged, **spent})
         if found.lost:
