@@ -148,6 +148,7 @@ def test_of_four_agents_all_must_agree_in_the_replay_too(books: Collection, mode
     assert (found["debate, 2 rounds"]["escalated"], found["debate, 2 rounds"]["calls"]) == (0, 48)
 
 
+@pytest.mark.slow
 def test_an_axis_is_run_and_then_compared(books: Collection, model_server: LocalModels) -> None:
     model_server.script({"d1": {"verdict": "yes"}, "d2": {"verdict": "no"}})
     found = document("debate_study", "--run", "families,order")

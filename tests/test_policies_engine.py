@@ -68,6 +68,7 @@ def test_with_the_guard_an_agreement_without_new_evidence_is_a_disagreement(
     assert found["collapsed"] == 0, "with the guard no agreement rests on a collapse"
 
 
+@pytest.mark.slow
 def test_a_vote_of_several_generations_costs_them_all_and_counts_once(
     worker: object, model_server: LocalModels
 ) -> None:
