@@ -5,7 +5,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,9 +64,10 @@ def panel(models: LocalModels) -> None:
     parts.make_panel(models, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(1, 6)))
 
 
-def begin(collection: Collection, policy: str) -> Campaign:
+def begin(collection: Collection, policy: str, debaters: Sequence[str] = ()) -> Campaign:
     """Start the campaign, or go on with it."""
-    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration(policy=policy))
+    wanted = campaigns.configuration(policy=policy, debaters=debaters)
+    started = campaigns.start_or_join(collection=collection, wanted=wanted)
     assert started.campaign is not None
     return started.campaign
 

@@ -11,7 +11,7 @@ from typing import Any
 from corpus.models import Collection
 from judges import prompts
 from judges.debate import AGAINST, FOR
-from judges.records import Inputs
+from judges.records import Inputs, Prompt
 from tests import engine_parts as parts
 from tests.bench import engine_parts as bench
 from tests.modelserver.fixtures import LocalModels
@@ -19,31 +19,58 @@ from tests.modelserver.fixtures import LocalModels
 PAIRS = int(os.environ.get("QUORUM_BENCH_PAIRS", 1500))
 WARM_UP = 130
 IN_FLIGHT = 128
+PROVIDERS = {"openai": "openai-compatible", "anthropic": "anthropic", "google": "google"}
+"""By SDK."""
 Figure = dict[str, Any]
 
 
-def bodies(collection: Collection) -> list[dict[str, Any]]:
+def bodies(collection: Collection, sdk: str) -> list[dict[str, Any]]:
     """The requests of round 1 of every pair, as the provider makes them."""
-    schema = {"name": "answer", "schema": prompts.TURN_SCHEMA, "strict": True}
     found = []
     for pair in collection.pair_set.select_related("query", "document").order_by("pk"):
         query, document = pair.query, pair.document
         inputs = Inputs(query.text, tuple(query.answers), document.title, document.text, collection.instruction)
-        for side, model in ((FOR, "yes+a"), (AGAINST, "yes+b")):
-            prompt = prompts.turn_prompt(inputs, side, 1)
-            messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
-            body = {"model": model, "messages": messages, "temperature": 0, "max_tokens": 512}
-            found.append(body | {"response_format": {"type": "json_schema", "json_schema": schema}})
+        for seat, model in ((FOR, "yes+a"), (AGAINST, "yes+b")):
+            found.append(BODIES[sdk](model, prompts.turn_prompt(inputs, seat, 1)))
     return found
 
 
-def bare(models: LocalModels, collection: Collection) -> Figure:
+def _openai(model: str, prompt: Prompt) -> dict[str, Any]:
+    schema = {"name": "answer", "schema": prompts.TURN_SCHEMA, "strict": True}
+    messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+    body = {"model": model, "messages": messages, "temperature": 0, "max_tokens": 512}
+    return body | {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
+def _anthropic(model: str, prompt: Prompt) -> dict[str, Any]:
+    system = [{"type": "text", "text": prompt.system, "cache_control": {"type": "ephemeral"}}]
+    form = {"format": {"type": "json_schema", "schema": prompts.TURN_SCHEMA}}
+    messages = [{"role": "user", "content": prompt.user}]
+    return {"model": model, "max_tokens": 512, "system": system, "messages": messages, "output_config": form}
+
+
+def _google(model: str, prompt: Prompt) -> dict[str, Any]:
+    config = {
+        "system_instruction": prompt.system,
+        "response_mime_type": "application/json",
+        "response_json_schema": prompts.TURN_SCHEMA,
+        "temperature": 0,
+        "max_output_tokens": 512,
+        "automatic_function_calling": {"disable": True},
+    }
+    return {"model": model, "contents": prompt.user, "config": config}
+
+
+BODIES = {"openai": _openai, "anthropic": _anthropic, "google": _google}
+
+
+def bare(models: LocalModels, collection: Collection, sdk: str) -> Figure:
     """Calls/s and CPU of the script."""
     models.reset()
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        Path(file.name).write_text(json.dumps(bodies(collection)))
-        args = [sys.executable, str(Path(__file__).with_name("bare_sdk.py")), models.openai, file.name]
-        child = subprocess.Popen(args)
+        Path(file.name).write_text(json.dumps(bodies(collection, sdk)))
+        script = str(Path(__file__).with_name("bare_sdk.py"))
+        child = subprocess.Popen([sys.executable, script, sdk, models.base_url(PROVIDERS[sdk]), file.name])
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = status
     if status:
@@ -52,14 +79,15 @@ def bare(models: LocalModels, collection: Collection) -> Figure:
     return {"rate": bench.rate(requests), "ms": 1000 * (usage.ru_utime + usage.ru_stime) / len(requests)}
 
 
-def engine(models: LocalModels, server: int, processes: int) -> Figure:
+def engine(models: LocalModels, server: int, sdk: str, processes: int) -> Figure:
     """Calls/s and CPU of worker, PostgreSQL and server, on a warm worker; every attempt is committed."""
-    warm = parts.collection_of(WARM_UP, f"warm-{processes}")
-    collection = parts.collection_of(PAIRS, f"engine-{processes}")
+    warm = parts.collection_of(WARM_UP, f"warm-{sdk}-{processes}")
+    collection = parts.collection_of(PAIRS, f"{sdk}-{processes}")
+    debaters = (f"{sdk}-a", f"{sdk}-b")
     each = IN_FLIGHT // processes
     flight = {"QUORUM_CALLS_IN_FLIGHT": str(each), "QUORUM_PAIRS_IN_FLIGHT": str(each), "QUORUM_LEASE_S": "30"}
     with bench.workers(processes, **flight) as child:
-        bench.wait_until_finished(bench.begin(warm, "debate"), 120)
+        bench.wait_until_finished(bench.begin(warm, "debate", debaters), 120)
         models.reset()
         picks = {
             "worker": lambda group, name: group == child.pid,
@@ -67,7 +95,7 @@ def engine(models: LocalModels, server: int, processes: int) -> Figure:
         }
         before = {part: bench.cpu_seconds(pick) for part, pick in picks.items()}
         own = cpu_of(server)
-        bench.wait_until_finished(bench.begin(collection, "debate"), 300)
+        bench.wait_until_finished(bench.begin(collection, "debate", debaters), 300)
         requests = models.requests()
         spent = {part: bench.cpu_seconds(pick) - before[part] for part, pick in picks.items()}
         spent["server"] = cpu_of(server) - own
@@ -82,16 +110,29 @@ def cpu_of(pid: int) -> float:
 
 
 def measure() -> list[Figure]:
-    """One and two worker processes, each against the script of the same run."""
+    """One and two worker processes through each SDK, each against the script of the same run."""
     figures = []
     with bench.model_server() as (models, server):
         bench.panel(models)
-        for processes, aim in ((1, 0.8), (2, 1.0)):
-            found = engine(models, server, processes)
-            script = bare(models, Collection.objects.get(name=f"engine-{processes}"))
-            figure = {"name": "engine_ratio", "case": f"{processes} worker process{'es' * (processes > 1)}"}
-            figure |= {"value": round(found["rate"] / script["rate"], 2), "unit": "of a bare script", "aim": aim}
-            figure |= {"calls_per_s": round(found["rate"], 1), "bare_calls_per_s": round(script["rate"], 1)}
-            figure |= {name: value for name, value in found.items() if name != "rate"}
-            figures.append(figure | {"bare_cpu_ms": round(script["ms"], 2)})
+        for sdk, provider in PROVIDERS.items():
+            for name, model in (("a", "yes+a"), ("b", "yes+b")):
+                parts.make_judge(models, f"{sdk}-{name}", model, provider=provider)
+            figures += [figure(models, server, sdk, processes, aim) for processes, aim in ((1, 0.8), (2, 1.0))]
     return figures
+
+
+def figure(models: LocalModels, server: int, sdk: str, processes: int, aim: float) -> Figure:
+    """One row."""
+    found = engine(models, server, sdk, processes)
+    script = bare(models, Collection.objects.get(name=f"{sdk}-{processes}"), sdk)
+    return {
+        "name": "engine_ratio",
+        "case": f"{sdk} SDK, {processes} worker process{'es' * (processes > 1)}",
+        "value": round(found["rate"] / script["rate"], 2),
+        "unit": "of a bare script",
+        "aim": aim,
+        "calls_per_s": round(found["rate"], 1),
+        "bare_calls_per_s": round(script["rate"], 1),
+        **{name: value for name, value in found.items() if name != "rate"},
+        "bare_cpu_ms": round(script["ms"], 2),
+    }
