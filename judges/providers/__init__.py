@@ -43,8 +43,8 @@ def open_provider(judge: Judge) -> Provider:
     Connections belong to the loop that made them, so each loop has its own client. `close_providers` releases them.
     """
     loop = asyncio.get_running_loop()
-    for dead in [other for other in _open if other.is_closed()]:
-        del _open[dead]
+    for dead in [other for other in list(_open) if other.is_closed()]:  # canaries have a loop beside the engine's
+        _open.pop(dead, None)
     accounts = _open.setdefault(loop, {})
     if judge.account not in accounts:
         accounts[judge.account] = load(judge.provider)(judge)
