@@ -24,12 +24,14 @@ class Paid:
         return self.usd is not None and bool(self.missing)
 
     @property
+    def short(self) -> str:
+        """Without what is not in it."""
+        return "unknown" if self.usd is None else f"{'at least ' if self.missing else ''}{money(self.usd)}"
+
+    @property
     def text(self) -> str:
         """$1.20; at least $1.20 (5 calls without a price); unknown (5 calls without a price)."""
-        said = f" ({', '.join(self.missing)})" if self.missing else ""
-        if self.usd is None:
-            return f"unknown{said}"
-        return f"at least {money(self.usd)}{said}" if said else money(self.usd)
+        return f"{self.short} ({', '.join(self.missing)})" if self.missing else self.short
 
     def __str__(self) -> str:
         return self.text

@@ -4,12 +4,10 @@ import csv
 import io
 import json
 from datetime import timedelta
-from importlib import import_module
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -17,29 +15,19 @@ from django.utils import timezone
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, exact
 from annotation.management.commands.ledger import words
-from annotation.models import Assignment, Role
+from annotation.models import Role
 from annotation.money.labels import JUDGES, TOGETHER, against_gold, per_label, with_people
 from annotation.money.report import report
 from corpus.models import Collection, Item
-from judges import tallies
 from judges.caps import caps_of
-from judges.models import Audit, Campaign, Work
+from judges.models import Campaign
 from judges.money import Paid, of_calls, total
 from judges.money_models import Ledger
 from judges.progress import summary
 from judges.selectors import status
-from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment, make_label
-from tests.factories import make_collection, make_item, make_member, make_pair
-
-ENTERED = import_module("judges.migrations.0009_money")
-
-
-def enter() -> None:
-    """Attempts that a test wrote are entered as the migration enters those from before there was a ledger."""
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM judges_ledger; DELETE FROM judges_account")
-        cursor.execute(ENTERED.LEDGER)
-        cursor.execute(ENTERED.ACCOUNTS)
+from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment
+from tests.factories import make_collection, make_member
+from tests.money_scene import audits, judged_books
 
 
 def test_what_is_unknown_is_said_and_never_counted_as_nothing() -> None:
@@ -92,55 +80,7 @@ def test_peoples_labels_count_as_correct_beside_audited_ones() -> None:
 
 @pytest.fixture
 def books(db: object) -> Collection:
-    """Judge one costs 10 cents a call, judge two has no price; people take 36 s at 100 dollars an hour: 1 dollar."""
-    books = make_collection("books", hourly_rate=100.0)
-    one, two = make_judge("one", input_price=1.0, output_price=1.0), make_judge("two")
-    campaign = make_campaign(books, [one, two], policy="debate+ensemble", state="budget", stopped_by="day")
-    alice, gold = make_member(books, "alice"), make_assessor(books, "reference", "reference")
-    for number in range(5):
-        pair = make_pair(books)
-        side = {"role": "for", "round": 1, "tokens_in": 100, "tokens_out": 10}
-        make_attempt(campaign, pair, one, 1, cost=0.10, **side)
-        make_attempt(campaign, pair, one, 1, cost=0.10, **{**side, "round": 2})
-        if number == 4:
-            _escalated(campaign, pair, alice)
-            continue
-        make_attempt(campaign, pair, two, None, counts=False, outcome="unparsed", cost=None)
-        make_attempt(campaign, pair, two, 1, number=2, cost=None)
-        make_attempt(campaign, pair, one, 1, sample=1, cached=True, cost=0.0)
-        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1)
-        make_label(pair, 1, campaign.policy)
-        make_judgment(pair, gold, int(number > 0))
-    for key, n in {"pairs": 5, "labelled:1": 4, "escalated:split": 1, "settled": 1, "calls": 18, "cost": 1.0}.items():
-        tallies.add(campaign.pk, key, n)
-    tallies.add(campaign.pk, "calls_without_price", 8)
-    tallies.add(campaign.pk, "calls_cached", 4)
-    enter()
-    return books
-
-
-def _escalated(campaign: Campaign, pair: object, alice: object) -> None:
-    Work.objects.create(campaign=campaign, pair=pair, state="escalated", reason="split")
-    item = make_item(pair, "split", campaign=campaign.pk, state="settled", taken=1, done=1)
-    judgment = make_judgment(pair, alice.assessor, 1, item=item, milliseconds=36_000)
-    now = timezone.now()
-    Assignment.objects.create(
-        item=item, membership=alice, state="done", judgment=judgment, lease_until=now, ended_at=now - timedelta(1)
-    )
-    make_label(pair, 1, "people")
-
-
-def audits(campaign: Campaign, right: int, wrong: int) -> None:
-    """Of the campaign's labelled pairs so many are audited by two people each."""
-    people = [make_assessor(campaign.collection, f"auditor-{place}") for place in range(2)]
-    labelled = Work.objects.filter(campaign=campaign, state="labelled").order_by("pk")
-    for number, work in enumerate(labelled[: right + wrong]):
-        item = make_item(work.pair, "audit", campaign=campaign.pk, state="settled", overlap=2, taken=2, done=2)
-        Audit.objects.create(campaign=campaign, pair=work.pair, item=item, stratum="r1.m5.y", probability=1.0, label=1)
-        for person in people:
-            make_judgment(work.pair, person, int(number < right), item=item)
-    tallies.add(campaign.pk, "route:r1.m5.y", labelled.count())
-    tallies.add(campaign.pk, "audited", right + wrong)
+    return judged_books()
 
 
 def test_the_ledger_of_a_campaign_adds_up(books: Collection) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from annotation.money.report import Report
 from corpus.cells import csv_line
 from corpus.charts import Bar, Chart, bars
-from judges.ledger import Entry
+from judges.ledger import Entry, Sum
 from judges.money import money
 
 HEADER = (
@@ -31,10 +31,15 @@ def spending(found: Report) -> Chart | None:
     lines = sorted(found.by_judge, key=lambda one: (one.paid.usd is not None, -(one.paid.usd or 0.0)))[:SHOWN]
     if not lines:
         return None
-    rows = [Bar(one.name, one.paid.usd, words="no price is known", detail=one.paid.text) for one in lines]
+    rows = [Bar(one.name, one.paid.usd, words="no price is known", detail=_detail(one)) for one in lines]
     source = f"{found.collection.name}, campaign {found.campaign.pk}"
     summary = f"All judges together: {found.machine.text}."
     return bars("spending", "What each judge cost", rows, x="USD", summary=summary, source=source)
+
+
+def _detail(one: Sum) -> str:
+    calls = f"{one.calls:,} call{'s' if one.calls != 1 else ''}"
+    return f"{calls}, {', '.join(one.paid.missing)}" if one.paid.at_least else calls
 
 
 def csv(entries: list[Entry]) -> Iterator[str]:

@@ -1,0 +1,66 @@
+"""The ledger and the caps in a real browser: accessible, within the window, in light, dark and on a phone."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Role, User
+from corpus.models import Collection
+from judges.models import Campaign
+from tests.factories import make_member
+from tests.money_scene import audits, judged_books
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+LOOKS = {
+    "light": {"viewport": {"width": 1280, "height": 900}},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 375, "height": 700}},
+}
+
+
+@pytest.fixture
+def charlie(instance: dict[str, str]) -> User:
+    books = judged_books()
+    audits(Campaign.objects.get(), 1, 1)
+    return make_member(books, "charlie", Role.ADMIN).user
+
+
+def keep(page: Any, name: str) -> None:
+    """Pictures for people, where QUORUM_SCREENSHOTS names a folder."""
+    if folder := os.environ.get("QUORUM_SCREENSHOTS"):
+        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
+
+
+def test_the_pages_of_money_are_accessible_and_fit(
+    charlie: User, new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
+) -> None:
+    ledger = f"/c/books/campaigns/{Campaign.objects.get().pk}/ledger/"
+    found = {}
+    for look, window in LOOKS.items():
+        page = new_page(user=charlie, **window)
+        for name, address in {"ledger": ledger, "settings": "/c/books/settings/", "home": "/c/books/"}.items():
+            page.goto(address)
+            keep(page, f"money-{name}-{look}")
+            wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+            if told := [*violations(page), *(["wider than the window"] if wide else [])]:
+                found[name, look] = told
+    assert found == {}
+
+
+def test_an_admin_raises_a_cap_and_finds_what_is_left(charlie: User, new_page: Callable[..., Any]) -> None:
+    page = new_page(user=charlie)
+    page.goto("/c/books/campaigns/")
+    page.get_by_role("link", name="raise that").click()
+    page.get_by_label("Budget for a day (USD)").fill("4")
+    page.get_by_role("button", name="Save money").click()
+    page.get_by_text("Saved: it holds from now on.").wait_for()
+    assert Collection.objects.get().daily_budget == 4.0
+    page.get_by_role("link", name="Campaigns").first.click()
+    page.get_by_role("link", name="ledger of campaign").first.click()
+    page.get_by_text("$3.00 of $4.00 for today").first.wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV of the ledger").click()
+    assert download.value.suggested_filename.endswith("-ledger.csv")
