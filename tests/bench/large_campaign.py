@@ -1,0 +1,98 @@
+"""large_campaign: 100,000 pairs enqueued and judged by one judge: seconds to enqueue, memory that they add to a worker.
+
+QUORUM_BENCH_LARGE sets another number of pairs.
+"""
+
+import os
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+from corpus.importing.service import Files, import_collection
+from corpus.models import Collection
+from judges import campaigns, selectors
+from tests import engine_parts as parts
+from tests.bench import engine_parts as bench
+from tests.bench import import_per_s
+
+PAIRS = int(os.environ.get("QUORUM_BENCH_LARGE", 100_000))
+WARM_UP = 2_000
+LOOK_S = 0.5
+
+
+def measure() -> list[dict[str, Any]]:
+    """Enqueue, judge to the end with two worker processes, and look at their memory all the while."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = import_per_s.generate(Path(folder))
+        import_collection("large", Files(corpus=files.corpus, queries=files.queries, pairs=files.pairs))
+    collection = Collection.objects.get(name="large")
+    parts.collection_of(WARM_UP, "warm")
+    with bench.model_server() as (models, _):
+        bench.panel(models)
+        wanted = campaigns.configuration(policy="single")
+        began = time.perf_counter()
+        with bench.workers(2, QUORUM_LEASE_S="30") as child:
+            bench.wait_until_finished(start("warm", wanted, None), 120)
+            with Memory(child.pid) as memory:
+                before = memory.now()
+                began = time.perf_counter()
+                campaign = start("large", wanted, PAIRS)
+                enqueued = time.perf_counter() - began
+                bench.wait_until_finished(campaign, 850)
+                seconds = time.perf_counter() - began
+        calls = len(models.requests()) - WARM_UP
+    connection.close()
+    status = selectors.status(collection, campaign)
+    added = (memory.peak - before) / 2**20
+    name = f"{PAIRS:,} pairs, one judge, two worker processes"
+    ended = {"labelled": status["labelled"], "failed": status["failed"], "calls": calls}
+    rate = {"seconds": round(seconds, 1), "calls_per_s": round(calls / seconds, 1)}
+    return [
+        {"name": "enqueue_s", "case": name, "value": round(enqueued, 2), "unit": "s", "aim": "under 10"},
+        {"name": "queue_mb", "case": name, "value": round(added, 1), "unit": "MB", "aim": "under 100", **rate, **ended},
+    ]
+
+
+def start(name: str, wanted: campaigns.Configuration, limit: int | None) -> Any:
+    """A campaign over the collection."""
+    collection = Collection.objects.get(name=name)
+    started = campaigns.start_or_join(collection=collection, wanted=wanted, limit=limit)
+    assert started.campaign is not None
+    return started.campaign
+
+
+class Memory:
+    """The resident memory of all processes of a group, looked at twice a second."""
+
+    def __init__(self, group: int) -> None:
+        self.group = group
+        self.peak = 0
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> "Memory":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.done.set()
+        self.thread.join()
+
+    def now(self) -> int:
+        """Bytes."""
+        pages = 0
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = path.read_text().rpartition(") ")[2].split()
+            except OSError:
+                continue
+            pages += int(fields[21]) if int(fields[2]) == self.group else 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def _look(self) -> None:
+        while not self.done.wait(LOOK_S):
+            self.peak = max(self.peak, self.now())
