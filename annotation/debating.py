@@ -48,10 +48,11 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class DebateRound:
-    """Both turns of a round."""
+    """Both turns of a round, by one of its couples of agents (two of them where four debate)."""
 
     number: int
-    turns: tuple[Said, Said]
+    couple: int
+    turns: tuple[Said, ...]
     """For, then against."""
 
 
@@ -64,7 +65,7 @@ class Debate:
 
 
 Turn = Mapping[str, Any]
-"""{side, round, verdict, reason, quotes: [{text, start, end}]} and optionally judge."""
+"""{side, round, verdict, reason, quotes: [{text, start, end}]} and optionally couple (from 0) and judge."""
 
 Places = dict[tuple[str, int, int], Span]
 
@@ -72,26 +73,32 @@ Places = dict[tuple[str, int, int], Span]
 def debate_of(turns: Sequence[Turn]) -> Debate:
     """Turns in the order in which they were said, for before against."""
     spans, seen, changed = _spans(turns), set[str](), _changed(turns)
-    said = {
-        (turn["round"], turn["side"]): _said(turn, spans, seen, (turn["round"], turn["side"]) in changed)
-        for turn in turns
-    }
-    numbers = sorted({number for number, _ in said})
-    rounds = tuple(
-        DebateRound(n, (said.get((n, "for"), SILENT_FOR), said.get((n, "against"), SILENT_AGAINST))) for n in numbers
-    )
+    said = {place: _said(turn, spans, seen, place in changed) for turn in turns for place in (_place(turn),)}
+    places = sorted({(number, couple) for number, couple, _ in said})
+    rounds = tuple(DebateRound(*place, _both(said, *place)) for place in places)
     return Debate(rounds, tuple(spans.values()))
 
 
-def _changed(turns: Sequence[Turn]) -> set[tuple[int, str]]:
-    """Rounds and sides whose turn changed sides without new evidence (judges.collapse)."""
+def _both(said: Mapping[tuple[int, int, str], Said], number: int, couple: int) -> tuple[Said, ...]:
+    """For before against. A silent side is shown as such, but three agents make no second couple."""
+    silent = {} if couple else {"for": SILENT_FOR, "against": SILENT_AGAINST}
+    turns = (said.get((number, couple, side)) or silent.get(side) for side in ("for", "against"))
+    return tuple(turn for turn in turns if turn is not None)
+
+
+def _place(turn: Turn) -> tuple[int, int, str]:
+    return turn["round"], turn.get("couple", 0), turn["side"]
+
+
+def _changed(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
+    """Rounds, couples and sides whose turn changed sides without new evidence (judges.collapse)."""
     spoken: dict[tuple[int, Seat], records.Turn | Gone] = {}
     for turn in turns:
         quotes = tuple(Quote("", quote.get("start"), quote.get("end")) for quote in turn["quotes"])
         verdict = turn["verdict"]
         heard = Gone("unparsed") if verdict is None else records.Turn(verdict, "", quotes)
-        spoken[turn["round"], Seat(Side(turn["side"]))] = heard
-    return {(round, seat.side.value) for round, seat in collapse.without_evidence(spoken)}
+        spoken[turn["round"], Seat(Side(turn["side"]), turn.get("couple", 0))] = heard
+    return {(round, seat.couple, seat.side.value) for round, seat in collapse.without_evidence(spoken)}
 
 
 def _spans(turns: Sequence[Turn]) -> Places:

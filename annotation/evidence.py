@@ -91,7 +91,9 @@ def of(pair: Pair) -> Evidence:
 
 def _turns(rounds: list[Round]) -> list[dict[str, object]]:
     """The turns that brought a verdict, as a debate is made of."""
-    sides = [
-        (r.number, side, said) for r in rounds for side, said in (("for", r.for_turn), ("against", r.against_turn))
+    sides = [(r, side, said) for r in rounds for side, said in (("for", r.for_turn), ("against", r.against_turn))]
+    return [
+        {"round": r.number, "couple": r.couple, "side": side, **asdict(said)}
+        for r, side, said in sides
+        if said is not None
     ]
-    return [{"round": number, "side": side, **asdict(said)} for number, side, said in sides if said is not None]

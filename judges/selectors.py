@@ -69,6 +69,8 @@ class Round:
     number: int
     for_turn: Speech | None
     against_turn: Speech | None
+    couple: int = 0
+    """Of agents: 1 for the second pair where four debate."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,30 @@ class AttemptView:
     def model(self) -> str:
         """The model that was asked."""
         return self.attempt.judge.model
+
+    @property
+    def place(self) -> str:
+        """Which question it answers, in words."""
+        attempt = self.attempt
+        words = {
+            "vote": f"vote {attempt.sample + 1}",
+            "generation": f"vote {attempt.sample + 1}, answer {attempt.round + 1}",
+            "filter": f"filter {attempt.sample + 1}",
+            "adjudicate": "adjudication",
+            "check": "check",
+        }
+        if attempt.role in ("for", "against"):
+            return f"round {attempt.round}, {attempt.role}{', second couple' if attempt.sample else ''}"
+        return words.get(attempt.role, f"text {attempt.round}, {attempt.role}")
+
+    @property
+    def share(self) -> float | None:
+        """The probability of the answer that was given, where the provider told it."""
+        attempt = self.attempt
+        shares = attempt.probabilities or {}
+        if attempt.score is not None:
+            return shares.get(str(attempt.score))
+        return shares.get("yes" if attempt.verdict else "no")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.attempt, name)
@@ -185,11 +211,10 @@ def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Round]:
         newest = turns.order_by("-campaign_id").first()
         campaign = newest.campaign if newest is not None else None
     turns = turns.filter(campaign=campaign)
-    found = {(turn.round, turn.role): turn for turn in turns.select_related("judge")}
-    numbers = sorted({number for number, _ in found})
+    found = {(turn.round, turn.sample, turn.role): turn for turn in turns.select_related("judge")}
     return [
-        Round(number, _speech(found.get((number, "for"))), _speech(found.get((number, "against"))))
-        for number in numbers
+        Round(n, _speech(found.get((n, couple, "for"))), _speech(found.get((n, couple, "against"))), couple)
+        for n, couple in sorted({(n, couple) for n, couple, _ in found})
     ]
 
 

@@ -41,3 +41,16 @@ def test_a_side_that_comes_over_without_a_new_quote_is_marked() -> None:
     assert [mark in said.words for said in round_.turns] == [False, True]
     (round_,) = debate_of([turn("for", 1, "Yes."), turn("against", 1, "It says so.", ("One.", 0))]).rounds
     assert not any(mark in said.words for said in round_.turns)
+
+
+def test_four_agents_are_two_couples_of_a_round_and_three_leave_no_silent_fourth():
+    def said(side: str, couple: int, reason: str) -> dict[str, object]:
+        return {"side": side, "round": 1, "couple": couple, "verdict": 1, "reason": reason, "quotes": []}
+
+    turns = [said("for", 0, "A speaks."), said("against", 0, "B speaks."), said("for", 1, "C speaks.")]
+    first, second = debate_of(turns).rounds
+    assert [(first.number, first.couple), (second.number, second.couple)] == [(1, 0), (1, 1)]
+    assert ["A speaks" in first.turns[0].words, "B speaks" in first.turns[1].words] == [True, True]
+    assert len(second.turns) == 1 and "C speaks" in second.turns[0].words
+    four = debate_of([*turns, said("against", 1, "D speaks.")]).rounds[1]
+    assert len(four.turns) == 2 and "D speaks" in four.turns[1].words
