@@ -10,15 +10,25 @@ from statistics import fmean
 from typing import Any
 
 from judges.prices import ENVELOPE, in_batch, price
-from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA
+from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, writing
 from judges.records import Judge, Prompt, Usage
 
 DISAGREE = 0.3
 """Expected share of debates that a round leaves without agreement."""
 ESCALATED = 0.15
 """Expected share of pairs that the ensemble alone cannot settle, and whose debate is played for people."""
-TURN_TOKENS, VOTE_TOKENS = 160, 60
-"""Expected tokens of an answer without reasoning that the model keeps to itself."""
+REWRITTEN = 0.3
+"""Expected share of contributions and evidence that fail their checks and are written once more."""
+TURN_TOKENS = 160
+LIKELY = {"debate": TURN_TOKENS, "vote": 60, "write": 250, "entity": 40, "measure": 120}
+"""Expected tokens of an answer without reasoning that the model keeps to itself, by kind of prompt."""
+SCHEMAS = {
+    "debate": TURN_SCHEMA,
+    "vote": VOTE_SCHEMA,
+    "write": writing.WRITE_SCHEMA,
+    "entity": writing.ENTITY_SCHEMA,
+    "measure": writing.MEASURE_SCHEMA,
+}
 EARLY = 3.4
 """Expected votes of a pair when the panel stops at three equal ones."""
 
@@ -29,7 +39,7 @@ class CampaignOptions:
 
     pairs: int
     policy: str
-    """debate, ensemble, debate+ensemble or single."""
+    """debate, ensemble, debate+ensemble, single, or evidence: the first voter writes, the second one measures."""
     debaters: Sequence[Judge] = ()
     voters: Sequence[Judge] = ()
     """Under `single` the first one judges."""
@@ -91,23 +101,21 @@ class Estimate:
 def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]) -> Estimate:
     """Calls and cost of a campaign from some of its rendered prompts.
 
-    `sample_prompts`: for a random sample of the pairs (50 are plenty) the prompt of round 1 and of the vote, whichever
-    the policy asks; they are told apart by their names. Only their mean length is used. `upper` takes every round, one
-    token for each byte, and answers up to the judges' limit; retries and repairs come on top of it.
+    `sample_prompts`: for a random sample of the pairs (50 are plenty) the prompt of round 1 and of the vote, or
+    those of writing and measuring, whichever the policy asks; they are told apart by their names. Only their mean
+    length is used. `upper` takes every round, one token for each byte, and answers up to the judges' limit; retries
+    and repairs come on top of it.
     """
     options = campaign_options
-    shares = _calls(options)
-    turn = _input_tokens(sample_prompts, "debate", TURN_SCHEMA)
-    vote = _input_tokens(sample_prompts, "vote", VOTE_SCHEMA)
+    inputs = {kind: _input_tokens(sample_prompts, kind, schema) for kind, schema in SCHEMAS.items()}
     calls, tokens_in, tokens_out, cost = NOTHING, NOTHING, NOTHING, NOTHING
     unknown: dict[str, None] = {}
-    for judge, per_pair, is_turn in shares:
+    for judge, per_pair, kind in _calls(options):
         number = per_pair.times(Range(options.pairs, options.pairs, options.pairs))
         most = judge.max_output_tokens
-        told = _history(options.rounds, most) if is_turn else NOTHING
-        taken = number.times((turn if is_turn else vote) + told)
-        likely = TURN_TOKENS if is_turn else VOTE_TOKENS
-        given = number.times(Range(min(likely / 4, most), min(likely, most), most))
+        taken = number.times(inputs[kind] + _told(kind, options.rounds, most))
+        likely = min(LIKELY[kind], most)
+        given = number.times(Range(likely / 4, likely, most))
         calls, tokens_in, tokens_out = calls + number, tokens_in + taken, tokens_out + given
         money = _cost(judge, taken, given, batch=options.batch)
         if money is None:
@@ -117,26 +125,30 @@ def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]
     return Estimate(calls, tokens_in, tokens_out, None if unknown else cost, tuple(unknown), cost)
 
 
-def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, bool]]:
-    """(judge, calls for one pair, whether they are turns of a debate)."""
+def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, str]]:
+    """(judge, calls for one pair, kind of prompt)."""
+    if options.policy == "evidence":
+        kinds = (("write",), ("entity", "measure"))
+        tries = Range(1, 1 + REWRITTEN, 2)
+        return [(judge, tries, kind) for judge, asked in zip(options.voters, kinds, strict=False) for kind in asked]
     rounds = options.rounds
     expected_rounds = rounds if options.play_on else sum(DISAGREE**number for number in range(rounds))
-    found: list[tuple[Judge, Range, bool]] = [(judge, Range(1, 1, 1), False) for judge in options.filters]
+    found: list[tuple[Judge, Range, str]] = [(judge, Range(1, 1, 1), "vote") for judge in options.filters]
     if options.policy in ("debate", "debate+ensemble"):
         least = rounds if options.play_on else 1
-        found += [(judge, Range(least, expected_rounds, rounds), True) for judge in options.debaters]
+        found += [(judge, Range(least, expected_rounds, rounds), "debate") for judge in options.debaters]
         if options.adjudicator:
-            found.append((options.adjudicator, Range(0, DISAGREE**rounds, 1), False))
+            found.append((options.adjudicator, Range(0, DISAGREE**rounds, 1), "vote"))
     elif options.policy == "ensemble":
         # Escalated pairs get a debate for the people who settle them (DREAM's history, played late).
-        found += [(judge, Range(0, ESCALATED * expected_rounds, rounds), True) for judge in options.debaters]
+        found += [(judge, Range(0, ESCALATED * expected_rounds, rounds), "debate") for judge in options.debaters]
     if options.policy == "single":
-        found += [(judge, Range(1, 1, 1), False) for judge in options.voters[:1]]
+        found += [(judge, Range(1, 1, 1), "vote") for judge in options.voters[:1]]
     elif options.policy in ("ensemble", "debate+ensemble"):
         size = len(options.voters)
         vote = Range(min(3, size) / size, min(EARLY, size) / size, 1) if options.early_stop and size else Range(1, 1, 1)
         many = [Range(judge.generations, judge.generations, judge.generations) for judge in options.voters]
-        found += [(judge, vote.times(number), False) for judge, number in zip(options.voters, many, strict=True)]
+        found += [(judge, vote.times(number), "vote") for judge, number in zip(options.voters, many, strict=True)]
     return found
 
 
@@ -156,6 +168,13 @@ def _tokens(text: str) -> tuple[float, float, float]:
     plain = sum(character.isascii() for character in text)
     other = len(text) - plain
     return plain / 5 + other * 0.5, plain / 4 + other, size
+
+
+def _told(kind: str, rounds: int, most: int) -> Range:
+    """Further input for what was said before; an answer of `most` tokens is at most eight bytes for each."""
+    if kind == "debate":
+        return _history(rounds, most)
+    return NOTHING if kind == "vote" else Range(0, 0, 8 * most)
 
 
 def _history(rounds: int, most: int) -> Range:

@@ -2,11 +2,14 @@
 
 from django.db.models import Max, Min
 
+from corpus.evidence import Target
 from corpus.models import Collection, Pair
-from judges import campaigns, prompts
+from judges import campaigns, evidence, prompts
 from judges.campaigns import Configuration
 from judges.debate import FOR
+from judges.engine.plan import roomy
 from judges.estimates import CampaignOptions, Estimate, estimate
+from judges.prompts import writing
 from judges.records import Inputs, Prompt
 
 SAMPLE = 50
@@ -34,8 +37,33 @@ def forecast(
     return estimate(options, sample(collection))
 
 
+def forecast_writing(collection: Collection, wanted: Configuration, *, limit: int | None = None) -> Estimate | None:
+    """The estimate of contribution and evidence of the relevant pairs that have none; None when all have."""
+    missing = evidence.coverage(collection).missing
+    left = missing if limit is None else min(missing, limit)
+    if not left:
+        return None
+    voters = [roomy(judge) for judge in wanted.voters]
+    return estimate(CampaignOptions(pairs=left, policy="evidence", voters=voters), writing_sample(collection))
+
+
+def writing_sample(collection: Collection) -> list[Prompt]:
+    """Rendered prompts of writing and measuring, with texts of usual length as what was written."""
+    target = Target("c" * 300, "e" * 700)
+    found = [writing.entity_prompt(target.evidence)]
+    for inputs in spread(collection):
+        found += [writing.write_prompt(inputs), writing.measure_prompt(inputs, target)]
+    return found
+
+
 def sample(collection: Collection) -> list[Prompt]:
-    """Rendered prompts of a spread of the collection's pairs."""
+    """Rendered prompts of a spread of the collection's pairs: of a first turn and of a vote."""
+    prompt = prompts.turn_prompt
+    return [one for inputs in spread(collection) for one in (prompt(inputs, FOR, 1), prompts.vote_prompt(inputs))]
+
+
+def spread(collection: Collection) -> list[Inputs]:
+    """What a spread of the collection's pairs shows to judges."""
     candidates = Pair.objects.filter(collection=collection, is_candidate=True)
     pairs = candidates.select_related("query", "document").order_by("pk")
     ends = candidates.aggregate(first=Min("pk"), last=Max("pk"))
@@ -48,6 +76,5 @@ def sample(collection: Collection) -> list[Prompt]:
     for pair in sorted(filter(None, spread), key=lambda pair: pair.pk)[:SAMPLE]:
         query, document = pair.query, pair.document
         instruction = query.instruction or collection.instruction
-        inputs = Inputs(query.text, tuple(query.answers), document.title, document.text, instruction)
-        found += [prompts.turn_prompt(inputs, FOR, 1), prompts.vote_prompt(inputs)]
+        found.append(Inputs(query.text, tuple(query.answers), document.title, document.text, instruction))
     return found

@@ -93,7 +93,8 @@ def measure(
         return _judged(claimed, target, listed, scored)
 
     found = ask_alone(collection, configuration(name), "measuring", list(wanted), ask, done=done)
-    return Measured(dict(found.answers), found.lost, found.campaign, found.calls, found.cached, found.cost, found.unpriced)
+    answers = dict(found.answers)
+    return Measured(answers, found.lost, found.campaign, found.calls, found.cached, found.cost, found.unpriced)
 
 
 def _judged(claimed: Claimed, target: evidence.Target, listed: Any, scored: Any) -> Judged:

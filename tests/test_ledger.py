@@ -20,7 +20,7 @@ from annotation.money.labels import JUDGES, TOGETHER, against_gold, per_label, w
 from annotation.money.report import report
 from corpus.models import Collection, Item
 from judges.caps import caps_of
-from judges.models import Campaign
+from judges.models import Campaign, Panel
 from judges.money import Paid, of_calls, total
 from judges.money_models import Ledger
 from judges.progress import summary
@@ -231,6 +231,27 @@ def test_the_campaigns_page_and_the_home_say_at_least_and_which_cap(books: Colle
     home = charlie.get(reverse("collection", args=["books"])).content.decode()
     assert "at least $1.00" in home and "at least $2.00" in home, "judges, and together with people"
     assert reverse("ledger", args=["books", Campaign.objects.get().pk]) in home
+
+
+def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
+    books: Collection, charlie: Client
+) -> None:
+    """Judge one has a price and is the whole panel; nothing is sent before it was confirmed."""
+    Panel.objects.create(name="dear", ensemble=["one"], majority=1)
+    Collection.objects.update(budget=1.0 + 1e-6)
+    start = {"panel": "dear", "policy": "ensemble", "rounds": "2", "stance_order": "relevant-first"}
+    asked = charlie.post(reverse("start_campaign", args=["books"]), start).content.decode()
+    assert "Start this campaign?" in asked and "Left: $0.00" in asked and "it will stop there" in asked
+    wanted = {"write-writer": "one", "write-measure": ""}
+    asked = charlie.post(reverse("write_evidence", args=["books"]), wanted).content.decode()
+    assert "Write contribution and evidence?" in asked and "about (USD; $" in asked and "it will stop there" in asked
+    unknown = charlie.post(reverse("write_evidence", args=["books"]), {**wanted, "write-measure": "two"})
+    assert "at least $" in unknown.content.decode() and "No price is known for two" in unknown.content.decode()
+    assert Campaign.objects.count() == 1
+    refused = charlie.post(reverse("write_evidence", args=["books"]), {**wanted, "write-writer": "two", "confirm": "1"})
+    assert refused.status_code == 422 and "needs a price" in refused.content.decode()
+    done = charlie.post(reverse("write_evidence", args=["books"]), {**wanted, "confirm": "1"})
+    assert done.status_code == 302 and Campaign.objects.count() == 2
 
 
 def test_annotators_and_strangers_see_no_money(books: Collection, client: Client) -> None:

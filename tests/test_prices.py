@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from judges.debate import FOR
-from judges.estimates import CampaignOptions, estimate
+from judges.estimates import CampaignOptions, Range, estimate
 from judges.prices import FREE, Price, price, upper_bound
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.records import Inputs, Judge, Prompt, Request, Usage
@@ -56,6 +56,11 @@ def test_an_address_in_the_table_has_its_own_prices_and_the_dearest_hour_counts(
 
 def test_the_cost_counts_cached_input_once_at_its_own_price() -> None:
     known = Price(input=10.0, cached=1.0, output=100.0)
+    dear = Price(input=10.0, cached=1.0, output=100.0, written=12.5)
+    assert dear.cost(Usage(input=1000, cached=200, written=300)) == pytest.approx((500 * 10 + 200 + 300 * 12.5) / 1e6)
+    assert dear.most(1000, 10) == pytest.approx((1000 * 12.5 + 10 * 100) / 1e6)
+    haiku = price(replace(LISTED, provider="anthropic", model="claude-haiku-4-5"))
+    assert haiku is not None and haiku.written == pytest.approx(1.25 * haiku.input)
     assert known.cost(Usage(input=1000, cached=400, output=10, reasoning=5)) == pytest.approx(
         (600 * 10 + 400 * 1 + 10 * 100) / 1e6
     )
@@ -122,6 +127,24 @@ def test_an_unknown_price_is_named_and_there_is_no_total() -> None:
     assert whole.cost is None and whole.unknown == ("new (a-model-of-tomorrow)",)
     assert "unknown price of new (a-model-of-tomorrow)" in whole.line()
     assert whole.calls.upper == 40
+
+
+def test_a_campaign_with_unknown_prices_says_what_it_costs_at_least() -> None:
+    whole = estimate(CampaignOptions(1000, "debate", [OWN, UNKNOWN]), PROMPTS)
+    alone = estimate(CampaignOptions(1000, "debate", [OWN]), PROMPTS)
+    assert alone.cost is not None and whole.known == alone.cost and whole.cost is None
+    assert f"at least about ${alone.cost.expected:,.2f}, and the unknown price of new" in whole.line()
+
+
+def test_writing_takes_one_call_or_two_and_measuring_twice_as_many() -> None:
+    """10 pairs: 10 to 20 texts, and for each of them its entities and its scores. Prompts of 100 and 200 bytes."""
+    prompts = [Prompt(name, "", "", "x" * size) for name, size in (("write", 100), ("entity", 100), ("measure", 200))]
+    writing = CampaignOptions(10, "evidence", voters=[OWN])
+    assert estimate(writing, prompts).calls == Range(10, 13, 20)
+    both = estimate(replace(writing, voters=[OWN, replace(OWN, name="measurer")]), prompts)
+    assert both.calls == Range(30, 39, 60)
+    low_tokens = 10 * (100 + 100 + 200) / 5
+    assert both.tokens_in.low == low_tokens and both.tokens_out.expected == 13 * (250 + 40 + 120)
 
 
 def test_offline_campaigns_are_free() -> None:

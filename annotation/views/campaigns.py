@@ -15,7 +15,8 @@ from corpus.errors import BadInput
 from judges import campaigns as services
 from judges import evidence
 from judges.caps import caps_of
-from judges.forecasts import forecast
+from judges.estimates import Estimate
+from judges.forecasts import forecast, forecast_writing
 from judges.models import Campaign
 
 
@@ -53,6 +54,11 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     try:
         wanted = evidence.configuration(given["writer"], given["measure"])
         limits = {name: given[name] for name in ("limit", "budget", "max_calls")}
+        expected = (
+            None if "confirm" in request.POST else forecast_writing(scope.collection, wanted, limit=given["limit"])
+        )
+        if expected is not None and not expected.free:
+            return _ask_to_write(request, scope, form, expected)
         started = evidence.start(collection=scope.collection, wanted=wanted, **limits)
     except BadInput as error:
         form.add_error(None, StartForm.for_people(str(error)))
@@ -65,6 +71,20 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
             f"Campaign {started.campaign.pk} writes for {started.added:,} pair{'s' if started.added != 1 else ''}.",
         )
     return redirect("campaigns", scope.collection.name)
+
+
+def _ask_to_write(request: HttpRequest, scope: Scope, form: WriteForm, expected: Estimate) -> HttpResponse:
+    caps = caps_of(scope.collection)
+    context = {
+        "scope": scope,
+        "section": "campaigns",
+        "form": form,
+        "estimate": expected,
+        "caps": caps,
+        "short": caps.is_short_for(expected.known.expected),
+        "hidden": [(field.html_name, value) for field in form if (value := form.data.get(field.html_name))],
+    }
+    return render(request, "money/writing_confirm.html", context)
 
 
 @action("admin")

@@ -16,6 +16,7 @@ from corpus.models import Collection
 from judges import campaigns, caps, fleet, forecasts, selectors, wakeups
 from judges.campaigns import Configuration, Options, Started
 from judges.debate import ORDERS
+from judges.estimates import Estimate
 from judges.management.commands.status import collection_named
 from judges.models import Campaign
 from judges.progress import Progress, ended, summary
@@ -199,6 +200,10 @@ class Command(QuorumCommand):
     def ask_before_paying(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> None:
         """Print what a paid campaign may cost, and ask on a terminal."""
         forecast = forecasts.forecast(collection, wanted, limit=options["limit"], again=options["again"])
+        self.ask_about(collection, forecast, options)
+
+    def ask_about(self, collection: Collection, forecast: Estimate | None, options: dict[str, Any]) -> None:
+        """Whether to pay so much. Raises BadInput for anything but yes."""
         if forecast is None or forecast.free:
             return
         self.note(f"estimate: {forecast.line()}")

@@ -1,17 +1,15 @@
 """write_evidence NAME --writer J: let a judge write contribution and evidence of relevant pairs, measured (SPEC S6)."""
 
-import sys
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges import evidence
+from judges import evidence, forecasts
 from judges.campaigns import Configuration
 from judges.management.commands import judge
 from judges.management.commands.status import collection_named
-from judges.prices import price
 from judges.quality import TEACHER
 
 
@@ -66,14 +64,5 @@ class Command(judge.Command):
         )
 
     def ask_before_paying(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> None:
-        """Say how many calls a paid campaign may make, and ask on a terminal."""
-        if not any(known is None or known.input or known.output for known in map(price, wanted.judges)):
-            return
-        pairs = evidence.coverage(collection).missing
-        pairs = min(pairs, options["limit"]) if options["limit"] else pairs
-        most = 2 * pairs * (3 if len(wanted.voters) > 1 else 1)
-        self.note(f"estimate: {most // 2:,} calls for {pairs:,} pairs, at most {most:,} where all are written twice")
-        bounded = options["budget"] is not None or options["max_calls"] is not None
-        if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return
-        self.confirm()
+        """Print what paid writing may cost, and ask on a terminal."""
+        self.ask_about(collection, forecasts.forecast_writing(collection, wanted, limit=options["limit"]), options)
