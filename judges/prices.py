@@ -21,16 +21,30 @@ class Price:
     input: float
     cached: float
     output: float
+    written: float | None = None
+    """For input that the provider wrote to its cache, where that costs more than other input."""
 
     def cost(self, usage: Usage) -> float:
-        """USD of a call; `usage.input` includes `cached`, `usage.output` includes reasoning."""
+        """USD of a call; `usage.input` includes `cached` and `written`, `usage.output` includes reasoning."""
         cached = min(usage.cached, usage.input)
-        fresh = usage.input - cached
-        return (fresh * self.input + cached * self.cached + usage.output * self.output) / MILLION
+        written = min(usage.written, usage.input - cached)
+        fresh = usage.input - cached - written
+        dear = self.input if self.written is None else self.written
+        spent = fresh * self.input + cached * self.cached + written * dear + usage.output * self.output
+        return spent / MILLION
+
+    def most(self, tokens_in: int, tokens_out: int) -> float:
+        """USD of a call with so many tokens, should all input be written to a cache."""
+        return self.cost(Usage(input=tokens_in, written=tokens_in, output=tokens_out))
 
     def bound(self, request: Request) -> float:
         """USD that the call can cost at most, for reservations of a budget."""
-        return self.cost(Usage(input=upper_bound(request), output=request.judge.max_output_tokens))
+        return self.most(upper_bound(request), request.judge.max_output_tokens)
+
+    def times(self, share: float) -> "Price":
+        """The same at a share of it."""
+        written = None if self.written is None else self.written * share
+        return Price(self.input * share, self.cached * share, self.output * share, written)
 
 
 FREE = Price(0.0, 0.0, 0.0)
@@ -51,9 +65,7 @@ def is_batched(judge: Judge) -> bool:
 
 def in_batch(judge: Judge, price: Price | None) -> Price | None:
     """Its price in a batch campaign."""
-    if price is None or not is_batched(judge):
-        return price
-    return Price(price.input * BATCH_SHARE, price.cached * BATCH_SHARE, price.output * BATCH_SHARE)
+    return price.times(BATCH_SHARE) if price and is_batched(judge) else price
 
 
 def price(judge: Judge) -> Price | None:
@@ -82,13 +94,13 @@ def _listed(provider: str, base_url: str, model: str) -> Price | None:
         rates = [_rates(provider, base_url, model, tokens, when) for tokens in SAMPLES for when in hours]
     except LookupError:
         return None
-    fresh, cached, output = (max(column) for column in zip(*rates, strict=True))
+    fresh, cached, output, written = (max(column) for column in zip(*rates, strict=True))
     # The table says 0 also where it does not know one of the two.
-    return Price(fresh, cached, output) if fresh and output else None
+    return Price(fresh, cached, output, written if written > fresh else None) if fresh and output else None
 
 
-def _rates(provider: str, base_url: str, model: str, tokens: int, when: datetime) -> tuple[float, float, float]:
-    """USD per million (input, cached, output). At the provider's own address by its name, else by the address.
+def _rates(provider: str, base_url: str, model: str, tokens: int, when: datetime) -> tuple[float, float, float, float]:
+    """USD per million (input, cached, output, written). At the provider's own address by its name, else by the address.
 
     Raises LookupError for an unknown model or address: a gateway has prices of its own.
     """
@@ -97,12 +109,12 @@ def _rates(provider: str, base_url: str, model: str, tokens: int, when: datetime
     from genai_prices.types import Usage as Listed
 
     found = []
-    for cached in (0, tokens):
-        usage = Listed(input_tokens=tokens, cache_read_tokens=cached, output_tokens=tokens)
+    for cached, written in ((0, 0), (tokens, 0), (0, tokens)):
+        usage = Listed(input_tokens=tokens, cache_read_tokens=cached, cache_write_tokens=written, output_tokens=tokens)
         name = model.removeprefix("models/")
         if base_url:
             call = calc_price(usage, name, provider_api_url=base_url, genai_request_timestamp=when)
         else:
             call = calc_price(usage, name, provider_id=provider, genai_request_timestamp=when)
         found.append((float(call.input_price) * MILLION / tokens, float(call.output_price) * MILLION / tokens))
-    return found[0][0], found[1][0], found[0][1]
+    return found[0][0], found[1][0], found[0][1], found[2][0]

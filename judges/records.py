@@ -157,12 +157,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them; 0 where it says nothing. `input` includes `cached`."""
+    """Tokens as the provider counted them; 0 where it says nothing. `input` includes `cached` and `written`."""
 
     input: int = 0
     cached: int = 0
     output: int = 0
     reasoning: int = 0
+    written: int = 0
+    """To the provider's prompt cache, where that is counted apart."""
 
 
 @dataclass(frozen=True, slots=True)

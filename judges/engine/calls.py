@@ -28,7 +28,7 @@ from judges.engine.spool import Segment, Spool
 from judges.engine.takeover import unexpected
 from judges.engine.writer import Writer
 from judges.providers import open_provider
-from judges.records import Body, Judge, Prompt, ProviderError, RateLimited, Rejected, Reply, Request, Seat, Turn, Usage
+from judges.records import Body, Judge, Prompt, ProviderError, RateLimited, Rejected, Reply, Request, Seat, Turn
 from judges.verdicts import Gone
 
 ATTEMPTS = 4
@@ -259,7 +259,7 @@ class Caller:
             return 0.0
         tokens = _tokens_bound(question, prompt)
         output = question.judge.max_output_tokens
-        return price.cost(Usage(input=tokens - output, output=output))
+        return price.most(tokens - output, output)
 
     def _check(self, claimed: Claimed) -> None:
         if self.stopped() or claimed.lost:

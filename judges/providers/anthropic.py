@@ -60,9 +60,11 @@ class AnthropicProvider(SdkProvider):
 def usage(counts: object) -> Usage:
     """Tokens of an answer. Anthropic counts input without what was read from or written to its cache: added here."""
     cached = count(counts, "cache_read_input_tokens")
+    written = count(counts, "cache_creation_input_tokens")
     return Usage(
-        input=count(counts, "input_tokens") + cached + count(counts, "cache_creation_input_tokens"),
+        input=count(counts, "input_tokens") + cached + written,
         cached=cached,
+        written=written,
         output=count(counts, "output_tokens"),
         reasoning=count(counts, "output_tokens_details", "thinking_tokens"),
     )

@@ -95,6 +95,7 @@ def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
     used = Usage(
         input=count(counts, "input_tokens"),
         cached=count(counts, "input_tokens_details", "cached_tokens"),
+        written=count(counts, "input_tokens_details", "cache_write_tokens"),
         output=count(counts, "output_tokens"),
         reasoning=count(counts, "output_tokens_details", "reasoning_tokens"),
     )
