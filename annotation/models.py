@@ -243,3 +243,37 @@ class SelfCheck(models.Model):
 
     def __str__(self) -> str:
         return f"{self.judge_id}: {'passes' if self.passes else 'fails'}"
+
+
+class AuditEntry(models.Model):
+    """One act of somebody who has power here: who did what, when, where, to whom. Append-only (annotation/auditing.py).
+
+    People are named by reference, so that a pseudonymised person's name is gone from here too. The collection's
+    reference outlives the collection: that it was deleted is one of the acts.
+    """
+
+    at = models.DateTimeField(db_default=Now())
+    person = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="+", db_index=False, help_text="Who; null: a command, a stranger."
+    )
+    act = models.CharField(max_length=40, help_text="A key of annotation.auditing.ACTS.")
+    collection = models.ForeignKey(
+        Collection, models.DO_NOTHING, null=True, related_name="+", db_index=False, db_constraint=False
+    )
+    collection_name = models.CharField(max_length=200, blank=True)
+    concerns = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="+", db_index=False, help_text="Whom the act was done to."
+    )
+    details = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["collection", "-id"], name="audit_of_collection"),
+            models.Index(fields=["person", "-id"], name="audit_of_person"),
+            models.Index(fields=["concerns", "-id"], name="audit_concerning"),
+            models.Index(fields=["act", "-id"], name="audit_of_act"),
+        ]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"{self.act} {self.pk}"

@@ -119,6 +119,7 @@ CONTENT_SECURITY_POLICY = {
 
 AUTH_USER_MODEL = "annotation.User"
 ACCESS = "annotation.permissions.action"
+AUDIT = "annotation.auditing.record"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

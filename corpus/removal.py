@@ -13,11 +13,15 @@ import pgtrigger
 from django.conf import settings
 from django.db import connection, models, transaction
 
+from corpus.auditing import record
 from corpus.bm25 import forget
 from corpus.models import Collection
 
 FOLDERS = ("exports", "jobs", "models")
 """Of VAR, with a folder for each collection."""
+
+OUTLIVES = (models.SET_NULL, models.DO_NOTHING)
+"""Relations of rows that stay: what only mentions the collection, and the audit log."""
 
 Rows = dict[type[models.Model], str]
 """For each model the SQL condition that picks the collection's rows in its table."""
@@ -46,7 +50,7 @@ def rows_of(collection: Collection) -> Rows:
 def _children(parent: type[models.Model]) -> Iterator[tuple[type[models.Model], str]]:
     """Models whose rows belong to a row of `parent`, with the column that says to which."""
     for relation in parent._meta.get_fields(include_hidden=True):
-        if not isinstance(relation, models.ManyToOneRel) or relation.on_delete is models.SET_NULL:
+        if not isinstance(relation, models.ManyToOneRel) or relation.on_delete in OUTLIVES:
             continue
         child = relation.related_model
         if isinstance(child, type) and child is not parent and child._meta.managed and not child._meta.proxy:
@@ -97,6 +101,7 @@ def delete_collection(collection: Collection) -> dict[str, int]:
         rows = rows_of(collection)
         for model in _leaves_first(rows):
             cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE {rows[model]}")
+        record(None, "collection.deleted", collection, shell=_who(), **counts)
         _audit({"deleted_collection": collection.name, "by": _who(), **counts})
     for kind in FOLDERS:
         shutil.rmtree(Path(settings.VAR) / kind / collection.name, ignore_errors=True)

@@ -1,0 +1,112 @@
+"""The audit log: what somebody with power did, appended in the transaction of the act and never changed.
+
+Judgments, drafts, skips and undos are not here: they are history already, row by row (annotation/history.py). Details
+are scalars or short lists, never a password, token or key; people stand in `person` and `concerns`, by reference.
+"""
+
+from typing import Protocol
+
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import AuditEntry, User
+from corpus.models import Collection
+
+ACTS = {
+    "session.in": _("signed in"),
+    "session.out": _("signed out"),
+    "session.failed": _("failed to sign in"),
+    "session.locked": _("was locked out after failed sign-ins"),
+    "session.ended": _("ended sessions"),
+    "password.changed": _("changed the password"),
+    "password.asked": _("asked for a link to set a new password"),
+    "password.link": _("made a link to set a new password"),
+    "password.reset": _("set a new password by a link"),
+    "second-factor.on": _("turned the second factor on"),
+    "second-factor.off": _("turned the second factor off"),
+    "second-factor.removed": _("removed somebody's second factor"),
+    "recovery-codes.made": _("made recovery codes"),
+    "recovery-codes.seen": _("looked at recovery codes"),
+    "recovery-code.used": _("signed in with a recovery code"),
+    "provider.connected": _("connected a sign-in provider"),
+    "provider.disconnected": _("disconnected a sign-in provider"),
+    "account.made": _("made an account"),
+    "account.stopped": _("stopped an account"),
+    "account.started": _("started an account again"),
+    "account.pseudonymised": _("pseudonymised a person"),
+    "account.owner": _("made somebody an owner, or no owner any more"),
+    "member.joined": _("became a member"),
+    "member.role": _("changed a role"),
+    "member.active": _("ended or renewed a membership"),
+    "invitation.made": _("invited somebody"),
+    "invitation.revoked": _("withdrew an invitation"),
+    "invitation.accepted": _("accepted an invitation"),
+    "collection.made": _("made a collection"),
+    "collection.deleted": _("deleted a collection"),
+    "import.files": _("imported files"),
+    "import.judgments": _("imported judgments"),
+    "settings.changed": _("changed settings"),
+    "settings.instruction": _("changed the instruction"),
+    "settings.guidelines": _("changed the guidelines"),
+    "settings.money": _("changed the caps on money"),
+    "judges.configured": _("configured judges"),
+    "panel.used": _("chose a panel"),
+    "judge.self-check": _("checked a judge against known orders"),
+    "campaign.started": _("started a campaign"),
+    "campaign.control": _("paused, resumed, cancelled or retried a campaign"),
+    "evidence.started": _("had evidence written"),
+    "canaries.asked": _("asked canaries"),
+    "canaries.schedule": _("changed the schedule of canaries"),
+    "audit.to-people": _("sent audited labels to people"),
+    "audit.go-on": _("let automatic labels go on"),
+    "statistics.asked": _("had statistics computed"),
+    "policies.compared": _("had policies compared"),
+    "skipped.handed-over": _("handed skipped items to adjudicators"),
+    "conflict.settled": _("settled a conflict"),
+    "conflict.undone": _("took back an adjudication"),
+    "export.made": _("made an export"),
+    "export.taken": _("downloaded an export"),
+    "training.control": _("acted on a training job or model"),
+    "training.started": _("started training"),
+    "audit.exported": _("exported the audit log"),
+}
+"""What is recorded, and how a page says it: "alice ..."."""
+
+
+class SomeScope(Protocol):
+    """Any scope of annotation.permissions, or corpus.access: who asks, and for which collection."""
+
+    @property
+    def user(self) -> User | None:
+        """Who asks; None: a visitor."""
+
+    @property
+    def collection(self) -> Collection | None:
+        """Where; None: on a page of the site."""
+
+
+def record(
+    by: SomeScope | User | None,
+    act: str,
+    collection: Collection | None = None,
+    *,
+    concerns: User | None = None,
+    **details: object,
+) -> None:
+    """Append one act; call it inside the transaction of the act.
+
+    `by`: the scope of the request, a user, or None for a command. `collection` is the scope's unless given. `concerns`:
+    to whom it was done. `act` is a key of ACTS: anything else is a ValueError.
+    """
+    if act not in ACTS:
+        raise ValueError(f"{act!r} is not in annotation.auditing.ACTS")
+    person = by if isinstance(by, User) or by is None else by.user
+    if collection is None and by is not None and not isinstance(by, User):
+        collection = by.collection
+    AuditEntry.objects.create(
+        person=person,
+        act=act,
+        collection=collection,
+        collection_name=collection.name if collection else "",
+        concerns=concerns,
+        details=details,
+    )

@@ -1,0 +1,16 @@
+"""Recording an act from apps that stand below or beside the one that keeps the audit log.
+
+As with corpus.access, a setting (AUDIT) names the implementation: annotation.auditing.record.
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from corpus.models import Collection
+
+
+def record(by: Any, act: str, collection: Collection | None = None, **details: object) -> None:
+    """Append one act to the audit log, in the transaction of the act; see annotation.auditing."""
+    import_string(settings.AUDIT)(by, act, collection, **details)
