@@ -4,8 +4,8 @@ from django import forms
 
 from annotation.panels.applying import chosen_name, offered
 from corpus.models import Collection
-from judges import campaigns
-from judges.campaigns import Configuration
+from judges import configurations
+from judges.configurations import Configuration
 from judges.models import Campaign, JudgeVersion, Panel
 from judges.panels import OFFLINE_WRITERS, ensure_offline
 
@@ -27,7 +27,7 @@ OPTIONS = {
 SWITCHES = ("batch", "guard", "play_on")
 """Options of the protocol that are on or off."""
 
-POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in campaigns.JUDGING]
+POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in configurations.JUDGING]
 
 
 def panels(collection: Collection) -> list[tuple[str, str]]:
@@ -112,11 +112,11 @@ class StartForm(forms.Form):
     def configuration(self) -> Configuration:
         """What was chosen, with the members in their present versions. Raises BadInput."""
         given = self.cleaned_data
-        options = campaigns.Options(
+        options = configurations.Options(
             stance_order=given["stance_order"] or "relevant-first",
             **{name: given[name] for name in ("agents", "temperature", "adjudicator", "filter", *SWITCHES)},
         )
-        return campaigns.configuration(
+        return configurations.configuration(
             panel=given["panel"], policy=given["policy"], rounds=given["rounds"], options=options
         )
 

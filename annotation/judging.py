@@ -95,8 +95,8 @@ class Desktop:
 
 # An audit is judged blind: its debate does not even leave the database.
 _DEBATE = """
-(SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict, 'reason', t.reason,
-                                   'quotes', t.quotes) ORDER BY t.round, t.sample, t.role DESC)
+(SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict,
+                                   'reason', t.reason, 'quotes', t.quotes) ORDER BY t.round, t.sample, t.role DESC)
  FROM judges_attempt t
  WHERE i.reason NOT IN ('audit', 'evidence') AND t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
    AND t.campaign_id = (

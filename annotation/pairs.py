@@ -14,7 +14,7 @@ from annotation.policies.cells import of_cell
 from annotation.policies.rules import HUMAN, LARA
 from annotation.skipped import skipped_by_all
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
-from judges.campaigns import JUDGING
+from judges.configurations import JUDGING
 from judges.models import Audit, Campaign, Work
 
 PAGE = 50

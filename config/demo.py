@@ -10,7 +10,7 @@ from annotation.accounts import create_accounts
 from annotation.models import User
 from corpus import bundled
 from corpus.models import Collection
-from judges import campaigns, forecasts
+from judges import configurations, forecasts
 
 ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
 """How many accounts of each role."""
@@ -45,5 +45,5 @@ def accounts(path: Path, collection: Collection) -> list[dict[str, str]]:
 
 def estimate(collection: Collection, panel: str) -> str | None:
     """One line on what judging with this panel would still cost; None when nothing is left, or nothing is paid for."""
-    expected = forecasts.forecast(collection, campaigns.configuration(panel=panel))
+    expected = forecasts.forecast(collection, configurations.configuration(panel=panel))
     return None if expected is None or expected.free else expected.line()

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from corpus.models import Collection, Pair
-from judges.campaigns import Configuration
+from judges.configurations import Configuration
 from judges.engine import alone
 from judges.engine import plan as plans
 from judges.engine.calls import Caller

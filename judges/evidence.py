@@ -10,7 +10,8 @@ from django.db import connection
 
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges.campaigns import Configuration, Started, start_or_join
+from judges.campaigns import Started, start_or_join
+from judges.configurations import Configuration
 from judges.engine.plan import judge_of
 from judges.models import Campaign, JudgeVersion
 from judges.panels import ensure_writers

@@ -5,7 +5,7 @@ from django.db.models import Max, Min
 from corpus.evidence import Target
 from corpus.models import Collection, Pair
 from judges import campaigns, evidence, prompts
-from judges.campaigns import Configuration
+from judges.configurations import Configuration
 from judges.debate import FOR
 from judges.engine.plan import roomy
 from judges.estimates import CampaignOptions, Estimate, estimate

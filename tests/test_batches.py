@@ -8,7 +8,7 @@ from django.db.models import Sum
 
 from config.env import ROOT
 from corpus.processes import spawn, stop
-from judges import campaigns, fleet, wakeups
+from judges import campaigns, configurations, fleet, wakeups
 from judges.batching import store
 from judges.batching.models import Batch, BatchCall
 from judges.models import Attempt, Campaign, Reservation, Work
@@ -88,7 +88,7 @@ def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     collection_of(PAIRS)
     make_panel(model_server, debate=("converge", "converge"), provider="openai")
     model_server.batch_delay(1.5)
-    wanted = campaigns.configuration(policy="debate", options=campaigns.Options(batch=True))
+    wanted = configurations.configuration(policy="debate", options=configurations.Options(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
     campaign = campaigns.start_or_join(collection=collection, wanted=wanted).campaign
     assert campaign is not None
@@ -127,7 +127,7 @@ def test_a_batch_that_was_sent_by_a_process_that_died_at_once_is_found_again(
 
 def judge_in_background(*options: str) -> None:
     """Start it without waiting."""
-    wanted = campaigns.configuration(policy=options[1], options=campaigns.Options(batch=True))
+    wanted = configurations.configuration(policy=options[1], options=configurations.Options(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
     campaigns.start_or_join(collection=collection, wanted=wanted)
 

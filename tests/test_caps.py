@@ -18,7 +18,7 @@ from corpus.configure import configure, read_settings
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.processes import spawn
-from judges import campaigns, fleet, measuring
+from judges import campaigns, configurations, fleet, measuring
 from judges.caps import caps_of
 from judges.engine import budget
 from judges.models import Attempt, Campaign, Panel, Reservation
@@ -50,7 +50,7 @@ def make_dear_panel(models: LocalModels) -> Panel:
 
 def start(collection: Collection, policy: str) -> Campaign:
     """A campaign that the standing worker takes up."""
-    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration(policy=policy))
+    started = campaigns.start_or_join(collection=collection, wanted=configurations.configuration(policy=policy))
     assert started.campaign is not None
     return started.campaign
 

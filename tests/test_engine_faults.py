@@ -12,7 +12,7 @@ from django.db import connection
 
 from corpus.errors import BadInput
 from corpus.models import Label
-from judges import campaigns, tallies
+from judges import campaigns, configurations, tallies
 from judges.engine import claims, pairs
 from judges.engine import plan as plans
 from judges.engine.answers import Sent, dump, load
@@ -34,7 +34,7 @@ def plan(instance: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Plan:
     """A running campaign of two pairs with the offline panel, whose work nobody has claimed."""
     monkeypatch.setattr("judges.wakeups.send", lambda campaign: None)
     collection = collection_of(2)
-    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration(panel="offline"))
+    started = campaigns.start_or_join(collection=collection, wanted=configurations.configuration(panel="offline"))
     assert started.campaign is not None and started.added == 2
     found = plans.load(started.campaign.pk)
     assert found is not None
@@ -89,7 +89,7 @@ def test_released_pairs_are_pending_as_before(plan: Plan) -> None:
 
 def test_two_starts_are_one_campaign_and_paused_ones_are_left(plan: Plan) -> None:
     campaign = Campaign.objects.get()
-    wanted = campaigns.configuration(panel="offline")
+    wanted = configurations.configuration(panel="offline")
     again = campaigns.start_or_join(collection=campaign.collection, wanted=wanted)
     assert (again.campaign, again.added, again.joined) == (campaign, 0, True)
     campaigns.pause(campaign=campaign)

@@ -13,7 +13,7 @@ from django.db import connection
 
 from config.env import ROOT
 from corpus.processes import spawn
-from judges import campaigns, fleet
+from judges import campaigns, configurations, fleet
 from judges.models import Attempt
 from judges.selectors import status
 from tests.bench.paid_twice import repeated_beyond_flight
@@ -42,7 +42,7 @@ def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
     model_server.script({"*": {"verdict": "yes", "latency": 0.3}})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "8"}
     own = spawn(fleet.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
-    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration())
+    started = campaigns.start_or_join(collection=collection, wanted=configurations.configuration())
     assert started.campaign is not None
     wait_for(lambda: len(model_server.requests()) >= 40, 60)
     killed = time.time()
@@ -69,7 +69,7 @@ def test_postgresql_is_killed_under_a_live_worker(worker: object, model_server: 
     collection = collection_of(20)
     make_panel(model_server)
     model_server.script({"*": {"verdict": "yes", "latency": 0.4}})
-    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration())
+    started = campaigns.start_or_join(collection=collection, wanted=configurations.configuration())
     campaign = started.campaign
     assert campaign is not None
     wait_for(lambda: len(model_server.requests()) >= 10)

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import F, Sum
 
 from corpus.models import Collection
-from judges import campaigns
+from judges import campaigns, configurations
 from judges.models import Attempt, Campaign, JudgeVersion, Work
 from judges.selectors import status
 from tests.engine_parts import (
@@ -34,7 +34,7 @@ def panel_of_two_accounts(models: LocalModels, **debaters: Any) -> None:
 
 
 def begin(collection: Collection) -> Campaign:
-    started = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration())
+    started = campaigns.start_or_join(collection=collection, wanted=configurations.configuration())
     assert started.campaign is not None
     return started.campaign
 

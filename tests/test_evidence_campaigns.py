@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from corpus.errors import BadInput
 from corpus.models import Item, Judgment, Label, Pair, Target
 from corpus.targets import newest_targets, texts_of
-from judges import campaigns, evidence, selectors
+from judges import configurations, evidence, selectors
 from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
 from tests.engine_parts import _standing_worker, collection_of, make_judge, pairs_of, sums_up, worker
@@ -247,4 +247,4 @@ def test_bad_input_changes_nothing(instance: object, options: list[str], words: 
 def test_judge_does_not_take_the_policy(instance: object) -> None:
     collection_of(1)
     with pytest.raises(BadInput, match="is no policy"):
-        campaigns.configuration(policy="evidence")
+        configurations.configuration(policy="evidence")

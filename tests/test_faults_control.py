@@ -14,7 +14,7 @@ from django.db import connection
 
 from corpus.errors import BadInput
 from corpus.models import Collection, Label
-from judges import campaigns
+from judges import campaigns, configurations
 from judges.engine import claims
 from judges.engine.writer import Writer
 from judges.models import Campaign, Work
@@ -30,7 +30,7 @@ PAIRS = 60
 
 
 def begin(collection: Collection) -> Campaign:
-    campaign = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration()).campaign
+    campaign = campaigns.start_or_join(collection=collection, wanted=configurations.configuration()).campaign
     assert campaign is not None
     return campaign
 
@@ -109,7 +109,9 @@ def test_eight_claims_at_once_never_take_the_same_pair(
     """Two workers on one pair: the second finds it taken; what a first one writes too late is refused (fence)."""
     monkeypatch.setattr("judges.wakeups.send", lambda campaign: None)
     collection = collection_of(200)
-    campaign = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration(panel="offline")).campaign
+    campaign = campaigns.start_or_join(
+        collection=collection, wanted=configurations.configuration(panel="offline")
+    ).campaign
     assert campaign is not None
 
     def claim(_: int) -> list[int]:
@@ -130,7 +132,9 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
     monkeypatch.setattr("judges.wakeups.send", lambda campaign: None)
     monkeypatch.setattr("judges.engine.writer.STALL_S", 0.05)
     collection = collection_of(2)
-    campaign = campaigns.start_or_join(collection=collection, wanted=campaigns.configuration(panel="offline")).campaign
+    campaign = campaigns.start_or_join(
+        collection=collection, wanted=configurations.configuration(panel="offline")
+    ).campaign
     assert campaign is not None
     values = {"campaign": campaign.pk, "collection": collection.pk, "instruction": "", "lease": 0.0}
 

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from corpus.models import Collection
 from corpus.processes import spawn
-from judges import campaigns, fleet, wakeups
+from judges import campaigns, configurations, fleet, wakeups
 from judges.models import Campaign
 from tests import engine_parts as parts
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, start
@@ -66,7 +66,7 @@ def panel(models: LocalModels) -> None:
 
 def begin(collection: Collection, policy: str, debaters: Sequence[str] = ()) -> Campaign:
     """Start the campaign, or go on with it."""
-    wanted = campaigns.configuration(policy=policy, debaters=debaters)
+    wanted = configurations.configuration(policy=policy, debaters=debaters)
     started = campaigns.start_or_join(collection=collection, wanted=wanted)
     assert started.campaign is not None
     return started.campaign

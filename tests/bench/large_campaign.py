@@ -14,7 +14,7 @@ from django.db import connection
 
 from corpus.importing.service import Files, import_collection
 from corpus.models import Collection
-from judges import campaigns, selectors
+from judges import campaigns, configurations, selectors
 from tests import engine_parts as parts
 from tests.bench import engine_parts as bench
 from tests.bench import import_per_s
@@ -33,7 +33,7 @@ def measure() -> list[dict[str, Any]]:
     parts.collection_of(WARM_UP, "warm")
     with bench.model_server() as (models, _):
         bench.panel(models)
-        wanted = campaigns.configuration(policy="single")
+        wanted = configurations.configuration(policy="single")
         began = time.perf_counter()
         with bench.workers(2, QUORUM_LEASE_S="30") as child:
             bench.wait_until_finished(start("warm", wanted, None), 120)
@@ -57,7 +57,7 @@ def measure() -> list[dict[str, Any]]:
     ]
 
 
-def start(name: str, wanted: campaigns.Configuration, limit: int | None) -> Any:
+def start(name: str, wanted: configurations.Configuration, limit: int | None) -> Any:
     """A campaign over the collection."""
     collection = Collection.objects.get(name=name)
     started = campaigns.start_or_join(collection=collection, wanted=wanted, limit=limit)

@@ -12,7 +12,7 @@ from annotation.policies.debates import Orders, Studied, document, study
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges import campaigns
+from judges import configurations
 
 AXES = {
     "order": [["--stance-order", "relevant-first"], ["--stance-order", "irrelevant-first"]],
@@ -112,7 +112,7 @@ def _families(options: dict[str, Any]) -> Iterator[list[str]]:
     """Each of two judges against itself, and both ways round (DREAM B.4.2)."""
     names = [name.strip() for name in options["debaters"].split(",") if name.strip()]
     if not names:
-        found = campaigns.configuration(panel=options["panel"], policy="debate")
+        found = configurations.configuration(panel=options["panel"], policy="debate")
         names = [judge.name for judge in found.debaters]
     if len(set(names)) != 2 or len(names) != 2:
         raise BadInput(

@@ -13,8 +13,9 @@ from redis.exceptions import RedisError
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
-from judges import campaigns, caps, fleet, forecasts, selectors, wakeups
-from judges.campaigns import Configuration, Options, Started
+from judges import campaigns, caps, configurations, fleet, forecasts, selectors, wakeups
+from judges.campaigns import Started
+from judges.configurations import Configuration, Options
 from judges.debate import ORDERS
 from judges.estimates import Estimate
 from judges.management.commands.status import collection_named
@@ -78,7 +79,7 @@ class Command(QuorumCommand):
         collection = collection_named(options["name"])
         if options["workers"] is not None and not 1 <= options["workers"] <= 64:
             raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
-        wanted = campaigns.configuration(
+        wanted = configurations.configuration(
             panel=options["panel"],
             policy=options["policy"],
             rounds=options["rounds"],

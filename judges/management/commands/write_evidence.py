@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges import evidence, forecasts
-from judges.campaigns import Configuration
+from judges.configurations import Configuration
 from judges.management.commands import judge
 from judges.management.commands.status import collection_named
 from judges.quality import TEACHER

@@ -1,0 +1,202 @@
+"""Who judges a campaign, by which policy and with which of the papers' options: names become judges' versions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from corpus.errors import BadInput
+from judges.debate import MOST_AGENTS
+from judges.engine.plan import judge_of
+from judges.models import Campaign, JudgeVersion, Panel
+from judges.panels import ensure_offline
+from judges.prices import BATCHED, is_batched
+from judges.protocol import FILTERS, Protocol, family, same_family
+from judges.records import Judge
+
+Policy = Campaign.Policy
+JUDGING = tuple(value for value in Policy.values if value not in (Policy.EVIDENCE, Policy.LARA))
+"""Policies that are started here; judges.evidence starts the one that writes targets, the command lara its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Who judges and by which policy: what makes two starts the same campaign."""
+
+    panel: str
+    policy: str
+    rounds: int
+    debaters: tuple[Judge, ...]
+    voters: tuple[Judge, ...]
+    majority: int
+    early_stop: bool
+    protocol: Protocol = field(default_factory=Protocol)
+    filters: tuple[Judge, ...] = ()
+    adjudicator: Judge | None = None
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Everybody who may be asked."""
+        return (*self.debaters, *self.voters, *self.filters, *((self.adjudicator,) if self.adjudicator else ()))
+
+    @property
+    def words(self) -> list[tuple[str, str]]:
+        """What differs from the usual way to judge, for people: (what, how)."""
+        protocol = self.protocol
+        told = {
+            "Stances": "agent A begins with not relevant" if protocol.stance_order != "relevant-first" else "",
+            "Agents": f"{len(self.debaters)}, all must agree" if len(self.debaters) > 2 else "",
+            "Temperature": "" if protocol.temperature is None else f"{protocol.temperature:g} in the debate",
+            "Disagreements": f"settled by {self.adjudicator.name}" if self.adjudicator else "",
+            "Filter": f"where {', '.join(judge.name for judge in self.filters)} all say no" if self.filters else "",
+            "Batches": "half the price where a provider has them; takes hours" if protocol.batch else "",
+            "Giving in": "without new evidence is no agreement" if protocol.guard else "",
+            "Rounds": f"all {self.rounds} are played" if protocol.play_on else "",
+        }
+        return [(what, how) for what, how in told.items() if how]
+
+    @property
+    def values(self) -> dict[str, object]:
+        """Fields of the campaign."""
+        return {
+            "panel": self.panel,
+            "policy": self.policy,
+            "rounds": self.rounds,
+            "debaters": [judge.id for judge in self.debaters],
+            "voters": [judge.id for judge in self.voters],
+            "majority": self.majority,
+            "early_stop": self.early_stop,
+            "protocol": self.protocol.stored,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The papers' options of a campaign, judges by name (judges.protocol says what each means)."""
+
+    stance_order: str = "relevant-first"
+    agents: int | None = None
+    temperature: float | None = None
+    play_on: bool = False
+    guard: bool = False
+    adjudicator: str = ""
+    filter: Sequence[str] = ()
+    batch: bool = False
+
+
+def configuration(
+    *,
+    panel: str | None = None,
+    policy: str | None = None,
+    rounds: int | None = None,
+    debaters: Sequence[str] = (),
+    voters: Sequence[str] = (),
+    options: Options = Options(),
+) -> Configuration:
+    """The panel's members in their present versions, some of them replaced by name. Raises BadInput."""
+    chosen = _panel(panel)
+    rule = policy or Policy.DEBATE_ENSEMBLE.value
+    if rule == Policy.LARA:
+        raise BadInput("policy lara goes on from the votes of a judge: judge first, then `lara NAME --judge J`")
+    if rule not in JUDGING:
+        raise BadInput(f"{rule!r} is no policy: use one of {', '.join(JUDGING)}")
+    if rounds is not None and not 1 <= rounds <= 5:
+        raise BadInput(f"--rounds {rounds}: a debate has 1 to 5 rounds")
+    if options.temperature is not None and not 0 <= options.temperature <= 2:
+        raise BadInput(f"--temperature {options.temperature}: give a number from 0 to 2")
+    agents = _agents(_members(debaters or chosen.debate, "debaters"), options.agents)
+    panelists = _members(voters or chosen.ensemble, "judges")
+    if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
+        raise BadInput(f"policy {rule} needs two debaters, panel {chosen.name!r} has none: give --debaters a,b")
+    if rule == Policy.SINGLE:
+        panelists = panelists[:1]
+    if rule == Policy.HUMAN:
+        agents, panelists = [], []
+    elif rule == Policy.DEBATE:
+        panelists = []
+    elif not panelists:
+        raise BadInput(f"policy {rule} needs judges, panel {chosen.name!r} has none: give --judges a,b,c,d,e")
+    if rule in (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE) and chosen.majority > len(panelists):
+        raise BadInput(f"a majority of {chosen.majority} needs as many judges, there are {len(panelists)}")
+    filters = _filters(options.filter)
+    adjudicator = _adjudicator(chosen, rule, options.adjudicator)
+    protocol = Protocol(
+        stance_order=options.stance_order,
+        temperature=options.temperature,
+        play_on=options.play_on,
+        guard=options.guard,
+        adjudicator=adjudicator.id if adjudicator else None,
+        filter=tuple(judge.id for judge in filters),
+        batch=options.batch,
+    )
+    everybody = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
+    if options.batch and not any(map(is_batched, everybody)):
+        raise BadInput(f"--batch: no judge is of a provider with a batch endpoint ({', '.join(BATCHED)})")
+    return Configuration(
+        panel=chosen.name,
+        policy=rule,
+        rounds=rounds or 2,
+        debaters=tuple(agents),
+        voters=tuple(panelists),
+        majority=chosen.majority,
+        early_stop=chosen.early_stop,
+        protocol=protocol,
+        filters=tuple(filters),
+        adjudicator=adjudicator,
+    )
+
+
+def _agents(judges: list[Judge], number: int | None) -> list[Judge]:
+    """The debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
+    if number == 1 or len(judges) == 1:
+        raise BadInput("a debate has 2 to 4 agents; a single judge is `--policy single`")
+    if number == 4 and len(judges) == 2:
+        judges = [judges[0], judges[0], judges[1], judges[1]]
+    if judges and number not in (None, len(judges)):
+        raise BadInput(f"--agents {number}: there are {len(judges)} debaters; name as many with --debaters")
+    if judges and not 2 <= len(judges) <= MOST_AGENTS:
+        raise BadInput(f"a debate has 2 to {MOST_AGENTS} agents, not {len(judges)}")
+    if silent := [judge.name for judge in judges if judge.provider == "rerank-endpoint" or judge.decides]:
+        raise BadInput(f"{silent[0]} only votes, it cannot debate: its endpoint gives scores and no text")
+    return judges
+
+
+def _filters(names: Sequence[str]) -> list[Judge]:
+    """Three judges of different families, or none (SPEC S3)."""
+    if names and len(names) != FILTERS:
+        raise BadInput(f"--filter: name {FILTERS} judges of different families, not {len(names)}")
+    found = _members(names, "filter")
+    families = [(judge.name, family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]
+    if same := same_family(families):
+        raise BadInput(
+            f"--filter: {same[0]} and {same[1]} are of one family, and what they get wrong they get wrong together; "
+            "choose others, or set `family` in the judges file"
+        )
+    return found
+
+
+def _adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
+    """Who settles disagreements in place of people: asked for by name, or "panel" for the panel's own."""
+    if not wanted:
+        return None
+    if rule not in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
+        raise BadInput(f"--adjudicator settles debates, and policy {rule} has none")
+    name = panel.adjudicator if wanted == "panel" else wanted
+    if not name:
+        raise BadInput(f"panel {panel.name!r} names no adjudicator: name a judge with --adjudicator")
+    (judge,) = _members([name], "adjudicator")
+    return judge
+
+
+def _panel(name: str | None) -> Panel:
+    ensure_offline()
+    found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
+    if found is None:
+        known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
+        raise BadInput(f"there is no panel {name or 'by default'}: known are {known}")
+    return found
+
+
+def _members(names: Sequence[str], role: str) -> list[Judge]:
+    found = {row.name: judge_of(row) for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
+    if missing := [name for name in names if name not in found]:
+        raise BadInput(f"{role}: there is no judge {missing[0]!r}; load it with configure_judges")
+    return [found[name] for name in names]
