@@ -47,6 +47,9 @@ class Membership(models.Model):
         null=True, help_text="Nothing before (priority, place) is new to this person."
     )
     watermark_place = models.BigIntegerField(null=True)
+    arms_drawn = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Items whose arm was drawn when they were lent to this person."
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -106,6 +109,14 @@ class Assignment(models.Model):
     flagged = models.BooleanField(default=False)
     flag_note = models.TextField(blank=True)
     judgment = models.ForeignKey(Judgment, models.SET_NULL, null=True, related_name="+")
+    first = models.ForeignKey(
+        Judgment,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        db_index=False,
+        help_text="Newest row of the vote that was given before the debate was revealed.",
+    )
 
     class Meta:
         constraints = [
@@ -121,6 +132,46 @@ class Assignment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item_id} to {self.membership_id}"
+
+
+class ReservedFor(models.Model):
+    """A reserved item is lent to the people who have a row here, and to nobody else."""
+
+    item = models.ForeignKey(Item, models.CASCADE, related_name="reserved_for", db_index=False)
+    membership = models.ForeignKey(Membership, models.CASCADE, related_name="reserved_for", db_index=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "membership"], name="reserved_once")]
+
+    def __str__(self) -> str:
+        return f"{self.item_id} for {self.membership_id}"
+
+
+class Study(models.Model):
+    """A paired study: the same pairs judged by two groups of people, with and without the debate (DREAM, table 3)."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="studies")
+    seed = models.IntegerField(default=0)
+    overlap = models.PositiveSmallIntegerField(default=3, help_text="People of each group who judge a pair.")
+    made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True, help_text="Its open items were withdrawn then.")
+
+    class Meta:
+        verbose_name_plural = "studies"
+
+    def __str__(self) -> str:
+        return f"{self.collection} study {self.pk}"
+
+
+class StudyItem(models.Model):
+    """An item of a study; which group gets it is said by its arm and by whom it is reserved for."""
+
+    study = models.ForeignKey(Study, models.CASCADE, related_name="items")
+    item = models.OneToOneField(Item, models.CASCADE, related_name="study_item")
+
+    def __str__(self) -> str:
+        return f"{self.study_id}: {self.item_id}"
 
 
 class Guideline(models.Model):

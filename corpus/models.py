@@ -10,6 +10,11 @@ from django.db.models.functions import Now
 NAME = RegexValidator(r"\A[a-z0-9][a-z0-9_-]{0,62}\Z", "Use lower-case letters, digits, - and _ (at most 63).")
 
 
+def shown_only() -> dict[str, int]:
+    """The weights of the arms of a new collection: everybody reads the debate."""
+    return {"shown": 1, "hidden": 0, "reveal": 0}
+
+
 class Collection(models.Model):
     """Queries, documents and pairs that are judged by one definition of relevance (SPEC S1)."""
 
@@ -27,6 +32,7 @@ class Collection(models.Model):
     order = models.CharField(max_length=10, choices=Order, default=Order.UNCERTAIN)
     lease_minutes = models.PositiveSmallIntegerField(default=30)
     seed = models.IntegerField(default=0)
+    arms = models.JSONField(default=shown_only, help_text="Weights of the arms in which items are lent.")
     audit = models.FloatField(
         default=0.02, db_default=0.02, help_text="Share of automatic labels that people check; 0: none."
     )
@@ -188,6 +194,12 @@ class Item(models.Model):
         UNCERTAIN = "uncertain", "the judge is least sure of it"
         AUDIT = "audit", "drawn to check the automatic labels"
         EVIDENCE = "evidence", "contribution and evidence to be edited"
+        STUDY = "study", "part of a paired study"
+
+    class Arm(models.TextChoices):
+        SHOWN = "shown", "the debate is shown"
+        HIDDEN = "hidden", "the debate is hidden"
+        REVEAL = "reveal", "a first vote, then the debate, then the final vote"
 
     class State(models.TextChoices):
         OPEN = "open", "open"
@@ -201,6 +213,17 @@ class Item(models.Model):
     campaign = models.BigIntegerField(null=True, help_text="The campaign that escalated it: judges_campaign's id.")
     reason = models.CharField(max_length=12, choices=Reason)
     seq = models.PositiveSmallIntegerField(default=0)
+    arm = models.CharField(
+        max_length=6,
+        choices=Arm,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="What of the debate is shown; drawn when the item is first lent, unless its maker chose it.",
+    )
+    reserved = models.BooleanField(
+        default=False, db_default=False, help_text="Lent only to those whom annotation_reservedfor names."
+    )
     state = models.CharField(max_length=9, choices=State, default=State.OPEN)
     priority = models.FloatField(default=0.0, help_text="Smaller is lent first.")
     place = models.BigIntegerField(
