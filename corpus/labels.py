@@ -32,7 +32,7 @@ class Grade:
     """None withdraws what it supersedes."""
     item: int | None = None
     settled: bool = False
-    """The item is settled."""
+    """The item is settled; or the grade is of an aspect and was given in its workshop, which has no items."""
     supersedes: int | None = None
 
 
@@ -67,9 +67,9 @@ def _newest(grades: list[Grade], origin: str | None = None) -> Resolved | None:
 
 def _people(grades: list[Grade]) -> Resolved | None:
     """The majority of the newest settled item that has one."""
-    finals = [g for g in grades if g.step == Step.FINAL and g.settled and g.item is not None]
+    finals = [g for g in grades if g.step == Step.FINAL and g.settled]
     for item in sorted({g.item or 0 for g in finals}, reverse=True):
-        grade = _majority([g.grade for g in finals if g.item == item])
+        grade = _majority([g.grade for g in finals if (g.item or 0) == item])
         if grade is not None:
             return Resolved(grade, PEOPLE)
     return None
@@ -95,7 +95,7 @@ _RESOLVE = """
 WITH wanted AS MATERIALIZED ({wanted}),
 standing AS MATERIALIZED (
     SELECT j.id, j.pair_id, j.aspect_id, j.grade, j.step, j.item_id, a.kind, a.name,
-           COALESCE(i.state = 'settled', false) AS settled,
+           COALESCE(i.state = 'settled', j.aspect_id IS NOT NULL) AS settled,
            bool_or(a.kind = 'person') OVER (PARTITION BY j.pair_id, j.aspect_id) AS judged_here
     FROM wanted
     JOIN corpus_judgment j ON j.pair_id = wanted.id
@@ -105,7 +105,7 @@ standing AS MATERIALIZED (
       AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)
 ),
 counted AS (
-    SELECT pair_id, aspect_id, kind, CASE kind WHEN 'person' THEN item_id ELSE 0 END AS item, grade, count(*) AS n
+    SELECT pair_id, aspect_id, kind, CASE kind WHEN 'person' THEN COALESCE(item_id, 0) ELSE 0 END AS item, grade, count(*) AS n
     FROM standing
     WHERE (kind = 'person' AND step = 'final' AND settled)
        OR (kind = 'human-import' AND NOT judged_here)

@@ -66,7 +66,7 @@ def by_the_rule(collection):
                 step=row.step,
                 grade=row.grade,
                 item=row.item_id,
-                settled=bool(row.item and row.item.state == Item.State.SETTLED),
+                settled=row.item.state == Item.State.SETTLED if row.item else row.aspect_id is not None,
                 supersedes=row.supersedes_id,
             )
             for row in judgments
@@ -106,8 +106,8 @@ class History:
         assessor = self.random.choice(self.assessors)
         step, item = "import", None
         if assessor.kind == PERSON:
-            item = self.random.choice(self.items)
-            step = self.random.choice(["first", "final", "final", "adjudication"])
+            item = self.random.choice([*self.items, None])
+            step = self.random.choice(["first", "final", "final", "adjudication"]) if item else "final"
         elif assessor.kind == POLICY:
             step = "final"
         pair = item.pair if item else self.random.choice(self.pairs)
