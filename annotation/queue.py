@@ -6,8 +6,10 @@ web and a race of raw clients run the same statements. `in_transaction` is the w
 
 import random
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, TypeVar
 
 import psycopg
@@ -19,6 +21,8 @@ from annotation import queue_sql as sql
 from annotation.models import Membership, new_token
 from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.settling import Outcome, outcome
+from corpus.arms import HIDDEN, REVEAL, Weights, draw, weights_of
+from corpus.items import MEASURING
 
 T = TypeVar("T")
 TRIES = 6
@@ -30,6 +34,8 @@ ARM = "shown:all"
 """The debate is shown with all its rounds (SPEC S2); stored with each judgment."""
 BLIND = "hidden"
 """The debate is not on the page: audits are judged from the texts alone (MECHANICS M4)."""
+REVEALED = "reveal:all"
+"""A first vote without the debate, then all its rounds, then the final vote."""
 
 EVIDENCE = "evidence"
 """The reason of items that ask for texts and not for a grade."""
@@ -52,6 +58,10 @@ class Desk:
     collection: int
     minutes: int
     watermark: tuple[float, int] | None = None
+    weights: Weights = (1, 0, 0)
+    seed: int = 0
+    drawn: int = 0
+    """Items whose arm was drawn for this member so far."""
 
     @classmethod
     def of(cls, membership: Membership) -> "Desk":
@@ -63,7 +73,15 @@ class Desk:
             collection=membership.collection_id,
             minutes=membership.collection.lease_minutes,
             watermark=None if priority is None or place is None else (priority, place),
+            weights=weights_of(membership.collection.arms),
+            seed=membership.collection.seed,
+            drawn=membership.arms_drawn,
         )
+
+    @property
+    def arm(self) -> str:
+        """The arm of the next item whose arm is drawn for this member."""
+        return draw(self.weights, self.seed, self.membership, self.drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +95,16 @@ class Answer:
     milliseconds: int | None = None
 
 
-def arm_of(reason: str) -> str:
-    """What of the debate people see on an item with this reason."""
-    return BLIND if reason == "audit" else ARM
+def arm_of(reason: str, arm: str = "") -> str:
+    """What of the debate people see on an item with this reason and arm, as it is stored with their judgments."""
+    if reason == "audit" or arm == HIDDEN:
+        return BLIND
+    return REVEALED if arm == REVEAL else ARM
+
+
+def final_token(first: str) -> str:
+    """The token that a lease has after the first vote of the reveal arm: the first one, sent again, is known by it."""
+    return urlsafe_b64encode(sha256(f"final {first}".encode()).digest()).decode().rstrip("=")
 
 
 def settled_key(reason: str) -> str:
@@ -113,14 +138,20 @@ def retried(once: Callable[[], T]) -> T:
 def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | None:
     """Settle one judgment and claim the next item: its assignment's id, or None when nothing is left.
 
-    The same token again changes nothing and answers the same. Raises Unknown, and Lost when the item is closed.
+    In the reveal arm the first judgment is kept as the blind one, and the same item comes back with its debate. The
+    same token again changes nothing and answers the same. Raises Unknown, and Lost when the item is closed.
     """
     own = _own(db, desk, answer.item)
     if own["state"] == "done" and own["token"] == answer.token:
         return claim(db, desk)
+    has_first = own["first_grade"] is not None
+    if has_first and own["state"] in ("open", "returned") and own["token"] == final_token(answer.token):
+        return claim(db, desk)
     _check(own, answer.token)
     if own["reason"] == EVIDENCE:
         raise Lost("This pair asks for its contribution and evidence, not for a grade.")
+    if own["arm"] == REVEAL and not has_first:
+        return _first(db, desk, own, answer)
     came_to = _outcome(db, desk, own, answer.grade)
     _one(
         db,
@@ -130,7 +161,7 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
         item=answer.item,
         grade=answer.grade,
         supersedes=own["judgment_id"],
-        arm=arm_of(own["reason"]),
+        arm=arm_of(own["reason"], own["arm"]),
         collection=desk.collection,
         milliseconds=answer.milliseconds,
         comment=answer.comment,
@@ -138,6 +169,7 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
         retaken=int(own["state"] == "returned"),
         state=came_to.state,
         label=came_to.grade,
+        measuring=list(MEASURING),
         campaign=own["campaign"],
         tally=settled_key(own["reason"]),
         shard=desk.membership % SHARDS,
@@ -145,6 +177,31 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
     if own["reason"] == UNCERTAIN and came_to.grade is not None:
         go_on(own["campaign"])
     return _next(db, desk, own)
+
+
+def _first(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], answer: Answer) -> int:
+    """Keep the blind vote of the reveal arm; the lease begins anew, now with the debate."""
+    late = own["state"] == "returned"
+    if late and _one(db, sql.OPEN, membership=desk.membership) is not None:
+        raise Lost("Your time on this pair ran out, and you hold another one by now.")
+    _one(
+        db,
+        sql.FIRST,
+        pair=own["pair_id"],
+        assessor=desk.assessor,
+        item=answer.item,
+        grade=answer.grade,
+        supersedes=own["first_id"],
+        arm=arm_of(own["reason"], own["arm"]),
+        collection=desk.collection,
+        milliseconds=answer.milliseconds,
+        comment=answer.comment,
+        assignment=own["id"],
+        retaken=int(late),
+        token=final_token(answer.token),
+        minutes=desk.minutes,
+    )
+    return int(own["id"])
 
 
 def finish(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, write: Callable[[int], None]) -> int | None:
@@ -211,7 +268,7 @@ def _next(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any]) -> int |
 
 
 def _claim_new(db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, int] | None) -> int | None:
-    common = {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes}
+    common = {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
     found = None
     if watermark:
         priority, place = watermark
@@ -250,6 +307,8 @@ def _outcome(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], grade
         return Outcome("conflict")
     if own["done"] + 1 < own["overlap"]:
         return Outcome("open")
+    if own["reason"] in MEASURING:
+        return Outcome("settled")
     if own["overlap"] == 1:
         return outcome([grade], overlap=1)
     others = _one(db, sql.STANDING, item=own["item_id"], membership=desk.membership)

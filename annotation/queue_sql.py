@@ -6,8 +6,10 @@ and only then the items of others, always with SKIP LOCKED.
 
 OWN = """
 SELECT a.id, a.item_id, a.token, a.state, a.judgment_id, a.flagged, a.ended_at, a.lease_until <= now() AS late,
-       i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done
+       i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done, i.arm,
+       a.first_id, f.grade AS first_grade
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
+LEFT JOIN corpus_judgment f ON f.id = a.first_id
 WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
 FOR UPDATE OF a, i
 """
@@ -27,6 +29,24 @@ FROM annotation_assignment a LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
 WHERE a.item_id = %(item)s AND a.state = 'done' AND a.membership_id <> %(membership)s
 """
 
+# The blind vote of the reveal arm. The lease goes on under a new token, also for a late vote on a returned lease.
+FIRST = """
+WITH judged AS (
+    INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
+                                 milliseconds, comment)
+    VALUES (%(pair)s, %(assessor)s, %(item)s, 'first', %(grade)s, %(supersedes)s, %(arm)s,
+            coalesce((SELECT max(version) FROM annotation_guideline WHERE collection_id = %(collection)s), 0),
+            %(milliseconds)s, %(comment)s)
+    RETURNING id
+), counted AS (
+    UPDATE corpus_item SET taken = taken + %(retaken)s::int WHERE id = %(item)s AND %(retaken)s::int > 0
+)
+UPDATE annotation_assignment
+SET state = 'open', ended_at = NULL, first_id = (SELECT id FROM judged), token = %(token)s,
+    lease_until = now() + make_interval(mins => %(minutes)s)
+WHERE id = %(assignment)s
+"""
+
 # One statement for everything that a judgment changes. `taken` goes up for a late judgment on a returned lease.
 SETTLE = """
 WITH judged AS (
@@ -42,8 +62,8 @@ WITH judged AS (
     WHERE id = %(assignment)s
 ), counted AS (
     UPDATE corpus_item
-    SET done = done + 1, taken = taken + %(retaken)s::int, state = %(state)s,
-        settled_at = CASE WHEN %(label)s::int IS NOT NULL THEN now() END
+    SET done = done + 1, taken = taken + %(retaken)s::int, state = %(state)s::text,
+        settled_at = CASE WHEN %(state)s::text = 'settled' THEN now() END
     WHERE id = %(item)s
 ), labelled AS (
     INSERT INTO corpus_label (pair_id, grade, origin)
@@ -51,7 +71,7 @@ WITH judged AS (
     WHERE %(label)s::int IS NOT NULL AND NOT EXISTS (
         SELECT FROM corpus_item newer
         WHERE newer.pair_id = %(pair)s AND newer.id > %(item)s AND newer.state = 'settled'
-          AND newer.reason <> 'evidence')
+          AND newer.reason <> 'evidence' AND newer.reason <> ALL (%(measuring)s))
     ON CONFLICT (pair_id, aspect_id) DO UPDATE
     SET grade = excluded.grade, origin = excluded.origin, updated_at = now()
     WHERE corpus_label.origin <> 'adjudicator'
@@ -115,22 +135,28 @@ def claim(*, above_watermark: bool, again: bool = False) -> str:
 
     A lease that was given back by an undo, and has time left, counts as new: it was never judged. The member's own
     assignment is a scalar query, because as NOT EXISTS it becomes a join, which reads all that the member ever judged.
+    An item whose arm was not chosen before gets the one that comes next for this member (corpus.arms).
     """
     above = "AND (i.priority, i.place) > (%(priority)s, %(place)s)" if above_watermark else ""
     back = "TRUE" if again else "a.lease_until > now()"
     return f"""
 WITH found AS (
-    SELECT i.id, i.priority, i.place FROM corpus_item i
+    SELECT i.id, i.priority, i.place, i.arm = '' AND i.reason NOT IN ('audit', 'evidence') AS draws
+    FROM corpus_item i
     WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap {above}
       AND (SELECT a.state = 'returned' AND {back} FROM annotation_assignment a
            WHERE a.item_id = i.id AND a.membership_id = %(membership)s) IS NOT FALSE
+      AND CASE WHEN i.reserved THEN (SELECT true FROM annotation_reservedfor r
+               WHERE r.item_id = i.id AND r.membership_id = %(membership)s) ELSE true END
     ORDER BY i.priority, i.place LIMIT 1
     FOR UPDATE OF i SKIP LOCKED
 ), taken AS (
-    UPDATE corpus_item SET taken = taken + 1 FROM found WHERE corpus_item.id = found.id
+    UPDATE corpus_item SET taken = taken + 1, arm = CASE WHEN found.draws THEN %(arm)s ELSE arm END
+    FROM found WHERE corpus_item.id = found.id
 ), marked AS (
     UPDATE annotation_membership
-    SET watermark_priority = found.priority, watermark_place = found.place
+    SET watermark_priority = found.priority, watermark_place = found.place,
+        arms_drawn = arms_drawn + found.draws::int
     FROM found WHERE annotation_membership.id = %(membership)s
 )
 INSERT INTO annotation_assignment (item_id, membership_id, state, token, lease_until, skip_reason, flagged, flag_note)

@@ -25,6 +25,9 @@ PRIORITY_SQL = """CASE {order}
     ELSE -p.uncertainty END"""
 """`priority` in SQL for a pair `p`; format it with the SQL of `order` and `seed` (placeholders or columns)."""
 
+MEASURING = ("study",)
+"""Reasons of items whose judgments measure: they come to no label and to no conflict."""
+
 LAST = 1e9
 """Added for items that ask for texts: they say that a pair is relevant, so whoever audits it blind gets that first."""
 
@@ -79,7 +82,7 @@ def change_overlap(collection: Collection, overlap: int) -> int:
             """UPDATE corpus_item
                SET overlap = GREATEST(%(overlap)s, taken, done + 1)
                WHERE collection_id = %(collection)s AND state = 'open' AND reason NOT IN ('audit', 'evidence')
-                 AND overlap <> GREATEST(%(overlap)s, taken, done + 1)""",
+                 AND NOT reserved AND overlap <> GREATEST(%(overlap)s, taken, done + 1)""",
             {"overlap": overlap, "collection": collection.pk},
         )
         changed = int(cursor.rowcount)
