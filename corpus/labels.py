@@ -105,7 +105,8 @@ standing AS MATERIALIZED (
       AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)
 ),
 counted AS (
-    SELECT pair_id, aspect_id, kind, CASE kind WHEN 'person' THEN COALESCE(item_id, 0) ELSE 0 END AS item, grade, count(*) AS n
+    SELECT pair_id, aspect_id, kind, CASE kind WHEN 'person' THEN COALESCE(item_id, 0) ELSE 0 END AS item, grade,
+           count(*) AS n
     FROM standing
     WHERE (kind = 'person' AND step = 'final' AND settled)
        OR (kind = 'human-import' AND NOT judged_here)
