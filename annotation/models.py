@@ -20,6 +20,9 @@ class User(AbstractUser):
     first_name = None  # type: ignore[assignment]  # people are known by their user name
     last_name = None  # type: ignore[assignment]
     is_owner = models.BooleanField(default=False)
+    language = models.CharField(
+        max_length=10, blank=True, default="", db_default="", help_text="Of the pages; empty: as the browser asks."
+    )
 
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
