@@ -30,6 +30,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.crypto import constant_time_compare
 
 from annotation.entry import membership_of
+from annotation.languages import speak_to
 from annotation.models import Membership, Role, User
 from corpus.access import Action, View
 from corpus.models import Collection
@@ -147,6 +148,7 @@ def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Sc
     user = membership.user if membership else _user(request)
     if user is None:
         return None
+    speak_to(user)
     if membership is None and not user.is_owner:
         membership = (
             Membership.objects.select_related("collection", "assessor")
@@ -173,7 +175,10 @@ def _scope(user: User, membership: Membership | None, name: str) -> Scope:
 
 
 def _user(request: HttpRequest) -> User | None:
-    return request.user if request.user.is_authenticated else None
+    if not request.user.is_authenticated:
+        return None
+    speak_to(request.user)
+    return request.user
 
 
 def _membership_by_session(request: HttpRequest, collection: str) -> Membership | None:

@@ -5,8 +5,9 @@ from annotation.urls_canaries import urlpatterns as canaries
 from annotation.urls_judging import urlpatterns as judging
 from annotation.urls_money import urlpatterns as money
 from annotation.urls_panel import urlpatterns as panel
+from annotation.urls_reach import urlpatterns as reach
 from annotation.urls_reports import urlpatterns as reports
 from annotation.urls_trust import urlpatterns as trust
 
 # Money before the administration: there `campaigns/<id>/<act>/` would take its address.
-urlpatterns = [*judging, *money, *admin, *trust, *reports, *panel, *canaries]
+urlpatterns = [*judging, *money, *admin, *trust, *reports, *panel, *canaries, *reach]

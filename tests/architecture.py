@@ -89,6 +89,8 @@ PURE = {
     "training.publication",
 }
 """What computes: no Django, and of the project only each other."""
+WORDS = "django.utils.translation."
+"""What a pure module may have of Django: the words of its results in the reader's language (docs/adr/0030)."""
 HEAVY = {"torch": "training", "sentence_transformers": "training", "peft": "training", "trl": "training"}
 """Belong to one app, and only inside functions, so that no other command pays for them."""
 ENGINE = "training.engine"
@@ -174,6 +176,8 @@ def purity(found: Import) -> str | None:
     if found.source not in PURE and not any(found.source.startswith(f"{name}.") for name in PURE):
         return None
     package = found.target.split(".")[0]
+    if found.target.startswith(WORDS):
+        return None
     if package in {"django", "celery", "redis", "psycopg", "pgtrigger"}:
         return f"a pure module must not import {package}"
     names = {found.target, found.target.rpartition(".")[0]}

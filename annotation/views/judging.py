@@ -9,6 +9,7 @@ from django.middleware.csrf import get_token
 from django.shortcuts import render
 from django.template.loader import get_template
 from django.urls import reverse
+from django.utils.translation import get_language
 from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
@@ -144,7 +145,7 @@ def _render(
     collection = scope.collection
     context |= {"scope": scope, "collection": collection, "section": "judge", "fragment": fragment}
     context |= addresses(collection.name)
-    context |= buttons(collection.name, collection.grades, collection.relevant_from)
+    context |= buttons(collection.name, collection.grades, collection.relevant_from, get_language())
     if request.headers.get("HX-Request"):
         # Without the request: no context processor runs, and the token is all that the forms need of it.
         content = get_template(fragment).render({**context, "csrf_token": get_token(request)})
@@ -161,8 +162,8 @@ def addresses(name: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
-def buttons(name: str, highest: int, relevant_from: int) -> dict[str, str]:
-    """The buttons that are the same under every pair of a collection, rendered once for a process."""
+def buttons(name: str, highest: int, relevant_from: int, language: str | None) -> dict[str, str]:
+    """The buttons that are the same under every pair of a collection, rendered once for a process and language."""
     context = {
         "grades": judging.scale(highest, relevant_from),
         "skip_reasons": Assignment.SkipReason.choices,

@@ -1,0 +1,59 @@
+"""Which language a page speaks: the account's, else this device's choice (a cookie), else what the browser asks for.
+
+English stands in the source, every other language in locale/. docs/languages.md says how to add one.
+"""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+
+from annotation.models import User
+
+CODES = frozenset(code for code, _ in settings.LANGUAGES)
+CONTRASTS = frozenset({"", "more"})
+"""As the device asks, or always high."""
+CONTRAST_COOKIE = "contrast"
+A_YEAR = 365 * 24 * 3600
+
+
+class LanguageMiddleware:
+    """The device's language for every request. Whoever is signed in gets their own from `speak_to`."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        translation.activate(translation.get_language_from_request(request))
+        response = self.get_response(request)
+        response.headers.setdefault("Content-Language", translation.get_language() or settings.LANGUAGE_CODE)
+        patch_vary_headers(response, ["Accept-Language"])
+        return response
+
+
+def speak_to(user: User) -> None:
+    """From here on this request answers in the language of the account, where it has chosen one."""
+    if user.language in CODES and user.language != translation.get_language():
+        translation.activate(user.language)
+
+
+def choose(user: User | None, response: HttpResponseBase, *, language: str, contrast: str | None) -> None:
+    """Keep what somebody chose: the language with the account and on this device, contrast on this device.
+
+    What is not offered is left as it is.
+    """
+    if language in CODES:
+        _remember(response, settings.LANGUAGE_COOKIE_NAME, language)
+        if user is not None:
+            User.objects.filter(pk=user.pk).update(language=language)
+    if contrast in CONTRASTS:
+        _remember(response, CONTRAST_COOKIE, contrast)
+
+
+def _remember(response: HttpResponseBase, name: str, value: str) -> None:
+    response.set_cookie(
+        name, value, max_age=A_YEAR, httponly=True, secure=settings.SESSION_COOKIE_SECURE, samesite="Lax"
+    )

@@ -1,0 +1,8 @@
+"""Dates as Chinese pages write them."""
+
+DATE_FORMAT = "Y年n月j日"
+SHORT_DATE_FORMAT = "Y年n月j日"
+DATETIME_FORMAT = "Y年n月j日 H:i"
+SHORT_DATETIME_FORMAT = "Y年n月j日 H:i"
+MONTH_DAY_FORMAT = "n月j日"
+TIME_FORMAT = "H:i"

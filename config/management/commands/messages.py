@@ -1,0 +1,28 @@
+"""Collect the strings of all pages into the catalogues in locale/ and compile these (for developers; needs polib)."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from config import env, messages
+from corpus.commands import QuorumCommand
+
+
+class Command(QuorumCommand):
+    """Update locale/*/LC_MESSAGES/django.po and compile django.mo beside it."""
+
+    help = "Collect the strings of all pages into locale/*.po and compile them"
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Whether strings are collected first."""
+        parser.add_argument("--compile", action="store_true", help="only compile what the catalogues hold")
+
+    def run(self, **options: Any) -> object:
+        """Each language: merge, save, compile, and say how many strings have no translation yet."""
+        found = None if options["compile"] else messages.collected(env.ROOT)
+        document = {}
+        for locale in messages.locales():
+            total, untranslated = messages.update(messages.catalogue_path(env.ROOT, locale), found)
+            document[locale] = {"strings": total, "untranslated": untranslated}
+            self.say(f"{locale}: {total} strings, {untranslated} without a translation")
+        return document
