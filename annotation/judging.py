@@ -7,12 +7,14 @@ from typing import Any
 
 from django.db import connection
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from annotation.debating import Debate, Text, debate_of, text_of
 from annotation.marks import marked
 from annotation.models import Membership
 from annotation.queue import EVIDENCE, rows
 from annotation.targets import Draft, draft_of
+from corpus.arms import REVEAL
 from corpus.models import Collection
 
 QUEUE_SHOWN = 100
@@ -31,6 +33,7 @@ WHY = {
     "audit": "To be judged from the texts alone, without a debate.",
     "evidence": "It was found relevant, and what a judge wrote about it did not pass its checks.",
 }
+WHY_ELSE = "People are asked about it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,9 @@ class Work:
     comment: str = ""
     grade: int | None = None
     blind: bool = False
-    """Without the debate: an audit, or an item that asks for texts."""
+    """Without the debate: an audit, an item that asks for texts, an arm that hides it."""
+    step: str = ""
+    """In the reveal arm: first (the debate follows) or final (it is shown now)."""
     draft: Draft | None = None
     """Contribution and evidence to be edited, where the item asks for them."""
 
@@ -93,21 +98,28 @@ class Desktop:
         return f"{QUEUE_SHOWN}+" if self.waiting > QUEUE_SHOWN else str(self.waiting)
 
 
-# An audit is judged blind: its debate does not even leave the database.
+# Where the debate must not be seen, it does not even leave the database. An item that was lent before there were arms
+# has none: its debate is shown.
+_READS = """
+i.reason NOT IN ('audit', 'evidence')
+AND (i.arm IN ('', 'shown') OR i.arm = 'reveal' AND f.grade IS NOT NULL)
+"""
+_ADJUDICATES = "i.reason NOT IN ('audit', 'evidence')"
 _DEBATE = """
 (SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict,
                                    'reason', t.reason, 'quotes', t.quotes) ORDER BY t.round, t.sample, t.role DESC)
  FROM judges_attempt t
- WHERE i.reason NOT IN ('audit', 'evidence') AND t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
+ WHERE t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
    AND t.campaign_id = (
     SELECT max(c.campaign_id) FROM judges_attempt c
     WHERE c.pair_id = i.pair_id AND c.counts AND c.role IN ('for', 'against')))
 """
 
-_PAIR = f"""
-i.id AS item, i.reason, q.text AS query, q.answers, q.instruction, d.title, d.text AS document,
-d.external_id AS source, {_DEBATE} AS debate
+_TEXTS = """
+i.id AS item, i.reason, i.arm, q.text AS query, q.answers, q.instruction, d.title, d.text AS document,
+d.external_id AS source
 """
+_PAIR = f"{_TEXTS}, f.grade AS first, {_READS} AS reads, CASE WHEN {_READS} THEN {_DEBATE} END AS debate"
 
 _FROM = """
 JOIN corpus_pair p ON p.id = i.pair_id
@@ -130,12 +142,15 @@ LEFT JOIN LATERAL (
     ORDER BY t.ended_at DESC LIMIT 1) l ON true
 """
 _OPEN = f"""
-SELECT {_AROUND}, {_PAIR}, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds, before.comment
+SELECT {_AROUND}, {_PAIR}, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
+       coalesce(before.comment, f.comment) AS comment,
+       CASE WHEN f.grade IS NOT NULL THEN extract(epoch FROM clock_timestamp() - f.created_at)::int END AS first_seconds
 FROM annotation_membership m {_LAST}
 JOIN annotation_assignment a ON a.membership_id = m.id AND a.state = 'open'
 JOIN corpus_item i ON i.id = a.item_id {_FROM}
 LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
 LEFT JOIN corpus_judgment before ON before.id = j.supersedes_id
+LEFT JOIN corpus_judgment f ON f.id = a.first_id
 WHERE m.id = %(membership)s
 """
 _RESTING = f"SELECT {_AROUND} FROM annotation_membership m {_LAST} WHERE m.id = %(membership)s"
@@ -150,15 +165,22 @@ SELECT count(*) AS waiting FROM (
     WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap
       AND NOT EXISTS (SELECT FROM annotation_assignment a WHERE a.item_id = i.id
                       AND a.membership_id = %(membership)s AND a.state <> 'returned')
+      AND CASE WHEN i.reserved THEN EXISTS (SELECT FROM annotation_reservedfor r
+               WHERE r.item_id = i.id AND r.membership_id = %(membership)s) ELSE true END
     ORDER BY i.priority, i.place LIMIT {QUEUE_SHOWN + 1}) counted
 """
 _MINE = f"""
 SELECT {_PAIR}, a.token, 0 AS seconds, j.grade
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id {_FROM}
 LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
+LEFT JOIN corpus_judgment f ON f.id = a.first_id
 WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
 """
-_ITEM = f"SELECT {_PAIR}, '' AS token, 0 AS seconds FROM corpus_item i {_FROM} WHERE i.id = %(item)s"
+_ITEM = f"""
+SELECT {_TEXTS}, {_ADJUDICATES} AS reads, CASE WHEN {_ADJUDICATES} THEN {_DEBATE} END AS debate,
+       '' AS token, 0 AS seconds
+FROM corpus_item i {_FROM} WHERE i.id = %(item)s
+"""
 
 
 def desk(membership: Membership) -> tuple[Work | None, Desktop]:
@@ -172,6 +194,9 @@ def desk(membership: Membership) -> tuple[Work | None, Desktop]:
 
 
 def _desktop(row: dict[str, Any], waiting: int) -> Desktop:
+    if row.get("first_seconds") is not None:
+        # The last decision is the first vote on the open pair itself.
+        return Desktop(row["today"], waiting, row["item"], "saved", row["first_seconds"])
     return Desktop(row["today"], waiting, row["last_item"], row["last_what"], row["last_seconds"])
 
 
@@ -231,7 +256,7 @@ def _work(row: dict[str, Any], collection: Collection) -> Work:
         item=row["item"],
         token=row["token"],
         seconds=row["seconds"],
-        why=_why(row["reason"], len(debate.rounds)),
+        why=_why(row, len(debate.rounds), collection.grades),
         query=text_of(row["query"]),
         answers=tuple(text_of(answer) for answer in row["answers"]),
         need=text_of(row["instruction"] or collection.instruction),
@@ -241,11 +266,29 @@ def _work(row: dict[str, Any], collection: Collection) -> Work:
         debate=debate,
         comment=row.get("comment") or "",
         grade=row.get("grade"),
-        blind=row["reason"] in ("audit", EVIDENCE),
+        blind=not row["reads"],
+        step=_step(row),
         draft=draft_of(row["item"]) if row["reason"] == EVIDENCE else None,
     )
 
 
-def _why(reason: str, rounds: int) -> str:
+def _step(row: dict[str, Any]) -> str:
+    if row["arm"] != REVEAL or "first" not in row:
+        return ""
+    return "first" if row["first"] is None else "final"
+
+
+def _why(row: dict[str, Any], rounds: int, highest: int) -> str:
+    """Why it came, in words that tell nothing of a debate that is not shown."""
+    step = _step(row)
+    if step == "first":
+        return _("To be judged from the texts first. Then you read a debate about it and judge once more.")
+    if step == "final":
+        given = f"{row['first']} {_words(row['first'], highest)}".strip()
+        return _("From the texts you said: %(given)s. Now read the debate and judge again, the same or otherwise.") % {
+            "given": given
+        }
+    if not row["reads"] and row["reason"] != EVIDENCE:
+        return WHY["audit"]
     words = {0: "", 1: " in one round"}.get(rounds, f" in {rounds} rounds")
-    return WHY[reason].format(rounds=words)
+    return WHY.get(row["reason"], WHY_ELSE).format(rounds=words)

@@ -18,7 +18,10 @@ from judges.models import Tally
 
 
 def undo(membership: Membership, item: int) -> None:
-    """Take back the member's judgment, flag or skip of an item. Raises Unknown, and Lost when it is too late."""
+    """Take back the member's judgment, flag or skip of an item; in the reveal arm the final vote before the first.
+
+    Raises Unknown, and Lost when it is too late.
+    """
 
     def once() -> None:
         with transaction.atomic():
@@ -30,6 +33,8 @@ def undo(membership: Membership, item: int) -> None:
 def _undo(membership: Membership, item_id: int) -> None:
     mine = {row.item_id: row for row in _locked_assignments(membership, item_id)}
     own = mine.pop(item_id, None)
+    if own is not None and own.state == Assignment.State.OPEN and own.first and own.first.grade is not None:
+        return _take_back_first(own, own.first, membership)
     if own is None or own.state not in (Assignment.State.DONE, Assignment.State.SKIPPED):
         raise Unknown
     # Both items in the order of their ids: two people who undo at once never wait for each other.
@@ -41,6 +46,16 @@ def _undo(membership: Membership, item_id: int) -> None:
         give_back(other, items[other.item_id])
     _reopen(own, items[item_id], membership)
     Membership.objects.filter(pk=membership.pk).update(watermark_priority=None, watermark_place=None)
+
+
+def _take_back_first(own: Assignment, first: Judgment, membership: Membership) -> None:
+    """The debate is hidden again. It was seen: the vote that comes now is kept, but counts as blind no more."""
+    exported = used_since(membership.collection_id, first.created_at)
+    reason = why_not_undo(now=timezone.now(), ended_at=first.created_at, exported=exported)
+    if reason:
+        raise Lost(reason)
+    withdrawal = _withdraw(first, membership)
+    Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token())
 
 
 def _locked_assignments(membership: Membership, item: int) -> list[Assignment]:
@@ -56,6 +71,7 @@ def refusal(own: Assignment, item: Item) -> str | None:
             return "Other people have this pair now."
         return why_not_undo(now=timezone.now(), ended_at=own.ended_at or own.lent_at)
     standing = Judgment.objects.filter(item=item, superseded_by=None, grade__isnull=False)
+    standing = standing.exclude(step=Judgment.Step.FIRST)
     later = standing.exclude(assessor=own.membership.assessor_id).filter(pk__gt=own.judgment_id or 0)
     ended_at = own.ended_at or own.lent_at
     return why_not_undo(
@@ -80,8 +96,8 @@ def give_back(lease: Assignment, item: Item) -> None:
 
 
 def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
-    judged = own.state == Assignment.State.DONE and own.judgment_id is not None
-    withdrawal = _withdraw(own, item, membership) if judged else own.judgment_id
+    judged = own.state == Assignment.State.DONE and own.judgment is not None and own.judgment.grade is not None
+    withdrawal = _withdraw(own.judgment, membership) if judged and own.judgment else own.judgment_id
     edited = item.reason == EVIDENCE and own.state == Assignment.State.DONE and not own.flagged
     if edited:
         targets.withdraw(item, membership)
@@ -105,14 +121,14 @@ def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
         unsettle(item, shard=membership.pk % SHARDS)
 
 
-def _withdraw(own: Assignment, item: Item, membership: Membership) -> int:
+def _withdraw(given: Judgment, membership: Membership) -> int:
     return Judgment.objects.create(
-        pair_id=item.pair_id,
+        pair_id=given.pair_id,
         assessor_id=membership.assessor_id,
-        item=item,
-        step=Judgment.Step.FINAL,
+        item_id=given.item_id,
+        step=given.step,
         grade=None,
-        supersedes_id=own.judgment_id,
+        supersedes=given,
     ).pk
 
 

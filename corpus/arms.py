@@ -20,7 +20,7 @@ Weights = tuple[int, int, int]
 
 
 def weights_of(given: object) -> Weights:
-    """`{"shown": 1, "hidden": 0, "reveal": 0}` as weights; an arm that is not named has none. ValueError says why not."""
+    """`{"shown": 1, "hidden": 0, "reveal": 0}` as weights; an arm that is not named has none. Raises ValueError."""
     if not isinstance(given, Mapping):
         raise ValueError("must be a table like {shown=1, hidden=0, reveal=0}")
     if unknown := [str(name) for name in given if name not in ARMS]:

@@ -4,6 +4,7 @@
 (() => {
   const SAID_FOR = 8000;
   const DRAFT_FOR = 24 * 3600 * 1000;
+  const NOT_READ_YET = 500;
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const smooth = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
@@ -184,7 +185,9 @@
     const said = desk.dataset.said;
     if (swapped) {
       scrollTo({ top: 0 });
-      $("#query")?.focus({ preventScroll: true });
+      const debate = desk.dataset.step === "final" && $("#debate");
+      if (debate) debate.scrollIntoView({ block: "start", behavior: "instant" });
+      (debate || $("#query"))?.focus({ preventScroll: true });
       const words = said ? `${said[0].toUpperCase()}${said.slice(1)}. ` : "";
       $("#announce").textContent = words + ($("#query")?.textContent || "");
     }
@@ -202,6 +205,11 @@
     }
   };
 
+  // Where the debate was just revealed, the second half of a double click is no final vote: nobody reads that fast.
+  document.addEventListener("click", (event) => {
+    const hasty = $("#desk[data-step=final]") && performance.now() - shownAt < NOT_READ_YET;
+    if (hasty && event.target.closest(".grade")) { event.preventDefault(); event.stopPropagation(); }
+  }, true);
   document.addEventListener("submit", stampTime, true);
   document.addEventListener("htmx:configRequest", (event) => {
     if (event.detail.elt.matches(".grade")) event.detail.parameters.milliseconds = timeOnPage();
