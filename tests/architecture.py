@@ -49,6 +49,7 @@ PURE = {
     "annotation.panels.quality",
     "annotation.panels.subsets",
     "corpus.arms",
+    "corpus.aspects.passages",
     "corpus.cells",
     "corpus.charts",
     "corpus.charts.bars",

@@ -46,7 +46,7 @@ def documents(source: Source) -> Iterator[Text]:
         title = _text(source, number, row, "title", "")
         text = _text(source, number, row, "text")
         name = source.identifier(number, _required(source, number, row, "_id"), "_id")
-        yield Text(number, name, title, text, _metadata(source, number, row), _hash(title, text))
+        yield Text(number, name, title, text, _metadata(source, number, row), content_hash(title, text))
 
 
 def queries(source: Source, *, by_position: bool) -> Iterator[Text]:
@@ -111,7 +111,7 @@ def _json_queries(source: Source, by_position: bool) -> Iterator[Text]:
         if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
             raise source.bad(number, '"answers" is not a list of strings')
         name = "" if by_position else _required(source, number, row, "_id")
-        digest = _hash(text, instruction, *answers)
+        digest = content_hash(text, instruction, *answers)
         metadata = _metadata(source, number, row)
         yield Text(number, name, "", text, metadata, digest, json.dumps(answers, ensure_ascii=False), instruction)
 
@@ -126,7 +126,7 @@ def _trec_document(source: Source, element: Element) -> Text:
         raise source.bad(element.line, f"document {name}: no <text>")
     text = fields.pop("text")
     metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
-    return Text(element.line, source.identifier(element.line, name, "docno"), title, text, metadata, _hash(title, text))
+    return Text(element.line, source.identifier(element.line, name, "docno"), title, text, metadata, content_hash(title, text))
 
 
 def _trec_queries(source: Source) -> Iterator[Text]:
@@ -136,7 +136,7 @@ def _trec_queries(source: Source) -> Iterator[Text]:
         name = fields.pop("num", "")
         text = " ".join((fields.pop("title", "") or fields.get("desc", "")).split())
         metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
-        yield Text(element.line, name, "", text, metadata, _hash(text, ""))
+        yield Text(element.line, name, "", text, metadata, content_hash(text, ""))
 
 
 def _without_prefix(value: str) -> str:
@@ -177,7 +177,7 @@ def _metadata(source: Source, number: int, row: dict[str, Any]) -> str:
         raise source.bad(number, f'"metadata" cannot be stored: {error}') from None
 
 
-def _hash(*parts: str) -> str:
+def content_hash(*parts: str) -> str:
     """sha256 in hex of everything a reader sees. NUL is in no part, so different parts never join to the same."""
     return sha256("\0".join(parts).encode()).hexdigest()
 

@@ -1,0 +1,204 @@
+"""Documents under aspects: kept, discarded with a reason, put back to review; new passages, joined ones, cut ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from corpus.aspects.passages import Passage, gaps, in_order, joined, source_of
+from corpus.aspects.revising import Act, Change, Decision, Held, hold, revise
+from corpus.errors import BadInput
+from corpus.importing.records import content_hash
+from corpus.models import AspectRevision, Assessor, Document, Query
+
+LONGEST = 200_000
+"""Characters of a passage: more is a book."""
+LONGEST_REASON = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewPassage:
+    """A text that becomes a document under one or more aspects. `metadata["source"]` says where it comes from."""
+
+    title: str
+    text: str
+    aspects: Sequence[str]
+    metadata: Mapping[str, Any]
+
+
+def keep(query: Query, author: Assessor, document: Document, aspect: str) -> AspectRevision:
+    """The document supports the aspect. That it was discarded before holds no longer."""
+
+    def plan(held: Held) -> Change:
+        standing = held.standing([entry.id for entry in held.entries])
+        others = [
+            Decision(document.pk, name, None)
+            for (pk, name), judgment in standing.items()
+            if pk == document.pk and name != aspect and judgment.grade == 0
+        ]
+        _must_hold(held, [aspect])
+        return Change(held.entries, [Decision(document.pk, aspect, True), *others], f"{document} → {aspect}")
+
+    return revise(query, author, Act.KEEP, plan)
+
+
+def discard(query: Query, author: Assessor, document: Document, reason: str) -> AspectRevision:
+    """The document supports none of the aspects, because of the reason."""
+    reason = _reason(reason)
+
+    def plan(held: Held) -> Change:
+        _must_hold(held, [])
+        decisions = [Decision(document.pk, entry.id, False, reason) for entry in held.entries]
+        return Change(held.entries, decisions, f"{document}: {reason}")
+
+    return revise(query, author, Act.DISCARD, plan)
+
+
+def reopen(query: Query, author: Assessor, document: Document, aspect: str = "") -> AspectRevision:
+    """Nobody says any more whether the document supports the aspect (any aspect: "")."""
+
+    def plan(held: Held) -> Change:
+        standing = held.standing([aspect] if aspect else [entry.id for entry in held.entries])
+        said = [name for (pk, name), judgment in standing.items() if pk == document.pk and judgment.grade is not None]
+        return Change(held.entries, [Decision(document.pk, name, None) for name in said], str(document))
+
+    return revise(query, author, Act.REOPEN, plan)
+
+
+@transaction.atomic
+def add_passages(query: Query, author: Assessor, new: Sequence[NewPassage]) -> AspectRevision:
+    """New documents under aspects. The same text again is the same document."""
+    held = hold(query)
+    if not new:
+        raise BadInput(_("Put at least one sentence under an aspect."))
+    documents = [_store(held.query, passage) for passage in new]
+
+    def plan(held: Held) -> Change:
+        decisions = _under(held, zip(documents, new, strict=True))
+        return Change(held.entries, decisions, ", ".join(map(str, documents)))
+
+    return revise(held.query, author, Act.PASSAGE, plan)
+
+
+@transaction.atomic
+def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewPassage]) -> AspectRevision:
+    """Portions of a document become documents of their own; the whole stands under no aspect any more."""
+    held = hold(query)
+    if not parts:
+        raise BadInput(_("Put at least one sentence under an aspect."))
+    if len(parts) == 1 and parts[0].text.strip() == document.text.strip():
+        raise BadInput(_("This is the whole text under one aspect: keep the document under it instead."))
+    documents = [_store(held.query, part) for part in parts]
+
+    def plan(held: Held) -> Change:
+        decisions = _under(held, zip(documents, parts, strict=True))
+        names = ", ".join(map(str, documents))
+        away = [
+            Decision(document.pk, entry.id, False, _("cut into %(names)s") % {"names": names}) for entry in held.entries
+        ]
+        return Change(held.entries, [*decisions, *away], f"{document} → {names}")
+
+    return revise(held.query, author, Act.CUT, plan)
+
+
+@transaction.atomic
+def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: str) -> AspectRevision:
+    """Contiguous passages of one source, kept under one aspect, become one document under it."""
+    held = hold(query)
+    passages = in_order([as_passage(document) for document in documents])
+    _refuse_apart(passages)
+    standing = held.standing([aspect])
+    if not all((found := standing.get((one.pk, aspect))) and found.grade for one in documents):
+        raise BadInput(_("Keep all of these passages under the aspect first, then join them."))
+    first, last = passages[0].source.first, passages[-1].source.last
+    by_id = {document.external_id: document for document in documents}
+    metadata = {
+        "source": source_record(by_id[passages[0].id]),
+        "joined_from": [passage.id for passage in passages],
+        **({"chunks": [first, last]} if first is not None and last is not None else {}),
+    }
+    whole = _store(held.query, NewPassage(passages[0].title, joined(passages), [aspect], metadata))
+
+    def plan(held: Held) -> Change:
+        away = [Decision(one.pk, aspect, False, _("joined into %(name)s") % {"name": whole}) for one in documents]
+        names = ", ".join(passage.id for passage in passages)
+        return Change(held.entries, [Decision(whole.pk, aspect, True), *away], f"{names} → {whole}")
+
+    return revise(held.query, author, Act.JOIN, plan)
+
+
+def as_passage(document: Document) -> Passage:
+    """The document as far as joining needs it."""
+    source = source_of(document.external_id, document.metadata)
+    return Passage(document.external_id, document.title, document.text, source)
+
+
+def source_record(document: Document) -> dict[str, Any]:
+    """What a passage made of the document says of its source."""
+    given = document.metadata.get("source")
+    return dict(given) if isinstance(given, dict) else {"document": as_passage(document).source.name}
+
+
+def _refuse_apart(passages: Sequence[Passage]) -> None:
+    if len(passages) < 2:
+        raise BadInput(_("Choose two or more passages to join."))
+    names = sorted({passage.source.name for passage in passages})
+    if len(names) > 1:
+        raise BadInput(
+            _("Only passages of one source are joined; these come from %(names)s.") % {"names": ", ".join(names)}
+        )
+    if missing := gaps(passages):
+        one, other = missing[0]
+        raise BadInput(
+            _("Only contiguous passages are joined: something is missing between %(one)s and %(other)s.")
+            % {"one": one, "other": other}
+        )
+
+
+def _under(held: Held, passages: Any) -> list[Decision]:
+    """Each passage kept under its aspects."""
+    decisions = []
+    for document, passage in passages:
+        _must_hold(held, passage.aspects)
+        decisions += [Decision(document.pk, name, True) for name in dict.fromkeys(passage.aspects)]
+    return decisions
+
+
+def _must_hold(held: Held, aspects: Sequence[str]) -> None:
+    """BadInput unless the query has aspects, these among them."""
+    known = {entry.id for entry in held.entries}
+    if not known:
+        raise BadInput(_("Decompose the query first: there is no aspect to put documents under."))
+    for name in aspects:
+        if name not in known:
+            raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": name})
+
+
+def _store(query: Query, passage: NewPassage) -> Document:
+    """A document for a new text, or the one that holds the same text already."""
+    title, text = " ".join(passage.title.split()), passage.text.replace("\r\n", "\n").strip()
+    if not text:
+        raise BadInput(_("The passage is empty: paste, upload or fetch a text."))
+    if "\0" in text or "\0" in title:
+        raise BadInput(_("The text holds a NUL character: it is not plain text."))
+    if len(text) > LONGEST:
+        raise BadInput(_("The passage has %(length)d characters: keep what supports an aspect, at most %(most)d.")
+                       % {"length": len(text), "most": LONGEST})  # fmt: skip
+    if not passage.aspects:
+        raise BadInput(_("Choose the aspect that the passage supports."))
+    digest = content_hash(title, text)
+    name = f"passage-{digest[:16]}"
+    found, _made = Document.objects.get_or_create(
+        collection_id=query.collection_id, external_id=name, is_current=True,
+        defaults={"title": title, "text": text, "content_hash": digest, "metadata": dict(passage.metadata)},
+    )  # fmt: skip
+    return found
+
+
+def _reason(reason: str) -> str:
+    reason = " ".join(reason.split())
+    if not reason:
+        raise BadInput(_("Say why the document supports no aspect."))
+    return reason[:LONGEST_REASON]

@@ -1,0 +1,148 @@
+"""The set of a query's aspects and what may be done to it: every act takes a set and returns the next one.
+
+BRIGHT-Pro 3.2: an aspect is a coherent sub-need, justified in one or two sentences and weighed from 1 to 5; the weights
+of a query's aspects add up to 1. 3.3: aspects are clarified, subdivided and consolidated while documents are collected.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.text import sentences
+
+ANCHORS = {5: "dominant", 4: "strong", 3: "moderate", 2: "supporting", 1: "peripheral"}
+"""What an importance means (BRIGHT-Pro appendix A)."""
+MOST = 20
+"""Aspects of a query: a compact set, not a list of facts."""
+LONGEST = 2_000
+_NUMBERED = re.compile(r"a([0-9]{1,9})")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One aspect as a revision holds it."""
+
+    id: str
+    text: str
+    rationale: str = ""
+    importance: int = 3
+
+
+Entries = tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a person writes of an aspect."""
+
+    text: str
+    rationale: str
+    importance: int = 3
+
+
+def load(rows: Sequence[Mapping[str, Any]]) -> Entries:
+    """The set from a revision's JSON."""
+    return tuple(Entry(**row) for row in rows)
+
+
+def dump(entries: Entries) -> list[dict[str, Any]]:
+    """The set for a revision's JSON."""
+    return [asdict(entry) for entry in entries]
+
+
+def weights(importances: Sequence[int]) -> list[float]:
+    """Importances as weights that add up to 1, in the same order; [] for none."""
+    total = sum(importances)
+    return [importance / total for importance in importances]
+
+
+def checked(wording: Wording) -> Wording:
+    """The wording without space around it.
+
+    Raises BadInput unless it has a text, a rationale of one or two sentences and an importance of 1 to 5.
+    """
+    text, rationale = " ".join(wording.text.split()), " ".join(wording.rationale.split())
+    if not text:
+        raise BadInput(_("Write what the aspect is about."))
+    if max(len(text), len(rationale)) > LONGEST:
+        raise BadInput(_("Shorten it to %(most)d characters.") % {"most": LONGEST})
+    if not 1 <= len(sentences(rationale)) <= 2:
+        raise BadInput(_("Say in one or two sentences why an answer needs this aspect."))
+    return Wording(text, rationale, importance(wording.importance))
+
+
+def importance(value: object) -> int:
+    """1 to 5, or BadInput."""
+    if isinstance(value, bool) or not isinstance(value, int) or value not in ANCHORS:
+        raise BadInput(_("Choose an importance from 1 (peripheral) to 5 (dominant)."))
+    return value
+
+
+def next_ids(known: Sequence[str], count: int) -> list[str]:
+    """Ids for new aspects: a1, a2, ... beyond all that the query ever had, so that no id means two things."""
+    last = max((int(found[1]) for one in known if (found := _NUMBERED.fullmatch(one))), default=0)
+    return [f"a{last + place}" for place in range(1, count + 1)]
+
+
+def add(entries: Entries, id: str, wording: Wording) -> Entries:
+    """One more aspect at the end."""
+    if len(entries) >= MOST:
+        raise BadInput(_("A query has at most %(most)d aspects: merge some first.") % {"most": MOST})
+    return (*entries, _entry(id, checked(wording)))
+
+
+def clarify(entries: Entries, id: str, wording: Wording) -> Entries:
+    """Another wording of the same aspect; its importance and its documents stay."""
+    found = entry(entries, id)
+    new = checked(replace(wording, importance=found.importance))
+    return tuple(_entry(id, new) if one.id == id else one for one in entries)
+
+
+def weigh(entries: Entries, given: Mapping[str, int]) -> Entries:
+    """Other importances, by id; who is not named keeps theirs."""
+    for id in given:
+        entry(entries, id)
+    return tuple(replace(one, importance=importance(given.get(one.id, one.importance))) for one in entries)
+
+
+def split(entries: Entries, id: str, parts: Sequence[tuple[str, Wording]]) -> Entries:
+    """Two and more aspects in the place of one."""
+    entry(entries, id)
+    if len(parts) < 2:
+        raise BadInput(_("Split an aspect into two or more: write each of them."))
+    if len(entries) - 1 + len(parts) > MOST:
+        raise BadInput(_("A query has at most %(most)d aspects: merge some first.") % {"most": MOST})
+    new = [_entry(name, checked(wording)) for name, wording in parts]
+    return tuple(part for one in entries for part in (new if one.id == id else [one]))
+
+
+def merge(entries: Entries, ids: Sequence[str], new_id: str, wording: Wording) -> Entries:
+    """One aspect in the place of the first of several."""
+    chosen = [entry(entries, id).id for id in dict.fromkeys(ids)]
+    if len(chosen) < 2:
+        raise BadInput(_("Choose two or more aspects to merge."))
+    first = next(one.id for one in entries if one.id in chosen)
+    new = _entry(new_id, checked(wording))
+    return tuple(new if one.id == first else one for one in entries if one.id == first or one.id not in chosen)
+
+
+def remove(entries: Entries, id: str) -> Entries:
+    """Without one aspect."""
+    entry(entries, id)
+    return tuple(one for one in entries if one.id != id)
+
+
+def entry(entries: Entries, id: str) -> Entry:
+    """The aspect, or BadInput."""
+    for one in entries:
+        if one.id == id:
+            return one
+    raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": id})
+
+
+def _entry(id: str, wording: Wording) -> Entry:
+    return Entry(id, wording.text, wording.rationale, wording.importance)

@@ -1,0 +1,128 @@
+"""`aspects NAME import|export F`: a round trip of the queries' sets and the documents under them."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db import connection, transaction
+
+from corpus.aspects.entries import Entries, Entry
+from corpus.aspects.files import Bad, Row, by_query, parse, refuse
+from corpus.aspects.revising import Act, Change, Decision, Held, hold, revise
+from corpus.auditing import record
+from corpus.importing.files import Source
+from corpus.models import Assessor, Collection, Document, Query
+
+IMPORTER = "aspects"
+"""The assessor under whose name imported sets stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an import did."""
+
+    collection: str
+    queries: int
+    aspects: int
+    documents: int
+    """(document, aspect) pairs of the file."""
+    changed: int
+    """Queries whose aspects or documents are others now."""
+
+    def document(self) -> dict[str, Any]:
+        """For --json."""
+        return asdict(self)
+
+
+@transaction.atomic
+def import_aspects(collection: Collection, path: Path) -> Report:
+    """Take the file's set for each of its queries; other queries keep theirs. Any bad line refuses the whole file.
+
+    A document that the file does not name is under the aspect no longer; a discarded one that it does not name stays
+    discarded. What was before stands in the history and can be brought back by undo.
+    """
+    source = Source(path)
+    rows, bad = parse(source)
+    queries = _ids(Query, collection, {row.query for row in rows})
+    documents = _ids(Document, collection, {one for row in rows for one in row.documents})
+    refuse(source, [*bad, *_unknown(rows, queries, documents)])
+    author, _ = Assessor.objects.get_or_create(collection=collection, kind=Assessor.Kind.HUMAN_IMPORT, name=IMPORTER)
+    changed = sum(
+        _take(Query.objects.get(pk=queries[name]), author, found, documents) for name, found in by_query(rows)
+    )
+    report = Report(
+        collection.name, len({row.query for row in rows}), len(rows), sum(len(row.documents) for row in rows), changed
+    )
+    record(None, "aspects.imported", collection, queries=report.queries, aspects=report.aspects, changed=changed)
+    return report
+
+
+def _ids(model: type[Query] | type[Document], collection: Collection, names: set[str]) -> dict[str, int]:
+    """External id to primary key, of those that the collection has."""
+    found = model._default_manager.filter(collection=collection, is_current=True, external_id__in=names)
+    return dict(found.values_list("external_id", "pk"))
+
+
+def _unknown(rows: Sequence[Row], queries: dict[str, int], documents: dict[str, int]) -> Bad:
+    bad = [(row.line, f'no query has the id "{row.query}"') for row in rows if row.query not in queries]
+    return bad + [
+        (row.line, f'no document has the id "{name}"')
+        for row in rows
+        for name in row.documents
+        if name not in documents
+    ]
+
+
+def _take(query: Query, author: Assessor, rows: Sequence[Row], documents: dict[str, int]) -> bool:
+    """The file's set for one query; False when it has exactly that already."""
+    entries: Entries = tuple(Entry(row.aspect, row.text, row.rationale, row.importance) for row in rows)
+    wanted = {(documents[name], row.aspect) for row in rows for name in row.documents}
+    held = hold(query)
+    standing = {key: bool(one.grade) for key, one in held.standing([e.id for e in entries]).items()}
+    decisions = [Decision(*key, True) for key in sorted(wanted) if not standing.get(key)]
+    decisions += [Decision(*key, None) for key, keeps in standing.items() if keeps and key not in wanted]
+    if entries == held.entries and not decisions:
+        return False
+
+    def plan(held: Held) -> Change:
+        return Change(entries, decisions)
+
+    revise(query, author, Act.IMPORT, plan)
+    return True
+
+
+_LINES = """
+SELECT q.external_id, a.external_id, a.text, a.rationale, a.importance,
+       COALESCE((SELECT array_agg(d.external_id ORDER BY d.external_id COLLATE "C")
+                 FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
+                 JOIN corpus_document d ON d.id = p.document_id
+                 WHERE l.aspect_id = a.id AND l.grade >= %(from)s AND d.is_current), '{}')
+FROM corpus_aspect a JOIN corpus_query q ON q.id = a.query_id
+WHERE q.collection_id = %(collection)s AND q.is_current AND a.is_current
+ORDER BY q.external_id COLLATE "C", a.place, a.id
+"""
+_FIELDS = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
+
+
+def lines(collection: Collection) -> Iterator[str]:
+    """The aspects file, a line at a time: queries and documents by id, aspects in their order."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LINES, {"collection": collection.pk, "from": collection.relevant_from})
+        while rows := cursor.fetchmany(1_000):
+            for row in rows:
+                yield json.dumps(dict(zip(_FIELDS, row, strict=True)), ensure_ascii=False) + "\n"
+
+
+def export_aspects(collection: Collection, path: Path) -> int:
+    """Write the aspects file, at once whole; the number of lines."""
+    part = path.with_name(f".{path.name}.part")
+    count = 0
+    with part.open("w", encoding="utf-8") as file:
+        for line in lines(collection):
+            file.write(line)
+            count += 1
+    part.replace(path)
+    record(None, "aspects.exported", collection, lines=count)
+    return count

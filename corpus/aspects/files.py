@@ -1,0 +1,120 @@
+"""The aspects file (FORMATS): JSON lines {query_id, aspect_id, text, rationale, importance, doc_ids}."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from corpus.aspects.entries import ANCHORS, MOST
+from corpus.errors import BadInput
+from corpus.importing.files import Source
+
+SHOWN = 20
+"""Bad lines that the error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line: an aspect of a query and the documents that support it."""
+
+    line: int
+    query: str
+    aspect: str
+    text: str
+    rationale: str
+    importance: int
+    documents: tuple[str, ...]
+
+
+Bad = list[tuple[int, str]]
+"""(line, what is wrong with it)."""
+
+
+def read_aspects(path: Path) -> list[Row]:
+    """Every line, or BadInput that names the bad ones by number."""
+    source = Source(path)
+    rows, bad = parse(source)
+    refuse(source, bad)
+    return rows
+
+
+def parse(source: Source) -> tuple[list[Row], Bad]:
+    """The good lines and the bad ones. BadInput for a file that holds none, is damaged, or holds NUL bytes."""
+    rows: list[Row] = []
+    bad: Bad = []
+    first: dict[tuple[str, str], int] = {}
+    sizes: dict[str, int] = {}
+    for number, line in source.lines():
+        try:
+            row = _row(source, number, _object(source, number, line))
+        except BadInput as problem:
+            bad.append((number, str(problem).removeprefix(f"{source}, line {number}: ")))
+            continue
+        before = first.setdefault((row.query, row.aspect), number)
+        sizes[row.query] = sizes.get(row.query, 0) + 1
+        if before != number:
+            bad.append((number, f'aspect "{row.aspect}" of query "{row.query}" stands already in line {before}'))
+        elif sizes[row.query] > MOST:
+            bad.append((number, f'query "{row.query}" has more than {MOST} aspects'))
+        rows.append(row)
+    if not rows and not bad:
+        raise BadInput(f"{source}: the file holds no aspect")
+    return rows, bad
+
+
+def refuse(source: Source, bad: Bad) -> None:
+    """BadInput when there is a bad line: the first ones by number, and how many there are."""
+    if not bad:
+        return
+    named = "; ".join(f"line {line}: {problem}" for line, problem in sorted(bad)[:SHOWN])
+    more = f" (the first {SHOWN} of {len(bad)})" if len(bad) > SHOWN else ""
+    count = "1 bad line" if len(bad) == 1 else f"{len(bad)} bad lines"
+    raise BadInput(f"{source}: {count}: {named}{more}; nothing was imported")
+
+
+def by_query(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """The rows of each query together, queries and rows in the order of the file."""
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(row.query, []).append(row)
+    yield from grouped.items()
+
+
+def _object(source: Source, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        row = from_json(line, allow_inf_nan=False)
+    except ValueError as error:
+        source.decode(number, line)
+        raise source.bad(number, f"not JSON: {str(error).replace(' at line 1', ',')}") from None
+    if not isinstance(row, dict):
+        raise source.bad(number, "not a JSON object")
+    return row
+
+
+def _row(source: Source, number: int, row: dict[str, Any]) -> Row:
+    importance = row.get("importance")
+    if isinstance(importance, bool) or importance not in ANCHORS:
+        raise source.bad(number, f'"importance" is not one of 1, 2, 3, 4, 5: {importance!r}')
+    documents = row.get("doc_ids", [])
+    if not isinstance(documents, list):
+        raise source.bad(number, '"doc_ids" is not a list')
+    ids = tuple(source.identifier(number, one, "doc_ids") for one in documents)
+    if len(set(ids)) < len(ids):
+        raise source.bad(number, '"doc_ids" names a document twice')
+    text = _text(source, number, row, "text")
+    if not text:
+        raise source.bad(number, '"text" is empty')
+    query, aspect = (source.identifier(number, row.get(field), field) for field in ("query_id", "aspect_id"))
+    return Row(number, query, aspect, text, _text(source, number, row, "rationale"), int(importance), ids)
+
+
+def _text(source: Source, number: int, row: dict[str, Any], field: str) -> str:
+    """White space at the ends goes, so that what is exported is what was imported."""
+    value = row.get(field, "")
+    if not isinstance(value, str):
+        raise source.bad(number, f'"{field}" is not a string')
+    if "\0" in value:
+        raise source.bad(number, f'"{field}" holds a NUL character; remove it')
+    return value.strip()

@@ -1,0 +1,290 @@
+"""Acts on the aspects of a query and on the documents under them: each appends a revision, none overwrites.
+
+A document stands under an aspect by a judgment of the pair and the aspect: the grade from which on documents are
+relevant keeps it, 0 discards it. Such judgments form one chain for each pair and aspect, whoever gave them, so that the
+newest word holds and undo can take back exactly what an act gave.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from corpus.aspects import entries as sets
+from corpus.aspects.entries import Entries, Wording, dump, load
+from corpus.errors import BadInput
+from corpus.labels import resolve_pairs
+from corpus.models import Aspect, AspectRevision, Assessor, Document, Judgment, Pair, Query
+
+Act = AspectRevision.Act
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A document stands under an aspect (`keep`), or it does not, with the reason. None: nobody says so any more."""
+
+    document: int
+    aspect: str
+    keep: bool | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an act makes of the set, and the decisions on documents that it takes."""
+
+    entries: Entries
+    decisions: Sequence[Decision] = ()
+    note: str = ""
+
+
+Plan = Callable[["Held"], Change]
+
+
+class Held:
+    """A query that nobody else can revise at the moment, and its aspects as they stand."""
+
+    def __init__(self, query: Query, newest: AspectRevision | None) -> None:
+        self.query = query
+        self.newest = newest
+        self.rows = {row.external_id: row for row in Aspect.objects.filter(query=query)}
+        self.entries = load(newest.aspects) if newest else _unversioned(self.rows.values())
+
+    def ids(self, count: int) -> list[str]:
+        """Ids that no aspect of the query ever had."""
+        return sets.next_ids(list(self.rows), count)
+
+    def standing(self, ids: Iterable[str]) -> dict[tuple[int, str], Judgment]:
+        """(document, aspect) to the judgment that holds, for these aspects."""
+        found = Judgment.objects.filter(
+            aspect__query=self.query, aspect__external_id__in=list(ids), superseded_by=None
+        ).select_related("pair", "aspect")
+        return {(one.pair.document_id, one.aspect.external_id): one for one in found if one.aspect}
+
+
+def _unversioned(rows: Iterable[Aspect]) -> Entries:
+    """Aspects that were written before there were revisions."""
+    ordered = sorted((row for row in rows if row.is_current), key=lambda row: (row.place, row.pk))
+    return tuple(sets.Entry(row.external_id, row.text, row.rationale, row.importance) for row in ordered)
+
+
+@transaction.atomic
+def revise(query: Query, author: Assessor, act: Act, plan: Plan, *, base: int | None = None) -> AspectRevision:
+    """Append a revision. BadInput when nothing changes, or when there is a newer one than the author saw (`base`)."""
+    held = hold(query, base)
+    if held.newest is None and held.entries:
+        held.newest = _append(held, author, Act.IMPORT, Change(held.entries))
+    change = plan(held)
+    revision = _append(held, author, act, change)
+    if change.entries == held.entries and not revision.judgments:
+        raise BadInput(_("Nothing was changed."))
+    return revision
+
+
+def hold(query: Query, base: int | None = None) -> Held:
+    """Lock the query's aspects for the transaction. BadInput for an older text of the query, and a newer revision."""
+    locked = Query.objects.select_for_update(no_key=True).get(pk=query.pk)
+    if not locked.is_current:
+        raise BadInput(_("The query has a newer text: open it from the list and work on that one."))
+    newest = newest_revision(locked)
+    if base is not None and base != (newest.number if newest else 0):
+        raise BadInput(
+            _("Somebody changed these aspects while you were writing. Nothing was overwritten: look at the newest set.")
+        )
+    return Held(locked, newest)
+
+
+def newest_revision(query: Query) -> AspectRevision | None:
+    """The one that holds; None for a query whose aspects nobody touched here."""
+    return AspectRevision.objects.filter(query=query).order_by("-number").first()
+
+
+def _append(
+    held: Held, author: Assessor, act: Act, change: Change, undoes: AspectRevision | None = None
+) -> AspectRevision:
+    rows = _project(held, change.entries)
+    judgments = _decide(held, author, rows, change.decisions)
+    revision = AspectRevision.objects.create(
+        query=held.query,
+        number=(held.newest.number if held.newest else 0) + 1,
+        act=act,
+        note=change.note,
+        aspects=dump(change.entries),
+        judgments=[judgment.pk for judgment in judgments],
+        undoes=undoes,
+        author=author,
+    )
+    resolve_pairs({judgment.pair_id for judgment in judgments})
+    return revision
+
+
+def _project(held: Held, entries: Entries) -> Mapping[str, Aspect]:
+    """Bring the query's rows up to the set; all rows that it ever had, by id."""
+    if entries != held.entries or any(entry.id not in held.rows for entry in entries):
+        rows = [
+            Aspect(
+                query=held.query, external_id=e.id, text=e.text, rationale=e.rationale,
+                importance=e.importance, place=place, is_current=True,
+            )
+            for place, e in enumerate(entries)
+        ]  # fmt: skip
+        held.query.aspects.exclude(external_id__in=[e.id for e in entries]).update(is_current=False)
+        Aspect.objects.bulk_create(
+            rows,
+            update_conflicts=True,
+            unique_fields=["query", "external_id"],
+            update_fields=["text", "rationale", "importance", "place", "is_current"],
+        )
+    return {row.external_id: row for row in Aspect.objects.filter(query=held.query)}
+
+
+def _decide(held: Held, author: Assessor, rows: Mapping[str, Aspect], decisions: Sequence[Decision]) -> list[Judgment]:
+    """Append the judgments that change something."""
+    if not decisions:
+        return []
+    standing = held.standing({decision.aspect for decision in decisions})
+    pairs = _pairs(held.query, {decision.document for decision in decisions})
+    step = Judgment.Step.FINAL if author.kind == Assessor.Kind.PERSON else Judgment.Step.IMPORT
+    kept = held.query.collection.relevant_from
+    judgments = []
+    for decision in decisions:
+        if decision.aspect not in rows:
+            raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": decision.aspect})
+        before = standing.get((decision.document, decision.aspect))
+        grade = None if decision.keep is None else kept if decision.keep else 0
+        if _says(before) == (grade, decision.reason):
+            continue
+        judgments.append(
+            Judgment.objects.create(
+                pair_id=pairs[decision.document], aspect=rows[decision.aspect], assessor=author, step=step,
+                grade=grade, supersedes=before, comment=decision.reason,
+            )
+        )  # fmt: skip
+    return judgments
+
+
+def _says(judgment: Judgment | None) -> tuple[int | None, str]:
+    return (None, "") if judgment is None else (judgment.grade, judgment.comment)
+
+
+def _pairs(query: Query, documents: set[int]) -> dict[int, int]:
+    """Document to pair; a document that is no pair of the query becomes one that nobody is asked to judge."""
+    known = Document.objects.filter(pk__in=documents, collection_id=query.collection_id)
+    if set(known.values_list("pk", flat=True)) != documents:
+        raise BadInput(_("One of these documents is not in the collection any more: look at the newest set."))
+    Pair.objects.bulk_create(
+        [Pair(collection_id=query.collection_id, query=query, document_id=pk, is_candidate=False) for pk in documents],
+        ignore_conflicts=True,
+    )
+    found = Pair.objects.filter(query=query, document__in=documents)
+    return dict(found.values_list("document", "pk"))
+
+
+# --- The set ----------------------------------------------------------------------------------------------------
+
+
+def add(query: Query, author: Assessor, wording: Wording, *, base: int | None = None) -> AspectRevision:
+    """One more aspect."""
+
+    def plan(held: Held) -> Change:
+        (name,) = held.ids(1)
+        return Change(sets.add(held.entries, name, wording), note=name)
+
+    return revise(query, author, Act.ADD, plan, base=base)
+
+
+def clarify(
+    query: Query, author: Assessor, aspect: str, wording: Wording, *, base: int | None = None
+) -> AspectRevision:
+    """Another wording; what is under the aspect stays."""
+
+    def plan(held: Held) -> Change:
+        return Change(sets.clarify(held.entries, aspect, wording), note=aspect)
+
+    return revise(query, author, Act.CLARIFY, plan, base=base)
+
+
+def weigh(query: Query, author: Assessor, given: Mapping[str, int], *, base: int | None = None) -> AspectRevision:
+    """Importances by id."""
+    return revise(query, author, Act.WEIGH, lambda held: Change(sets.weigh(held.entries, given)), base=base)
+
+
+def remove(query: Query, author: Assessor, aspect: str, *, base: int | None = None) -> AspectRevision:
+    """Take an aspect out of the set. Documents that stood under it alone are to be reviewed again."""
+    return revise(
+        query, author, Act.REMOVE, lambda held: Change(sets.remove(held.entries, aspect), note=aspect), base=base
+    )
+
+
+def merge(
+    query: Query, author: Assessor, aspects: Sequence[str], wording: Wording, *, base: int | None = None
+) -> AspectRevision:
+    """One aspect in the place of several. A document kept under any of them is kept under the new one."""
+
+    def plan(held: Held) -> Change:
+        (name,) = held.ids(1)
+        entries = sets.merge(held.entries, aspects, name, wording)
+        decided: dict[int, Decision] = {}
+        for (document, _aspect), judgment in held.standing(aspects).items():
+            keeps = bool(judgment.grade)
+            if judgment.grade is not None and (keeps or document not in decided):
+                decided[document] = Decision(document, name, keeps, "" if keeps else judgment.comment)
+        note = f"{', '.join(dict.fromkeys(aspects))} → {name}"
+        return Change(entries, list(decided.values()), note)
+
+    return revise(query, author, Act.MERGE, plan, base=base)
+
+
+def split(
+    query: Query, author: Assessor, aspect: str, parts: Sequence[Wording], *, base: int | None = None
+) -> AspectRevision:
+    """Several aspects in the place of one. What was discarded stays so; what was kept is to be reviewed again."""
+
+    def plan(held: Held) -> Change:
+        names = held.ids(len(parts))
+        entries = sets.split(held.entries, aspect, list(zip(names, parts, strict=True)))
+        discarded = [
+            Decision(document, name, False, judgment.comment)
+            for (document, _aspect), judgment in held.standing([aspect]).items()
+            for name in names
+            if judgment.grade == 0
+        ]
+        return Change(entries, discarded, f"{aspect} → {', '.join(names)}")
+
+    return revise(query, author, Act.SPLIT, plan, base=base)
+
+
+# --- Undo -------------------------------------------------------------------------------------------------------
+
+
+def undoable(query: Query) -> AspectRevision | None:
+    """The newest act that was not taken back. An import is: it is what a person may want to take back."""
+    return AspectRevision.objects.filter(query=query, undone_by=None).exclude(act=Act.UNDO).order_by("-number").first()
+
+
+@transaction.atomic
+def undo(query: Query, author: Assessor, number: int) -> AspectRevision:
+    """Take back the newest act that stands; `number` says which one the author saw there."""
+    held = hold(query)
+    last = undoable(held.query)
+    if last is None or last.number != number:
+        raise BadInput(_("This act is not the newest any more: look at the history."))
+    given = Judgment.objects.filter(pk__in=last.judgments).select_related("pair", "aspect", "supersedes")
+    decisions = [_back(judgment) for judgment in given]
+    change = Change(_before(held, last), decisions, note=str(last.number))
+    return _append(held, author, Act.UNDO, change, undoes=last)
+
+
+def _before(held: Held, act: AspectRevision) -> Entries:
+    """The set before an act: as the revision before it has it."""
+    previous = AspectRevision.objects.filter(query=held.query, number=act.number - 1).first()
+    return load(previous.aspects) if previous else ()
+
+
+def _back(judgment: Judgment) -> Decision:
+    """What held before a judgment, as a decision."""
+    before = judgment.supersedes
+    grade, reason = _says(before)
+    aspect = judgment.aspect.external_id if judgment.aspect else ""
+    return Decision(judgment.pair.document_id, aspect, None if grade is None else grade > 0, reason)

@@ -1,0 +1,39 @@
+"""`aspects NAME import|export F`: the aspects of queries, with their documents, from a file and to one."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.aspects.exchange import export_aspects, import_aspects
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.selectors import collection_named
+
+
+class Command(QuorumCommand):
+    """A round trip: what is exported can be imported, here or elsewhere."""
+
+    help = "JSON lines {query_id, aspect_id, text, rationale, importance 1-5, doc_ids}. A bad line refuses the file."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """As the contract has them."""
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("way", choices=["import", "export"])
+        parser.add_argument("file", type=Path, metavar="F")
+
+    def run(self, **options: Any) -> object:
+        """In or out."""
+        collection, path = collection_named(options["name"]), options["file"]
+        if options["way"] == "import":
+            report = import_aspects(collection, path)
+            what = (
+                f"{report.aspects:,} aspects of {report.queries:,} queries, {report.documents:,} documents under them"
+            )
+            self.say(f"{report.collection}: {what}; {report.changed:,} queries changed")
+            return report.document()
+        if not path.parent.is_dir() or path.is_dir():
+            raise BadInput(f"{path}: not a file that can be written; name one in a folder that exists")
+        count = export_aspects(collection, path)
+        self.say(f"{collection.name}: {count:,} aspects written to {path}")
+        return {"collection": collection.name, "aspects": count, "file": str(path)}

@@ -1,0 +1,388 @@
+"""Aspects of a query: every act appends, undo takes back exactly one, documents stand under them by judgments."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.models import AuditEntry
+from corpus.aspects import documents, revising
+from corpus.aspects.entries import Entry, Wording, weights
+from corpus.aspects.exchange import export_aspects, import_aspects
+from corpus.errors import BadInput
+from corpus.labels import rebuild_labels
+from corpus.models import Aspect, AspectRevision, Assessor, Document, Judgment, Label, Pair, Query
+from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+
+WHY = "Without it the answer is wrong."
+
+
+@pytest.fixture
+def query(db: None) -> Query:
+    return make_query(make_collection("ice"), "Why is the ice sheet only kilometres thick?", external_id="q1")
+
+
+@pytest.fixture
+def alice(query: Query) -> Assessor:
+    return make_member(query.collection, "alice").assessor
+
+
+@pytest.fixture
+def bob(query: Query) -> Assessor:
+    return make_member(query.collection, "bob").assessor
+
+
+def wording(text: str, importance: int = 3) -> Wording:
+    return Wording(text, WHY, importance)
+
+
+def names(query: Query) -> list[str]:
+    return list(query.aspects.filter(is_current=True).order_by("place").values_list("external_id", flat=True))
+
+
+def kept(query: Query) -> set[tuple[str, str]]:
+    labels = Label.objects.filter(pair__query=query, aspect__is_current=True, grade__gte=1)
+    return set(labels.values_list("pair__document__external_id", "aspect__external_id"))
+
+
+def test_weights_add_up_to_one_and_keep_the_proportions() -> None:
+    # BRIGHT-Pro 3.2: importances 3, 3, 3, 2 are 3/11 = 0.27 three times and 2/11 = 0.18, as its first example prints.
+    assert [round(weight, 2) for weight in weights([3, 3, 3, 2])] == [0.27, 0.27, 0.27, 0.18]
+    assert weights([]) == []
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=20))
+def test_weights_are_a_distribution(importances: list[int]) -> None:
+    assert abs(sum(weights(importances)) - 1) < 1e-12
+
+
+def test_a_query_is_decomposed_clarified_and_weighed_without_overwriting(query: Query, alice: Assessor) -> None:
+    revising.add(query, alice, wording("Flow under pressure", 5))
+    revising.add(query, alice, wording("Melting from below"))
+    revising.clarify(query, alice, "a1", Wording("Ice flows under its own weight", WHY))
+    revising.weigh(query, alice, {"a2": 2})
+    rows = AspectRevision.objects.order_by("number")
+    assert [(row.number, row.act) for row in rows] == [(1, "add"), (2, "add"), (3, "clarify"), (4, "weigh")]
+    assert rows[1].aspects[0]["text"] == "Flow under pressure"
+    assert [(a.text, a.importance) for a in query.aspects.order_by("place")] == [
+        ("Ice flows under its own weight", 5),
+        ("Melting from below", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "rationale", "importance", "said"),
+    [
+        (" ", WHY, 3, "what the aspect is about"),
+        ("Flow", "", 3, "one or two sentences"),
+        ("Flow", "One thing. Another thing. A third thing.", 3, "one or two sentences"),
+        ("Flow", WHY, 6, "importance"),
+        ("Flow", WHY, 0, "importance"),
+    ],
+)
+def test_a_wording_that_breaks_the_rules_is_refused(
+    query: Query, alice: Assessor, text: str, rationale: str, importance: int, said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        revising.add(query, alice, Wording(text, rationale, importance))
+    assert not AspectRevision.objects.exists()
+
+
+def test_a_revision_by_somebody_who_saw_an_older_set_is_refused(query: Query, alice: Assessor, bob: Assessor) -> None:
+    revising.add(query, alice, wording("Flow"), base=0)
+    with pytest.raises(BadInput, match="Somebody changed"):
+        revising.add(query, bob, wording("Melting"), base=0)
+    assert names(query) == ["a1"]
+
+
+def test_revisions_cannot_be_changed_or_deleted(query: Query, alice: Assessor) -> None:
+    from django.db import DatabaseError, transaction
+
+    revising.add(query, alice, wording("Flow"))
+    with pytest.raises(DatabaseError, match="Cannot update or delete"), transaction.atomic():
+        AspectRevision.objects.update(note="nothing happened")
+
+
+def test_a_merged_aspect_takes_the_documents_of_its_parts_over(query: Query, alice: Assessor) -> None:
+    one, two, three = (make_document(query.collection, f"Text {n}.", external_id=f"d{n}") for n in (1, 2, 3))
+    for text in ("Flow", "Sliding", "Snowfall"):
+        revising.add(query, alice, wording(text))
+    documents.keep(query, alice, one, "a1")
+    documents.keep(query, alice, two, "a2")
+    documents.discard(query, alice, three, "off the topic")
+    revising.merge(query, alice, ["a1", "a2"], wording("Movement", 5))
+    assert names(query) == ["a4", "a3"]
+    assert kept(query) == {("d1", "a4"), ("d2", "a4")}
+    assert Judgment.objects.get(pair__document=three, aspect__external_id="a4").comment == "off the topic"
+    revising.undo(query, alice, revising.undoable(query).number)
+    assert names(query) == ["a1", "a2", "a3"]
+    assert kept(query) == {("d1", "a1"), ("d2", "a2")}
+
+
+def test_a_split_aspect_sends_its_documents_to_review_again(query: Query, alice: Assessor) -> None:
+    document = make_document(query.collection, external_id="d1")
+    revising.add(query, alice, wording("Movement"))
+    revising.add(query, alice, wording("Snowfall"))
+    documents.keep(query, alice, document, "a1")
+    revising.split(query, alice, "a1", [wording("Flow"), wording("Sliding")])
+    assert names(query) == ["a3", "a4", "a2"]
+    assert kept(query) == set()
+    with pytest.raises(BadInput, match="two or more"):
+        revising.split(query, alice, "a3", [wording("Flow")])
+
+
+def test_no_id_ever_means_two_aspects(query: Query, alice: Assessor) -> None:
+    revising.add(query, alice, wording("Flow"))
+    revising.remove(query, alice, "a1")
+    revising.add(query, alice, wording("Melting"))
+    assert names(query) == ["a2"]
+    assert Aspect.objects.get(external_id="a1").text == "Flow"
+
+
+def test_undo_goes_back_act_by_act_and_each_step_is_kept(query: Query, alice: Assessor, bob: Assessor) -> None:
+    document = make_document(query.collection, external_id="d1")
+    revising.add(query, alice, wording("Flow"))
+    documents.keep(query, alice, document, "a1")
+    documents.discard(query, bob, document, "it says nothing of flow")
+    revising.weigh(query, bob, {"a1": 5})
+    for expected in ("weigh", "discard", "keep", "add"):
+        last = revising.undoable(query)
+        assert last.act == expected
+        revising.undo(query, bob, last.number)
+        if expected == "discard":
+            assert kept(query) == {("d1", "a1")}
+    assert revising.undoable(query) is None
+    assert names(query) == [] and kept(query) == set()
+    assert AspectRevision.objects.count() == 8
+    assert rebuild_labels(query.collection) == 0
+
+
+def test_only_the_newest_act_can_be_taken_back(query: Query, alice: Assessor) -> None:
+    revising.add(query, alice, wording("Flow"))
+    revising.add(query, alice, wording("Melting"))
+    with pytest.raises(BadInput, match="not the newest"):
+        revising.undo(query, alice, 1)
+
+
+def test_the_newest_word_on_a_document_holds_and_all_words_are_kept(
+    query: Query, alice: Assessor, bob: Assessor
+) -> None:
+    document = make_document(query.collection, external_id="d1")
+    revising.add(query, alice, wording("Flow"))
+    documents.keep(query, alice, document, "a1")
+    documents.discard(query, bob, document, "a menu, no evidence")
+    assert kept(query) == set()
+    documents.keep(query, bob, document, "a1")
+    assert kept(query) == {("d1", "a1")}
+    rows = Judgment.objects.order_by("pk").values_list("assessor__name", "grade", "comment")
+    assert list(rows) == [("alice", 1, ""), ("bob", 0, "a menu, no evidence"), ("bob", 1, "")]
+    documents.reopen(query, alice, document)
+    assert kept(query) == set()
+    assert rebuild_labels(query.collection) == 0
+
+
+def test_the_judgment_of_an_aspect_leaves_the_label_of_the_pair_alone(query: Query, alice: Assessor) -> None:
+    document = make_document(query.collection, external_id="d1")
+    pair = make_pair(query.collection, query, document)
+    Label.objects.create(pair=pair, grade=0, origin="debate")
+    policy = Assessor.objects.create(collection=query.collection, kind="policy", name="debate")
+    Judgment.objects.create(pair=pair, assessor=policy, step="final", grade=0)
+    revising.add(query, alice, wording("Flow"))
+    documents.keep(query, alice, document, "a1")
+    assert Label.objects.get(pair=pair, aspect=None).grade == 0
+    assert Label.objects.get(pair=pair, aspect__external_id="a1").grade == 1
+
+
+def test_a_document_that_was_no_pair_becomes_one_that_nobody_is_asked_to_judge(query: Query, alice: Assessor) -> None:
+    document = make_document(query.collection)
+    revising.add(query, alice, wording("Flow"))
+    documents.keep(query, alice, document, "a1")
+    assert not Pair.objects.get(document=document).is_candidate
+
+
+def test_a_discard_needs_a_reason_and_an_aspect(query: Query, alice: Assessor) -> None:
+    document = make_document(query.collection)
+    with pytest.raises(BadInput, match="Decompose"):
+        documents.discard(query, alice, document, "off the topic")
+    revising.add(query, alice, wording("Flow"))
+    with pytest.raises(BadInput, match="Say why"):
+        documents.discard(query, alice, document, "  ")
+
+
+# --- Passages ---------------------------------------------------------------------------------------------------
+
+
+def test_the_same_new_passage_twice_is_one_document(query: Query, alice: Assessor) -> None:
+    revising.add(query, alice, wording("Flow"))
+    new = documents.NewPassage("Glen's law", "Ice creeps under stress.", ["a1"], {"source": {"kind": "paste"}})
+    documents.add_passages(query, alice, [new])
+    with pytest.raises(BadInput, match="Nothing was changed"):
+        documents.add_passages(query, alice, [new])
+    document = Document.objects.get()
+    assert (document.title, document.metadata["source"]["kind"]) == ("Glen's law", "paste")
+    assert kept(query) == {(document.external_id, "a1")}
+
+
+def test_contiguous_passages_of_one_source_and_aspect_are_joined(query: Query, alice: Assessor) -> None:
+    revising.add(query, alice, wording("Flow"))
+    shared = "and it spreads under its own weight."
+    texts = [f"Ice is plastic {shared}", f"{shared} Friction slows it.", "Then it melts."]
+    made = [make_document(query.collection, text, external_id=f"Ice_sheet_{n}") for n, text in enumerate(texts, 3)]
+    for document in made:
+        documents.keep(query, alice, document, "a1")
+    documents.join(query, alice, [made[2], made[0], made[1]], "a1")
+    whole = Document.objects.get(external_id__startswith="passage-")
+    assert whole.text == "Ice is plastic and it spreads under its own weight. Friction slows it.\n\nThen it melts."
+    assert whole.metadata["joined_from"] == ["Ice_sheet_3", "Ice_sheet_4", "Ice_sheet_5"]
+    assert whole.metadata["chunks"] == [3, 5]
+    assert kept(query) == {(whole.external_id, "a1")}
+    revising.undo(query, alice, revising.undoable(query).number)
+    assert kept(query) == {(f"Ice_sheet_{n}", "a1") for n in (3, 4, 5)}
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (["Ice_sheet_3", "Ice_sheet_5"], "something is missing between Ice_sheet_3 and Ice_sheet_5"),
+        (["Ice_sheet_3", "Glacier_4"], "one source"),
+        (["Ice_sheet_3"], "two or more"),
+    ],
+)
+def test_passages_that_do_not_belong_together_are_not_joined(
+    query: Query, alice: Assessor, ids: list[str], said: str
+) -> None:
+    revising.add(query, alice, wording("Flow"))
+    made = [make_document(query.collection, f"Text of {name}.", external_id=name) for name in ids]
+    for document in made:
+        documents.keep(query, alice, document, "a1")
+    with pytest.raises(BadInput, match=said):
+        documents.join(query, alice, made, "a1")
+
+
+def test_passages_under_different_aspects_are_not_joined(query: Query, alice: Assessor) -> None:
+    revising.add(query, alice, wording("Flow"))
+    revising.add(query, alice, wording("Melting"))
+    made = [make_document(query.collection, f"Text {n}.", external_id=f"Ice_{n}") for n in (1, 2)]
+    documents.keep(query, alice, made[0], "a1")
+    documents.keep(query, alice, made[1], "a2")
+    with pytest.raises(BadInput, match="Keep all of these"):
+        documents.join(query, alice, made, "a1")
+
+
+def test_a_text_over_several_aspects_is_cut_into_documents_of_its_own(query: Query, alice: Assessor) -> None:
+    revising.add(query, alice, wording("Flow"))
+    revising.add(query, alice, wording("Melting"))
+    document = make_document(query.collection, "Ice flows. It melts below.", external_id="Ice_1")
+    documents.keep(query, alice, document, "a1")
+    source = documents.source_record(document)
+    parts = [
+        documents.NewPassage("", "Ice flows.", ["a1"], {"source": source, "cut_from": "Ice_1"}),
+        documents.NewPassage("", "It melts below.", ["a2"], {"source": source, "cut_from": "Ice_1"}),
+    ]
+    documents.cut(query, alice, document, parts)
+    by_text = {one.text: one.external_id for one in Document.objects.exclude(pk=document.pk)}
+    assert kept(query) == {(by_text["Ice flows."], "a1"), (by_text["It melts below."], "a2")}
+    whole = Judgment.objects.filter(pair__document=document, superseded_by=None)
+    assert {row.grade for row in whole} == {0}
+    assert all(row.comment.startswith("cut into passage-") for row in whole)
+
+
+# --- Files ------------------------------------------------------------------------------------------------------
+
+
+def row(query: str = "q1", aspect: str = "a1", **values: object) -> dict[str, object]:
+    line = {"query_id": query, "aspect_id": aspect, "text": "Flow", "rationale": WHY, "importance": 4, "doc_ids": []}
+    return {**line, **values}
+
+
+def write(path: Path, *rows: object) -> Path:
+    path.write_text("".join(one if isinstance(one, str) else json.dumps(one) + "\n" for one in rows))
+    return path
+
+
+def test_aspects_make_a_round_trip(query: Query, alice: Assessor, tmp_path: Path) -> None:
+    for name in ("d1", "d2"):
+        make_document(query.collection, f"Text of {name}.", external_id=name)
+    make_query(query.collection, "أين الجليد؟", external_id="q2")
+    given = write(
+        tmp_path / "in",
+        row(aspect="flow", doc_ids=["d1", "d2"], importance=5),
+        row(aspect="melt", text="الذوبان", rationale=""),
+        row("q2", importance=1, doc_ids=["d2"]),
+    )
+    report = import_aspects(query.collection, given)
+    assert (report.queries, report.aspects, report.documents, report.changed) == (2, 3, 3, 2)
+    assert export_aspects(query.collection, tmp_path / "out") == 3
+    read = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert read == [json.loads(line) for line in given.read_text().splitlines()]
+    again = import_aspects(query.collection, tmp_path / "out")
+    assert again.changed == 0
+    assert AuditEntry.objects.filter(act="aspects.imported").count() == 2
+    assert rebuild_labels(query.collection) == 0
+
+
+def test_an_import_replaces_the_sets_of_its_queries_and_can_be_taken_back(
+    query: Query, alice: Assessor, tmp_path: Path
+) -> None:
+    document = make_document(query.collection, external_id="d1")
+    revising.add(query, alice, wording("Flow"))
+    documents.keep(query, alice, document, "a1")
+    import_aspects(query.collection, write(tmp_path / "f", row(aspect="a1", text="Creep"), row(aspect="x")))
+    assert (names(query), kept(query)) == (["a1", "x"], set())
+    revising.undo(query, alice, revising.undoable(query).number)
+    assert (names(query), kept(query)) == (["a1"], {("d1", "a1")})
+    assert query.aspects.get(external_id="a1").text == "Flow"
+
+
+def test_bad_lines_are_told_by_number_and_nothing_is_imported(query: Query, tmp_path: Path) -> None:
+    make_document(query.collection, external_id="d1")
+    path = write(
+        tmp_path / "f",
+        row(doc_ids=["d1"]),
+        "{not json\n",
+        row(aspect="b", importance=6),
+        row(aspect="c", importance=True),
+        row(aspect="d", doc_ids=["d9"]),
+        row("q9"),
+        row(),
+        row(aspect="e", text=" "),
+        row(aspect="f", doc_ids="d1"),
+        row(aspect="g", doc_ids=["d1", "d1"]),
+        "[]\n",
+        row(aspect="with space"),
+    )
+    with pytest.raises(BadInput) as refused:
+        import_aspects(query.collection, path)
+    said = str(refused.value)
+    assert "11 bad lines" in said
+    for line in range(2, 13):
+        assert f"line {line}: " in said
+    assert "line 1: " not in said
+    assert not Aspect.objects.exists() and not Judgment.objects.exists()
+
+
+def test_the_command_goes_both_ways_and_exits_2_for_a_bad_file(manage, tmp_path: Path) -> None:
+    collection = make_collection("ice")
+    make_query(collection, external_id="q1")
+    make_document(collection, external_id="d1")
+    given = write(tmp_path / "in", row(doc_ids=["d1"]))
+    assert manage("aspects", "ice", "import", given, "--json").json["changed"] == 1
+    out = tmp_path / "out"
+    assert manage("aspects", "ice", "export", out, "--json").json == {
+        "collection": "ice", "aspects": 1, "file": str(out),
+    }  # fmt: skip
+    assert [json.loads(line) for line in out.read_text().splitlines()] == [row(doc_ids=["d1"])]
+    bad = manage("aspects", "ice", "import", write(tmp_path / "bad", row("q9")), "--json", check=False)
+    assert (bad.code, bad.out) == (2, "")
+    assert 'line 1: no query has the id "q9"' in bad.err
+
+
+def test_aspects_written_before_there_were_revisions_are_not_lost(query: Query, alice: Assessor) -> None:
+    Aspect.objects.create(query=query, external_id="old", text="Flow", importance=4)
+    revising.add(query, alice, wording("Melting"))
+    assert names(query) == ["old", "a1"]
+    revising.undo(query, alice, revising.undoable(query).number)
+    assert names(query) == ["old"]
+    assert Entry(**AspectRevision.objects.get(number=1).aspects[0]) == Entry("old", "Flow", "", 4)
