@@ -4,6 +4,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
 from annotation.models import Assignment, Membership
+from corpus.items import MEASURING
 from corpus.models import Collection, Item
 
 
@@ -17,6 +18,7 @@ def skipped_by_all(collection: Collection) -> QuerySet[Item]:
         ~Exists(had_it.exclude(state=State.RETURNED))
     )
     waiting = Item.objects.filter(collection=collection, state=Item.State.OPEN, taken__lt=F("overlap"))
+    waiting = waiting.exclude(reason__in=MEASURING)
     return waiting.filter(~Exists(lent), ~Exists(left), pk__in=skipped.values("item"))
 
 

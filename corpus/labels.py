@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from django.db import connection, transaction
 
+from corpus.items import MEASURING
 from corpus.models import Assessor, Collection, Judgment
 
 PEOPLE = "people"
@@ -34,6 +35,8 @@ class Grade:
     settled: bool = False
     """The item is settled; or the grade is of an aspect and was given in its workshop, which has no items."""
     supersedes: int | None = None
+    measures: bool = False
+    """The item's reason is one of MEASURING: what was said there is no label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,13 @@ def resolve(grades: Iterable[Grade]) -> Resolved | None:
     """The label of one pair and aspect; None where nothing settles it."""
     grades = list(grades)
     replaced = {grade.supersedes for grade in grades}
-    standing = [grade for grade in grades if grade.id not in replaced and grade.grade is not None]
+    standing = [
+        grade
+        for grade in grades
+        if grade.id not in replaced
+        and grade.grade is not None
+        and (not grade.measures or grade.step == Step.ADJUDICATION)
+    ]
     return (
         _newest([g for g in standing if g.step == Step.ADJUDICATION], ADJUDICATOR)
         or _people([g for g in standing if g.kind == Kind.PERSON])
@@ -101,7 +110,9 @@ standing AS MATERIALIZED (
     JOIN corpus_judgment j ON j.pair_id = wanted.id
     JOIN corpus_assessor a ON a.id = j.assessor_id
     LEFT JOIN corpus_item i ON i.id = j.item_id
-    WHERE j.grade IS NOT NULL AND (a.kind IN ('person', 'policy', 'human-import') OR j.step = 'adjudication')
+    WHERE j.grade IS NOT NULL
+      AND (a.kind IN ('person', 'policy', 'human-import') AND COALESCE(i.reason, '') NOT IN ({measuring})
+           OR j.step = 'adjudication')
       AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)
 ),
 counted AS (
@@ -163,9 +174,10 @@ def resolve_where(condition: str, parameters: list[int | list[int]]) -> int:
 
     The pairs are locked first, in one order: the statement after sees what a competing writer committed.
     """
+    measuring = ", ".join(f"'{reason}'" for reason in MEASURING)
     wanted = f"SELECT id FROM corpus_pair WHERE {condition}"
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM ({wanted} ORDER BY id FOR NO KEY UPDATE) locked", parameters)
-        cursor.execute(_RESOLVE.format(wanted=wanted), parameters)
+        cursor.execute(_RESOLVE.format(wanted=wanted, measuring=measuring), parameters)
         (changed,) = cursor.fetchone()
     return int(changed)

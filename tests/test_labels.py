@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from corpus.items import MEASURING
 from corpus.labels import Grade, Resolved, rebuild_labels, resolve, resolve_pairs
 from corpus.models import Aspect, Assessor, Item, Judgment, Label
 from tests.factories import make_collection, make_item, make_pair
@@ -37,6 +38,9 @@ def settled(number, value, item=1, **more):
         ([grade(1, PERSON, 1, item=1)], None),
         ([settled(1, 1, step="first")], None),
         ([settled(1, 0), settled(2, 1, item=2)], Resolved(1, "people")),
+        ([settled(1, 0), settled(2, 1, item=2, measures=True)], Resolved(0, "people")),
+        ([grade(1, HUMAN, 2, "import"), settled(2, 1, measures=True)], Resolved(2, "people")),
+        ([grade(1, PERSON, 1, "adjudication", item=1, measures=True)], Resolved(1, "adjudicator")),
         ([grade(1, HUMAN, 2, "import")], Resolved(2, "people")),
         ([grade(1, HUMAN, 2, "import"), grade(2, POLICY, 0)], Resolved(2, "people")),
         ([grade(1, HUMAN, 2, "import"), grade(2, HUMAN, 1, "import")], None),
@@ -68,6 +72,7 @@ def by_the_rule(collection):
                 item=row.item_id,
                 settled=row.item.state == Item.State.SETTLED if row.item else row.aspect_id is not None,
                 supersedes=row.supersedes_id,
+                measures=row.item is not None and row.item.reason in MEASURING,
             )
             for row in judgments
         )
@@ -81,6 +86,9 @@ def stored(collection):
     return {(row.pair_id, row.aspect_id): (row.grade, row.origin) for row in rows}
 
 
+REASONS = ("disagreement", "audit", "study")
+
+
 class History:
     """A collection to which random things happen."""
 
@@ -88,7 +96,7 @@ class History:
         self.random = random.Random(seed)
         self.collection = make_collection(grades=2, overlap=3)
         self.pairs = [make_pair(self.collection) for _ in range(3)]
-        self.items = [make_item(pair, reason, overlap=3) for pair in self.pairs for reason in ("disagreement", "audit")]
+        self.items = [make_item(pair, reason, overlap=3) for pair in self.pairs for reason in REASONS]
         kinds = [PERSON] * 3 + [POLICY] * 2 + [HUMAN] * 2 + [JUDGE, REFERENCE]
         self.assessors = [
             Assessor.objects.create(collection=self.collection, kind=kind, name=f"{kind}-{n}")

@@ -235,7 +235,9 @@ def test_both_steps_cost_at_most_six_statements(collection, alice):
     client.force_login(alice.user)
     page = client.post("/c/books/judge/next/", headers=HTMX).text
     for grade in (0, 1):
-        with CaptureQueriesContext(connection, ) as counted:
+        with CaptureQueriesContext(
+            connection,
+        ) as counted:
             page = client.post("/c/books/judge/submit/", {**fields(page), "grade": grade}, headers=HTMX).text
         mine = [q["sql"] for q in counted if not q["sql"].startswith(("SAVEPOINT", "RELEASE"))]
         assert len(mine) <= 6
@@ -254,7 +256,9 @@ def test_the_page_hides_the_debate_until_the_first_vote_is_in(collection, alice)
     for told in ("opponent", 'id="debate"', "<mark", "round", "F1"):
         assert told not in page
     assert "judged from the texts first" in page
-    revealed = client.post("/c/books/judge/submit/", {**fields(page), "grade": 0, "comment": "short"}, headers=HTMX).text
+    revealed = client.post(
+        "/c/books/judge/submit/", {**fields(page), "grade": 0, "comment": "short"}, headers=HTMX
+    ).text
     assert fields(revealed)["item"] == fields(page)["item"]
     assert "The opponent stretches" in revealed
     assert "you said: 0 Not relevant" in revealed

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 
 from annotation.policies.rules import Panel
 from annotation.policies.stored import Gathered, Slot, Spent, Stored, Truth, gather
+from corpus.items import MEASURING
 from corpus.models import Collection
 from judges.models import Campaign, JudgeVersion
 from judges.protocol import Protocol
@@ -55,7 +56,7 @@ WITH sampled AS (
     UNION ALL
     SELECT w.pair_id, i.id, 'asked ' || CASE w.state WHEN 'escalated' THEN w.reason ELSE w.state END, 1.0
     FROM judges_work w JOIN LATERAL (
-        SELECT id FROM corpus_item WHERE pair_id = w.pair_id AND reason NOT IN ('audit', 'evidence')
+        SELECT id FROM corpus_item WHERE pair_id = w.pair_id AND reason <> ALL (%(others)s)
             AND state <> 'withdrawn'
         ORDER BY state = 'settled' DESC, id DESC LIMIT 1) i ON true
     WHERE w.campaign_id = %(campaign)s AND {ENDED} AND NOT EXISTS (
@@ -144,7 +145,12 @@ def _place(one: Stored, slot: Slot, said: Turn | Gone) -> None:
 def truths_of(campaign: Campaign) -> dict[int, Truth]:
     """What is known of the campaign's pairs: the newest reference grade, and what people settled, with weights."""
     collection: Collection = campaign.collection
-    values = {"campaign": campaign.pk, "collection": collection.pk, "relevant": collection.relevant_from}
+    values: dict[str, object] = {
+        "campaign": campaign.pk,
+        "collection": collection.pk,
+        "relevant": collection.relevant_from,
+        "others": ["audit", "evidence", *MEASURING],
+    }
     with connection.cursor() as cursor:
         cursor.execute(GOLD, values)
         gold = dict(cursor.fetchall())
