@@ -7,13 +7,13 @@ from typing import Any
 
 from django.db import transaction
 
+from corpus.arms import ARMS, weights_of
 from corpus.errors import BadInput
 from corpus.items import change_overlap, reprioritise
 from corpus.models import Assessor, Collection, Judgment
 
 LATER = {
     "checks": "attention checks come with a later version; not yet",
-    "arms": "arms come with a later version: the debate is always shown; not yet",
 }
 
 
@@ -37,12 +37,13 @@ KEYS = {
     "lease_minutes": Key(int, 1, 32_767),
     "seed": Key(int, -(2**31), 2**31 - 1),
     "audit": Key(float, 0, 1),
+    "arms": Key(dict),
     "hourly_rate": Key(float, 0, 10_000, removable=True),
     "budget": Key(float, 0, 1e9, removable=True),
     "daily_budget": Key(float, 0, 1e9, removable=True),
 }
 NONE = "none"
-TYPES = {str: "a string", int: "an integer", float: "a number"}
+TYPES = {str: "a string", int: "an integer", float: "a number", dict: "a table like {shown=1, hidden=0, reveal=0}"}
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -57,7 +58,13 @@ def read_settings(path: Path) -> dict[str, Any]:
         raise BadInput(f"{path}: not TOML: {error}") from None
     for key, value in found.items():
         _check(path, key, value)
-    return {key: None if value == NONE and KEYS[key].removable else value for key, value in found.items()}
+    return {key: _stored(key, value) for key, value in found.items()}
+
+
+def _stored(key: str, value: Any) -> Any:
+    if key == "arms":
+        return {arm: value.get(arm, 0) for arm in ARMS}
+    return None if value == NONE and KEYS[key].removable else value
 
 
 def _check(path: Path, key: str, value: object) -> None:
@@ -74,6 +81,11 @@ def _check(path: Path, key: str, value: object) -> None:
         raise BadInput(f'{path}: the key "{key}" must be {TYPES[wanted.type]}{other}, not {value!r}')
     if isinstance(value, int | float) and not wanted.low <= value <= wanted.high:
         raise BadInput(f'{path}: the key "{key}" must be from {wanted.low} to {wanted.high}, not {value}')
+    if key == "arms":
+        try:
+            weights_of(value)
+        except ValueError as error:
+            raise BadInput(f'{path}: the key "arms" {error}') from None
     if key == "order" and value not in Collection.Order.values:
         raise BadInput(f'{path}: the key "order" must be one of {", ".join(Collection.Order.values)}, not {value!r}')
     if isinstance(value, str) and "\0" in value:

@@ -60,7 +60,22 @@ def test_the_share_of_audits_and_the_hourly_rate_are_numbers(configure):
     assert configure("audit = 0")[1]["changed"] == ["audit"]
 
 
-@pytest.mark.parametrize("key", ["checks = 0.1", "arms = {shown = 1}"])
+def test_arms_are_a_table_of_weights(configure):
+    make_collection("books")
+    assert configure("arms = {hidden = 2, reveal = 1}")[1]["changed"] == ["arms"]
+    assert Collection.objects.get().arms == {"shown": 0, "hidden": 2, "reveal": 1}
+    for bad, said in (
+        ("{open = 1}", '"arms" names open; known are shown, hidden, reveal'),
+        ("{shown = 0}", '"arms" gives no arm a weight'),
+        ("{shown = 101}", "the weight 101: whole numbers from 0 to 100 do"),
+        ("{shown = 0.5}", "the weight 0.5"),
+        ("3", '"arms" must be a table like {shown=1, hidden=0, reveal=0}, not 3'),
+    ):
+        assert said in configure(f"arms = {bad}")[2]
+    assert configure("arms = {shown = 1, hidden = 0, reveal = 0}")[1]["changed"] == ["arms"]
+
+
+@pytest.mark.parametrize("key", ["checks = 0.1"])
 def test_what_comes_later_is_refused_as_not_yet(configure, key):
     make_collection("books")
     code, _, said = configure(f"overlap = 2\n{key}")

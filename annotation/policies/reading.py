@@ -145,7 +145,7 @@ def _place(one: Stored, slot: Slot, said: Turn | Gone) -> None:
 def truths_of(campaign: Campaign) -> dict[int, Truth]:
     """What is known of the campaign's pairs: the newest reference grade, and what people settled, with weights."""
     collection: Collection = campaign.collection
-    values: dict[str, object] = {
+    values: dict[str, int | list[str]] = {
         "campaign": campaign.pk,
         "collection": collection.pk,
         "relevant": collection.relevant_from,
