@@ -21,7 +21,7 @@ from annotation import queue_sql as sql
 from annotation.models import Membership, new_token
 from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.settling import Outcome, outcome
-from corpus.arms import HIDDEN, REVEAL, Weights, draw, weights_of
+from corpus.arms import HIDDEN, REVEAL, SHOWN_ONLY, Weights, draw, weights_of
 from corpus.items import MEASURING
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Desk:
     collection: int
     minutes: int
     watermark: tuple[float, int] | None = None
-    weights: Weights = (1, 0, 0)
+    weights: Weights = SHOWN_ONLY
     seed: int = 0
     drawn: int = 0
     """Items whose arm was drawn for this member so far."""
@@ -80,8 +80,8 @@ class Desk:
 
     @property
     def arm(self) -> str:
-        """The arm of the next item whose arm is drawn for this member."""
-        return draw(self.weights, self.seed, self.membership, self.drawn)
+        """The arm of the next item whose arm is drawn for this member; "" where everybody reads the debate anyway."""
+        return "" if self.weights == SHOWN_ONLY else draw(self.weights, self.seed, self.membership, self.drawn)
 
 
 @dataclass(frozen=True, slots=True)

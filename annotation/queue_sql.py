@@ -135,13 +135,13 @@ def claim(*, above_watermark: bool, again: bool = False) -> str:
 
     A lease that was given back by an undo, and has time left, counts as new: it was never judged. The member's own
     assignment is a scalar query, because as NOT EXISTS it becomes a join, which reads all that the member ever judged.
-    An item whose arm was not chosen before gets the one that comes next for this member (corpus.arms).
+    An item that nobody has yet, and whose arm was not chosen, gets the one that comes next for this member (corpus.arms).
     """
     above = "AND (i.priority, i.place) > (%(priority)s, %(place)s)" if above_watermark else ""
     back = "TRUE" if again else "a.lease_until > now()"
     return f"""
 WITH found AS (
-    SELECT i.id, i.priority, i.place, i.arm = '' AND i.reason NOT IN ('audit', 'evidence') AS draws
+    SELECT i.id, i.priority, i.place, i.arm = '' AND i.taken = 0 AND i.reason NOT IN ('audit', 'evidence') AS draws
     FROM corpus_item i
     WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap {above}
       AND (SELECT a.state = 'returned' AND {back} FROM annotation_assignment a
@@ -151,12 +151,12 @@ WITH found AS (
     ORDER BY i.priority, i.place LIMIT 1
     FOR UPDATE OF i SKIP LOCKED
 ), taken AS (
-    UPDATE corpus_item SET taken = taken + 1, arm = CASE WHEN found.draws THEN %(arm)s ELSE arm END
+    UPDATE corpus_item SET taken = taken + 1, arm = CASE WHEN found.draws THEN %(arm)s::text ELSE arm END
     FROM found WHERE corpus_item.id = found.id
 ), marked AS (
     UPDATE annotation_membership
     SET watermark_priority = found.priority, watermark_place = found.place,
-        arms_drawn = arms_drawn + found.draws::int
+        arms_drawn = arms_drawn + (found.draws AND %(arm)s::text <> '')::int
     FROM found WHERE annotation_membership.id = %(membership)s
 )
 INSERT INTO annotation_assignment (item_id, membership_id, state, token, lease_until, skip_reason, flagged, flag_note)

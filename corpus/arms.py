@@ -17,6 +17,8 @@ HIGHEST = 100
 
 Weights = tuple[int, int, int]
 """Of shown, hidden, reveal, without a common divisor."""
+SHOWN_ONLY: Weights = (1, 0, 0)
+"""Nothing is drawn: items keep no arm, so that what was judged before an experiment is not taken for a part of it."""
 
 
 def weights_of(given: object) -> Weights:

@@ -323,3 +323,19 @@ def test_a_reserved_item_is_lent_to_those_it_is_kept_for(alice, bob, collection)
     item.reserved_for.create(membership=bob)
     assert claim(alice) is None
     assert claim(bob).item_id == item.pk
+
+
+def test_what_was_lent_before_an_experiment_is_no_part_of_it(alice, bob, collection):
+    collection.arms = {"shown": 1, "hidden": 0, "reveal": 0}
+    collection.save()
+    before, after = make_item(make_pair(collection), overlap=2), make_item(make_pair(collection), overlap=2)
+    alice = Membership.objects.get(pk=alice.pk)
+    assert claim(alice).item.arm == ""
+    collection.arms = REVEAL
+    collection.save()
+    bob = Membership.objects.get(pk=bob.pk)
+    lease = claim(bob)
+    assert (lease.item_id, lease.item.arm) == (before.pk, "")
+    assert submit(bob, before.pk, lease.token, 1).item_id == after.pk
+    assert list(Judgment.objects.values_list("step", "arm")) == [("final", "shown:all")]
+    assert Item.objects.get(pk=after.pk).arm == "reveal"
