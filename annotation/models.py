@@ -9,6 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from corpus.models import Assessor, Collection, Item, Judgment, Pair
 from judges.models import JudgeVersion
@@ -33,9 +34,9 @@ class User(AbstractUser):
 class Role(models.IntegerChoices):
     """Roles in a collection; each may do what the smaller ones may."""
 
-    ANNOTATOR = 1, "annotator"
-    ADJUDICATOR = 2, "adjudicator"
-    ADMIN = 3, "admin"
+    ANNOTATOR = 1, gettext_lazy("annotator")
+    ADJUDICATOR = 2, gettext_lazy("adjudicator")
+    ADMIN = 3, gettext_lazy("admin")
 
 
 class Membership(models.Model):
@@ -53,6 +54,21 @@ class Membership(models.Model):
     arms_drawn = models.PositiveIntegerField(
         default=0, db_default=0, help_text="Items whose arm was drawn when they were lent to this person."
     )
+    lent = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Items that were lent to this person: what comes next is drawn by it."
+    )
+    paused_at = models.DateTimeField(null=True, help_text="Gets no items until somebody lets them go on.")
+    pause_note = models.TextField(blank=True, default="", db_default="", help_text="What they read about it.")
+    consent = models.PositiveIntegerField(default=0, db_default=0, help_text="The version that they agreed to.")
+    guideline_read = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="The version of the guidelines that they said they have read."
+    )
+    trial = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="The qualification test that they take: its items' seq."
+    )
+    qualified_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True, help_text="Of the test that they took last; null: not failed.")
+    is_expert = models.BooleanField(default=False, db_default=False, help_text="Makes gold.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -88,17 +104,18 @@ class Assignment(models.Model):
     """An item lent to one annotator: a lease until it is settled, skipped, returned or expired."""
 
     class State(models.TextChoices):
-        OPEN = "open", "open"
-        DONE = "done", "done"
-        SKIPPED = "skipped", "skipped"
-        RETURNED = "returned", "returned"
+        OPEN = "open", gettext_lazy("open")
+        DONE = "done", gettext_lazy("done")
+        SKIPPED = "skipped", gettext_lazy("skipped")
+        RETURNED = "returned", gettext_lazy("returned")
+        ASIDE = "aside", gettext_lazy("set aside")
 
     class SkipReason(models.TextChoices):
-        UNCLEAR_QUERY = "unclear-query", "The query is unclear"
-        UNREADABLE = "unreadable", "The text is unreadable or cut off"
-        LANGUAGE = "language", "I do not read this language"
-        KNOWLEDGE = "knowledge", "I lack the knowledge"
-        OTHER = "other", "Another reason"
+        UNCLEAR_QUERY = "unclear-query", gettext_lazy("The query is unclear")
+        UNREADABLE = "unreadable", gettext_lazy("The text is unreadable or cut off")
+        LANGUAGE = "language", gettext_lazy("I do not read this language")
+        KNOWLEDGE = "knowledge", gettext_lazy("I lack the knowledge")
+        OTHER = "other", gettext_lazy("Another reason")
 
     # No index of their own: those of the constraints begin with the same columns.
     item = models.ForeignKey(Item, models.CASCADE, related_name="assignments", db_index=False)
@@ -108,6 +125,9 @@ class Assignment(models.Model):
     lent_at = models.DateTimeField(db_default=Now())
     lease_until = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+    number = models.PositiveIntegerField(
+        null=True, help_text="How many were lent to this person before: batches are counted by it."
+    )
     skip_reason = models.CharField(max_length=15, choices=SkipReason, blank=True)
     flagged = models.BooleanField(default=False)
     flag_note = models.TextField(blank=True)
@@ -213,9 +233,9 @@ class Snapshot(models.Model):
     """An export that was made, or is being made: its options, its manifest and where it lies."""
 
     class State(models.TextChoices):
-        MAKING = "making", "being made"
-        READY = "ready", "ready"
-        FAILED = "failed", "failed"
+        MAKING = "making", gettext_lazy("being made")
+        READY = "ready", gettext_lazy("ready")
+        FAILED = "failed", gettext_lazy("failed")
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="snapshots")
     format = models.CharField(max_length=30)

@@ -20,9 +20,9 @@ class Collection(models.Model):
     """Queries, documents and pairs that are judged by one definition of relevance (SPEC S1)."""
 
     class Order(models.TextChoices):
-        UNCERTAIN = "uncertain", "Most uncertain first"
-        QUERY = "query", "Query by query"
-        RANDOM = "random", "Random (seeded)"
+        UNCERTAIN = "uncertain", _("Most uncertain first")
+        QUERY = "query", _("Query by query")
+        RANDOM = "random", _("Random (seeded)")
 
     name = models.CharField(max_length=63, unique=True, validators=[NAME])
     title = models.CharField(max_length=200, blank=True)
@@ -34,6 +34,25 @@ class Collection(models.Model):
     lease_minutes = models.PositiveSmallIntegerField(default=30)
     seed = models.IntegerField(default=0)
     arms = models.JSONField(default=shown_only, help_text="Weights of the arms in which items are lent.")
+    checks = models.FloatField(
+        default=0.1, db_default=0.1, help_text="Share of attention checks in each annotator's work; 0: none."
+    )
+    repeats = models.FloatField(
+        default=0.0, db_default=0.0, help_text="Share of pairs that an annotator is asked once more; 0: none."
+    )
+    batch = models.PositiveSmallIntegerField(
+        default=20, db_default=20, help_text="Pairs of an annotator that are accepted or returned together."
+    )
+    qualification = models.BooleanField(
+        default=False, db_default=False, help_text="Annotators pass a test before they get items."
+    )
+    pass_mark = models.PositiveSmallIntegerField(
+        default=90, db_default=90, help_text="Percent of the qualification test that must be right."
+    )
+    consent_version = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Of the text that annotators agree to before they begin; 0: none."
+    )
+    guideline_version = models.PositiveIntegerField(default=0, db_default=0, help_text="The newest guidelines.")
     audit = models.FloatField(
         default=0.02, db_default=0.02, help_text="Share of automatic labels that people check; 0: none."
     )
@@ -49,6 +68,12 @@ class Collection(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(name="collection_audit", condition=Q(audit__gte=0, audit__lte=1)),
+            models.CheckConstraint(
+                name="collection_checks",
+                condition=Q(checks__gte=0, checks__lte=0.5, repeats__gte=0, repeats__lte=0.5),
+            ),
+            models.CheckConstraint(name="collection_batch", condition=Q(batch__gte=5, batch__lte=1000)),
+            models.CheckConstraint(name="collection_pass_mark", condition=Q(pass_mark__lte=100)),
             models.CheckConstraint(
                 name="collection_hourly_rate", condition=Q(hourly_rate=None) | Q(hourly_rate__gte=0)
             ),
@@ -168,12 +193,12 @@ class Assessor(models.Model):
     """Whoever gives grades: a person, a judge's version, a policy, an import, or the reference."""
 
     class Kind(models.TextChoices):
-        PERSON = "person", "person"
-        JUDGE = "judge", "judge"
-        POLICY = "policy", "policy"
-        HUMAN_IMPORT = "human-import", "imported people"
-        JUDGE_IMPORT = "judge-import", "imported judge"
-        REFERENCE = "reference", "reference"
+        PERSON = "person", _("person")
+        JUDGE = "judge", _("judge")
+        POLICY = "policy", _("policy")
+        HUMAN_IMPORT = "human-import", _("imported people")
+        JUDGE_IMPORT = "judge-import", _("imported judge")
+        REFERENCE = "reference", _("reference")
 
     collection = models.ForeignKey(Collection, models.CASCADE)
     kind = models.CharField(max_length=12, choices=Kind)
@@ -230,35 +255,40 @@ class Item(models.Model):
     """A pair waiting for people, with one reason. Written by judges, annotation and benchmark."""
 
     class Reason(models.TextChoices):
-        DISAGREEMENT = "disagreement", "the two sides did not agree"
-        CONFLICT = "conflict", "the panel's majority contradicts the debate"
-        SPLIT = "split", "too few equal votes"
-        UNPARSED = "unparsed", "an answer could not be read"
-        REFUSED = "refused", "a judge refused to answer"
-        ERROR = "error", "a judge could not be reached"
-        STOPPED = "stopped", "labels that came about like this one were wrong too often"
-        POLICY = "policy", "people judge every pair"
-        UNCERTAIN = "uncertain", "the judge is least sure of it"
-        AUDIT = "audit", "drawn to check the automatic labels"
-        EVIDENCE = "evidence", "contribution and evidence to be edited"
-        STUDY = "study", "part of a paired study"
+        DISAGREEMENT = "disagreement", _("the two sides did not agree")
+        CONFLICT = "conflict", _("the panel's majority contradicts the debate")
+        SPLIT = "split", _("too few equal votes")
+        UNPARSED = "unparsed", _("an answer could not be read")
+        REFUSED = "refused", _("a judge refused to answer")
+        ERROR = "error", _("a judge could not be reached")
+        STOPPED = "stopped", _("labels that came about like this one were wrong too often")
+        POLICY = "policy", _("people judge every pair")
+        UNCERTAIN = "uncertain", _("the judge is least sure of it")
+        AUDIT = "audit", _("drawn to check the automatic labels")
+        EVIDENCE = "evidence", _("contribution and evidence to be edited")
+        STUDY = "study", _("part of a paired study")
+        CHECK = "check", _("an attention check")
+        REPEAT = "repeat", _("asked once more")
+        QUALIFICATION = "qualification", _("part of the qualification test")
 
     class Arm(models.TextChoices):
-        SHOWN = "shown", "the debate is shown"
-        HIDDEN = "hidden", "the debate is hidden"
-        REVEAL = "reveal", "a first vote, then the debate, then the final vote"
+        SHOWN = "shown", _("the debate is shown")
+        HIDDEN = "hidden", _("the debate is hidden")
+        REVEAL = "reveal", _("a first vote, then the debate, then the final vote")
 
     class State(models.TextChoices):
-        OPEN = "open", "open"
-        CONFLICT = "conflict", "waits for an adjudicator"
-        SETTLED = "settled", "settled"
-        WITHDRAWN = "withdrawn", "withdrawn"
+        OPEN = "open", _("open")
+        CONFLICT = "conflict", _("waits for an adjudicator")
+        SETTLED = "settled", _("settled")
+        WITHDRAWN = "withdrawn", _("withdrawn")
+        STANDING = "standing", _("lent to everyone once")
+        """Checks and the qualification test: no queue holds them, and no judgment settles them."""
 
     # No index of their own where another begins with the same column: every lease writes to all that there are.
     collection = models.ForeignKey(Collection, models.CASCADE, db_index=False)
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="items", db_index=False)
     campaign = models.BigIntegerField(null=True, help_text="The campaign that escalated it: judges_campaign's id.")
-    reason = models.CharField(max_length=12, choices=Reason)
+    reason = models.CharField(max_length=13, choices=Reason)
     seq = models.PositiveSmallIntegerField(default=0)
     arm = models.CharField(
         max_length=6,
@@ -268,6 +298,15 @@ class Item(models.Model):
         db_default="",
         help_text="What of the debate is shown; drawn when the item is first lent, unless its maker chose it.",
     )
+    shown_as = models.CharField(
+        max_length=13,
+        choices=Reason,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The reason whose words an annotator reads; empty: its own.",
+    )
+    turns = models.JSONField(null=True, help_text="The debate that is shown with it; null: the pair's newest.")
     reserved = models.BooleanField(
         default=False, db_default=False, help_text="Lent only to those whom annotation_reservedfor names."
     )
@@ -306,10 +345,10 @@ class Judgment(models.Model):
     """One grade by one assessor for one pair. Append-only: a change is a row that supersedes another."""
 
     class Step(models.TextChoices):
-        FIRST = "first", "first"
-        FINAL = "final", "final"
-        ADJUDICATION = "adjudication", "adjudication"
-        IMPORT = "import", "import"
+        FIRST = "first", _("first")
+        FINAL = "final", _("final")
+        ADJUDICATION = "adjudication", _("adjudication")
+        IMPORT = "import", _("import")
 
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="judgments")
     aspect = models.ForeignKey(Aspect, models.CASCADE, null=True)
@@ -368,8 +407,8 @@ class Target(models.Model):
     """
 
     class Kind(models.TextChoices):
-        JUDGE = "judge", "judge"
-        PERSON = "person", "person"
+        JUDGE = "judge", _("judge")
+        PERSON = "person", _("person")
 
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="targets", db_index=False)
     version = models.PositiveIntegerField(help_text="From 1 for each pair.")

@@ -1,0 +1,153 @@
+"""Gold that experts make, consent, and judgments that were set aside. What people said is append-only."""
+
+import pgtrigger
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from annotation.models import Membership, User
+from corpus.models import Collection, Judgment, Pair
+
+APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+
+
+class SettingAside(models.Model):
+    """Judgments of one person that were taken out of everything, or brought back. The newest act on them holds.
+
+    Each of `judgments` is a row that this act appended: a withdrawal, or the grade once more.
+    """
+
+    class Why(models.TextChoices):
+        PERSON = "person", "by hand"
+        BATCH = "batch", "an attention check of the batch was missed"
+
+    membership = models.ForeignKey(Membership, models.CASCADE, related_name="set_aside")
+    why = models.CharField(max_length=6, choices=Why, default=Why.PERSON)
+    note = models.TextField(blank=True)
+    batch = models.PositiveIntegerField(null=True, help_text="Number of the batch, where it is about one.")
+    since = models.DateTimeField(null=True, help_text="Only judgments from then on; null: all.")
+    judgments = ArrayField(models.BigIntegerField(), default=list, help_text="Ids of the rows that this act appended.")
+    reverses = models.OneToOneField("self", models.CASCADE, null=True, related_name="reversed_by")
+    made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", help_text="Null: the rule did.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        triggers = [APPEND_ONLY]
+
+    def __str__(self) -> str:
+        return f"{self.membership}: {len(self.judgments)} judgments"
+
+
+class Batch(models.Model):
+    """A batch of an annotator's work whose checks were looked at. Append-only."""
+
+    membership = models.ForeignKey(Membership, models.CASCADE, related_name="batches", db_index=False)
+    number = models.PositiveIntegerField(help_text="From 0, by the order in which items were lent.")
+    size = models.PositiveSmallIntegerField()
+    checks = models.PositiveSmallIntegerField(help_text="Attention checks that were answered.")
+    missed = models.PositiveSmallIntegerField(help_text="Of them, those that were answered wrongly.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["membership", "number"], name="batch_once")]
+        triggers = [APPEND_ONLY]
+
+    def __str__(self) -> str:
+        return f"{self.membership} batch {self.number}: {self.missed} of {self.checks} missed"
+
+
+class ConsentText(models.Model):
+    """A version of what annotators agree to before they begin."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="consent_texts", db_index=False)
+    version = models.PositiveIntegerField()
+    text = models.TextField()
+    written_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "version"], name="consent_version")]
+
+    def __str__(self) -> str:
+        return f"{self.collection} consent {self.version}"
+
+
+class Consent(models.Model):
+    """That somebody agreed to a version of the text. Append-only."""
+
+    membership = models.ForeignKey(Membership, models.CASCADE, related_name="consents", db_index=False)
+    version = models.PositiveIntegerField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["membership", "version"], name="consent_once")]
+        triggers = [APPEND_ONLY]
+
+    def __str__(self) -> str:
+        return f"{self.membership} agreed to {self.version}"
+
+
+class GoldSet(models.Model):
+    """A sample of pairs that experts grade, so that everything else can be measured (DREAM A.2)."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="gold_sets")
+    seed = models.IntegerField(default=0)
+    spot = models.FloatField(default=0.2, help_text="Share of the pairs that a senior looks at too.")
+    made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True, help_text="No more pairs of it are handed out.")
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="gold_spot", condition=Q(spot__gte=0, spot__lte=1))]
+
+    def __str__(self) -> str:
+        return f"{self.collection} gold {self.pk}"
+
+
+class GoldPair(models.Model):
+    """A pair of a gold set, with a reason for and one against beside it."""
+
+    gold_set = models.ForeignKey(GoldSet, models.CASCADE, related_name="pairs", db_index=False)
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="gold_pairs")
+    place = models.PositiveIntegerField(help_text="Order in which experts get them; practice comes first.")
+    practice = models.BooleanField(default=False)
+    spot = models.BooleanField(default=False, help_text="A senior looks at it too.")
+    stratum = models.CharField(max_length=100)
+    turns = models.JSONField(default=list, help_text="One turn for and one against, as a debate's turns.")
+    written_by = models.CharField(max_length=200, blank=True, help_text="Who generated the two reasons.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["gold_set", "pair"], name="gold_pair_once"),
+            models.UniqueConstraint(fields=["gold_set", "place"], name="gold_pair_place"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.gold_set}: {self.pair_id}"
+
+
+class GoldAnswer(models.Model):
+    """What an expert, or the senior after them, said about a gold pair. Append-only; the newest of a person holds.
+
+    The reference grade that comes of it is `judgment`: practice has none.
+    """
+
+    class Who(models.TextChoices):
+        EXPERT = "expert", "expert"
+        SENIOR = "senior", "senior"
+
+    gold_pair = models.ForeignKey(GoldPair, models.CASCADE, related_name="answers")
+    membership = models.ForeignKey(Membership, models.PROTECT, related_name="gold_answers")
+    who = models.CharField(max_length=6, choices=Who)
+    grade = models.SmallIntegerField()
+    comment = models.TextField(blank=True)
+    milliseconds = models.PositiveIntegerField(null=True)
+    judgment = models.ForeignKey(Judgment, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        triggers = [APPEND_ONLY]
+
+    def __str__(self) -> str:
+        return f"{self.gold_pair_id}: {self.grade} ({self.who})"
