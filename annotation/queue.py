@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import psycopg
 from django.db import DatabaseError, connection, transaction
+from django.utils.translation import gettext as _
 from psycopg import errors
 from psycopg.rows import dict_row
 
@@ -149,7 +150,7 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
         return claim(db, desk)
     _check(own, answer.token)
     if own["reason"] == EVIDENCE:
-        raise Lost("This pair asks for its contribution and evidence, not for a grade.")
+        raise Lost(_("This pair asks for its contribution and evidence, not for a grade."))
     if own["arm"] == REVEAL and not has_first:
         return _first(db, desk, own, answer)
     came_to = _outcome(db, desk, own, answer.grade)
@@ -183,7 +184,7 @@ def _first(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], answer:
     """Keep the blind vote of the reveal arm; the lease begins anew, now with the debate."""
     late = own["state"] == "returned"
     if late and _one(db, sql.OPEN, membership=desk.membership) is not None:
-        raise Lost("Your time on this pair ran out, and you hold another one by now.")
+        raise Lost(_("Your time on this pair ran out, and you hold another one by now."))
     _one(
         db,
         sql.FIRST,
@@ -214,7 +215,7 @@ def finish(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, write
         return claim(db, desk)
     _check(own, token)
     if own["reason"] != EVIDENCE:
-        raise Lost("This pair asks for a grade.")
+        raise Lost(_("This pair asks for a grade."))
     write(own["pair_id"])
     _one(
         db,
@@ -290,15 +291,15 @@ def _own(db: psycopg.Connection[Any], desk: Desk, item: int) -> dict[str, Any]:
 def _check(own: dict[str, Any], token: str) -> None:
     """Raise Lost unless a decision on this assignment still counts."""
     if own["state"] == "done":
-        raise Lost("You have already decided on this pair, perhaps in another window.")
+        raise Lost(_("You have already decided on this pair, perhaps in another window."))
     if own["state"] == "skipped":
-        raise Lost("You have already skipped this pair, perhaps in another window.")
+        raise Lost(_("You have already skipped this pair, perhaps in another window."))
     if own["item_state"] not in ("open", "conflict"):
-        raise Lost("This pair was settled while you worked on it.")
+        raise Lost(_("This pair was settled while you worked on it."))
     if own["state"] == "returned" and (own["item_state"] != "open" or own["taken"] >= own["overlap"]):
-        raise Lost("Your time on this pair ran out, and it went to somebody else.")
+        raise Lost(_("Your time on this pair ran out, and it went to somebody else."))
     if own["token"] != token:
-        raise Lost("This page is out of date: the pair was opened again since, perhaps in another window.")
+        raise Lost(_("This page is out of date: the pair was opened again since, perhaps in another window."))
 
 
 def _outcome(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], grade: int) -> Outcome:

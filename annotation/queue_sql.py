@@ -135,7 +135,7 @@ def claim(*, above_watermark: bool, again: bool = False) -> str:
 
     A lease that was given back by an undo, and has time left, counts as new: it was never judged. The member's own
     assignment is a scalar query, because as NOT EXISTS it becomes a join, which reads all that the member ever judged.
-    An item that nobody has yet, and whose arm was not chosen, gets the one that comes next for this member (corpus.arms).
+    An item that nobody has yet, and without an arm, gets the one that comes next for this member (corpus.arms).
     """
     above = "AND (i.priority, i.place) > (%(priority)s, %(place)s)" if above_watermark else ""
     back = "TRUE" if again else "a.lease_until > now()"

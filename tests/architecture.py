@@ -34,6 +34,10 @@ PURE = {
     "annotation.exports.sets.options",
     "annotation.exports.sets.rows",
     "annotation.exports.sets.splitting",
+    "annotation.fairness.flips",
+    "annotation.fairness.paired",
+    "annotation.fairness.times",
+    "annotation.fairness.votes",
     "annotation.money.labels",
     "annotation.policies.crossing",
     "annotation.policies.lara",
@@ -96,7 +100,7 @@ HEAVY = {"torch": "training", "sentence_transformers": "training", "peft": "trai
 """Belong to one app, and only inside functions, so that no other command pays for them."""
 ENGINE = "training.engine"
 """What the trainer's subprocess imports: it may have torch at the top, and is itself imported inside functions."""
-SLOW = {"openai", "anthropic", "google", "transformers", "sklearn"}
+SLOW = {"openai", "anthropic", "google", "transformers", "sklearn", "trafilatura"}
 """Seconds to import: only inside functions, or in a module that is itself imported on first use."""
 ON_FIRST_USE = ("judges.providers.", "judges.offline", f"{ENGINE}.")
 DOORS = {"urls", "views", "tasks", "management"}
