@@ -1,0 +1,60 @@
+"""The text of a page without menus, advertisements and footers; or of a file as it is."""
+
+import re
+
+from django.utils.translation import gettext as _
+
+from annotation.fetching.pages import Page
+from corpus.errors import BadInput
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_BLANK = re.compile(r"\n{3,}")
+_HTML = re.compile(rb"\s*(<!doctype html|<html|<\?xml|<!--)", re.IGNORECASE)
+
+
+def read(page: Page) -> tuple[str, str]:
+    """(title, text). BadInput when there is no text in it."""
+    title, text = _plain(page) if page.media == "text/plain" else _html(page)
+    text = clean(text)
+    if not text:
+        raise BadInput(_("No text was found on the page: copy what you need and paste it."))
+    return " ".join(clean(title).split())[:500], text
+
+
+def media_of(body: bytes) -> str:
+    """A file by its content: text/html or text/plain."""
+    return "text/html" if _HTML.match(body.removeprefix(b"\xef\xbb\xbf")) else "text/plain"
+
+
+def clean(text: str) -> str:
+    """Without control characters, one kind of line end, at most one blank line in a row."""
+    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _BLANK.sub("\n\n", text).strip()
+
+
+def _plain(page: Page) -> tuple[str, str]:
+    try:
+        return "", page.body.decode(page.charset or "utf-8-sig")
+    except (UnicodeDecodeError, LookupError):
+        raise BadInput(_("The text is not UTF-8: convert the file, or copy what you need and paste it.")) from None
+
+
+def _html(page: Page) -> tuple[str, str]:
+    """trafilatura finds the main text; the title is the page's own."""
+    import trafilatura
+    from lxml.etree import LxmlError  # type: ignore[import-untyped]
+
+    source: str | bytes = page.body
+    if page.charset:
+        try:
+            source = page.body.decode(page.charset, errors="replace")
+        except LookupError:
+            source = page.body
+    try:
+        tree = trafilatura.load_html(source)
+        if tree is None:
+            return "", ""
+        title = tree.findtext(".//title") or ""
+        return title, trafilatura.extract(tree, include_comments=False, include_tables=True, with_metadata=False) or ""
+    except (LxmlError, ValueError, RecursionError):
+        raise BadInput(_("The page could not be read: copy what you need and paste it.")) from None

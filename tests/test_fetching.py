@@ -1,0 +1,353 @@
+"""Pages are fetched from the open network alone, within limits, and lose their menus (check 12).
+
+`addresses.resolve` is the one place where names become addresses: here it says that a name has a public address, and
+where the socket for that address is opened. Every other rule stays on.
+"""
+
+import contextlib
+import gzip
+import ipaddress
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from annotation.fetching import addresses, pages, texts
+from annotation.fetching.addresses import Place, is_public
+from annotation.fetching.pages import Limits, fetch
+from corpus.errors import BadInput
+
+PUBLIC = "93.184.215.14"
+SENTENCE = "Ice sheets spread under their own weight because ice creeps under stress. "
+NOISY = f"""<!doctype html><html><head><title>Why ice sheets are thin</title>
+<script>var cookies = "accept all cookies";</script><style>nav {{ color: red }}</style></head><body>
+<nav><ul><li><a href="/">Home</a></li><li><a href="/shop">Shop now</a></li><li><a href="/login">Log in</a></li></ul>
+</nav>
+<div class="cookie-banner">We value your privacy. Accept all cookies?</div>
+<aside class="sidebar"><h3>Advertisement</h3><p>Buy the best skis of the season today!</p></aside>
+<main><article><h1>Why ice sheets are thin</h1><p>{SENTENCE * 3}</p><p>Geothermal heat melts the base of the sheet, and
+the melt water lets it slide towards the coast, where it calves into the sea.</p></article></main>
+<div class="related"><h3>Related posts</h3><ul><li><a href="/1">Ten facts about penguins</a></li></ul></div>
+<footer><p>Copyright 2026 Example Media. All rights reserved.</p><a href="/imprint">Imprint</a></footer></body>
+</html>"""
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@dataclass
+class Web:
+    """A local server that stands for the open network: path to answer; what was asked for, in order."""
+
+    port: int = 0
+    answers: dict[str, Answer] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    names: dict[str, list[str]] = field(default_factory=lambda: {"ice.example": [PUBLIC]})
+    looked_up: list[str] = field(default_factory=list)
+
+    def resolve(self, host: str, port: int) -> list[Place]:
+        """Names as `names` has them, and addresses: all reached at the local server. Other names as they really are."""
+        self.looked_up.append(host)
+        with contextlib.suppress(ValueError):
+            return [Place(str(ipaddress.ip_address(host)), ("127.0.0.1", self.port))]
+        if host not in self.names:
+            return real_resolve(host, port)
+        return [Place(address, ("127.0.0.1", self.port)) for address in self.names[host]]
+
+    def page(self, path: str, body: str | bytes, **headers: str) -> None:
+        """An ordinary answer."""
+        sent = body.encode() if isinstance(body, str) else body
+        kept = {"Content-Type": "text/html; charset=utf-8", **{k.replace("_", "-"): v for k, v in headers.items()}}
+
+        def answer(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(200)
+            for name, value in {**kept, "Content-Length": str(len(sent))}.items():
+                handler.send_header(name, value)
+            handler.end_headers()
+            handler.wfile.write(sent)
+
+        self.answers[path] = answer
+
+    def redirect(self, path: str, to: str) -> None:
+        def answer(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(302)
+            handler.send_header("Location", to)
+            handler.end_headers()
+
+        self.answers[path] = answer
+
+
+real_resolve = addresses.resolve
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    found = Web()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found.asked.append((self.headers["Host"], self.path))
+            answer = found.answers.get(self.path)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                answer(self) if answer else self.send_error(404)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    found.port = server.server_address[1]
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    monkeypatch.setattr(addresses, "resolve", found.resolve)
+    yield found
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_page_is_fetched_with_its_name_from_the_address_that_was_checked(web: Web) -> None:
+    web.page("/a%20b?q=%C3%A9", "<html><body>hello</body></html>")
+    seen: list[int] = []
+    page = fetch("http://ice.example/a b?q=é".replace(" ", "%20"), progress=seen.append)
+    assert (page.url, page.body) == ("http://ice.example/a%20b?q=é", b"<html><body>hello</body></html>")
+    assert web.asked == [("ice.example", "/a%20b?q=%C3%A9")]
+    assert seen[-1] == len(page.body)
+    assert len(page.sha256) == 64
+
+
+PRIVATE = [
+    "127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254",
+    "100.64.0.1", "0.0.0.0", "192.0.0.8", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1",
+    "239.255.255.250", "240.0.0.1", "255.255.255.255", "192.88.99.1", "::1", "::", "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::ffff:93.184.215.14", "::127.0.0.1", "fe80::1", "fe80::1%lo",
+    "fc00::1", "fd12:3456::1", "fec0::1", "ff02::1", "64:ff9b::7f00:1", "64:ff9b:1::1", "2002:7f00:1::",
+    "2001:0:53aa:64c::1", "2001:db8::1", "2001:10::1", "3fff::1", "100::1", "5f00::1", "4000::1", "nonsense",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_addresses_of_every_private_kind_are_refused(web: Web, address: str) -> None:
+    web.names["trap.example"] = [address]
+    with pytest.raises(BadInput, match="public network"):
+        fetch("http://trap.example/")
+    assert web.asked == []
+
+
+@pytest.mark.parametrize("address", [PUBLIC, "8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "2a00:1450::1"])
+def test_public_addresses_are_not(address: str) -> None:
+    assert is_public(address)
+
+
+def test_whatever_is_not_global_by_the_registry_is_not_public_here() -> None:
+    for block in range(256):
+        for rest in ("0.0.1", "64.0.1", "168.0.1", "88.99.1", "254.1.1", "16.1.1", "18.1.1"):
+            found = ipaddress.ip_address(f"{block}.{rest}")
+            assert not is_public(str(found)) or (found.is_global and not found.is_multicast), found
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f.0.0.1", "[::1]", "[::ffff:7f00:1]"]
+)
+def test_this_machine_is_refused_however_it_is_written(web: Web, host: str) -> None:
+    with pytest.raises(BadInput):
+        fetch(f"http://{host}/")
+    assert web.asked == []
+
+
+def test_a_name_with_one_private_address_among_public_ones_is_refused(web: Web) -> None:
+    web.names["mixed.example"] = [PUBLIC, "10.0.0.1"]
+    with pytest.raises(BadInput, match="public network"):
+        fetch("http://mixed.example/")
+
+
+def test_a_name_is_looked_up_once_so_that_it_cannot_answer_otherwise_in_between(web: Web) -> None:
+    web.page("/", "<p>fine</p>")
+    fetch("http://ice.example/")
+    assert web.looked_up == ["ice.example"]
+
+
+@pytest.mark.parametrize(
+    "to", ["http://127.0.0.1/", "http://inside.example/", "http://[::ffff:10.0.0.1]/", "http://169.254.169.254/latest/"]
+)
+def test_a_redirect_to_a_private_address_is_refused(web: Web, to: str) -> None:
+    web.names["inside.example"] = ["192.168.0.10"]
+    web.redirect("/", to)
+    with pytest.raises(BadInput, match="public network"):
+        fetch("http://ice.example/")
+    assert len(web.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [
+        ("file:///etc/passwd", "http://"),
+        ("ftp://ice.example/", "http://"),
+        ("http://user:secret@ice.example/", "name or password"),
+        ("http://ice.example:6379/", "ports"),
+        ("gopher://ice.example/", "http://"),
+    ],
+)
+def test_a_redirect_to_another_scheme_port_or_with_a_password_is_refused(web: Web, to: str, said: str) -> None:
+    web.redirect("/", to)
+    with pytest.raises(BadInput, match=said):
+        fetch("http://ice.example/")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "ice.example", "//ice.example/", "javascript:alert(1)", "http:///x", "http://ice.example:99999/",
+        "http://ice.example/\r\nHost: other", "http://ice example/", "file:///etc/passwd", "http://" + "a" * 2_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_address_of_a_page_is_refused_before_anything_is_asked(web: Web, url: str) -> None:
+    with pytest.raises(BadInput):
+        fetch(url)
+    assert web.looked_up == []
+
+
+def test_redirects_are_followed_and_counted(web: Web) -> None:
+    web.redirect("/one", "/two")
+    web.page("/two", "<p>there</p>")
+    web.redirect("/round", "/round")
+    assert fetch("http://ice.example/one").url == "http://ice.example/two"
+    with pytest.raises(BadInput, match="more than 5 times"):
+        fetch("http://ice.example/round")
+    assert web.asked.count(("ice.example", "/round")) == 6
+
+
+def test_a_huge_page_is_refused_whether_it_says_so_or_not(web: Web) -> None:
+    def endless(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/html")
+        handler.end_headers()
+        while True:
+            handler.wfile.write(b"x" * 65_536)
+
+    web.page("/says", "x" * 3_000_000)
+    web.answers["/does"] = endless
+    for path in ("/says", "/does"):
+        with pytest.raises(BadInput, match="larger than 2 MB"):
+            fetch(f"http://ice.example{path}", Limits(bytes=2_000_000))
+
+
+def test_a_small_answer_that_unpacks_to_a_huge_one_is_refused(web: Web) -> None:
+    web.page("/bomb", gzip.compress(b"0" * 50_000_000), Content_Encoding="gzip")
+    web.page("/fine", gzip.compress(b"<p>small</p>"), Content_Encoding="gzip")
+    assert fetch("http://ice.example/fine").body == b"<p>small</p>"
+    with pytest.raises(BadInput, match="larger than 2 MB"):
+        fetch("http://ice.example/bomb", Limits(bytes=2_000_000))
+
+
+def drip(handler: BaseHTTPRequestHandler, head: bool) -> None:
+    """A byte now and then, so that no single wait is long."""
+    if not head:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/html")
+        handler.end_headers()
+    while True:
+        handler.wfile.write(b"x")
+        handler.wfile.flush()
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("head", [True, False], ids=["in the head", "in the body"])
+def test_a_page_that_drips_is_given_up_when_the_time_is_over(web: Web, head: bool) -> None:
+    web.answers["/"] = lambda handler: drip(handler, head)
+    began = time.monotonic()
+    with pytest.raises(BadInput, match="did not come within"):
+        fetch("http://ice.example/", Limits(seconds=0.5))
+    assert time.monotonic() - began < 2
+
+
+def test_a_server_that_says_nothing_is_given_up_too(web: Web) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        web.port = silent.getsockname()[1]
+        with pytest.raises(BadInput, match="did not come within"):
+            fetch("http://ice.example/", Limits(seconds=0.4))
+
+
+def test_redirects_share_the_time_of_one_page(web: Web) -> None:
+    def later(handler: BaseHTTPRequestHandler) -> None:
+        time.sleep(0.2)
+        web.redirect("/", "/")
+        web.answers["/"](handler)
+        web.answers["/"] = later
+
+    web.answers["/"] = later
+    with pytest.raises(BadInput, match="did not come within"):
+        fetch("http://ice.example/", Limits(seconds=0.5))
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [({"Content_Type": "application/pdf"}, "application/pdf"), ({"Content_Encoding": "br"}, "packed as br")],
+)
+def test_what_is_no_page_of_text_is_refused(web: Web, headers: dict[str, str], said: str) -> None:
+    web.page("/", "x", **headers)
+    with pytest.raises(BadInput, match=said):
+        fetch("http://ice.example/")
+
+
+def test_an_error_of_the_server_and_a_missing_name_are_told(web: Web) -> None:
+    with pytest.raises(BadInput, match="answered 404"):
+        fetch("http://ice.example/missing")
+    with pytest.raises(BadInput, match="not a name that can be found"):
+        fetch("http://no-such-name.invalid/")
+
+
+def test_over_https_the_certificate_must_be_the_names(web: Web) -> None:
+    web.page("/", "<p>plain</p>")
+    with pytest.raises(BadInput, match="could not be read"):
+        fetch("https://ice.example/")
+    assert web.asked == []
+
+
+def test_no_proxy_of_the_environment_is_used(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    web.page("/", "<p>direct</p>")
+    assert fetch("http://ice.example/").body == b"<p>direct</p>"
+
+
+# --- The text of a page -----------------------------------------------------------------------------------------
+
+
+def test_menus_advertisements_and_footers_are_taken_out_of_a_noisy_page(web: Web) -> None:
+    web.page("/", NOISY)
+    title, text = texts.read(fetch("http://ice.example/"))
+    assert title == "Why ice sheets are thin"
+    assert "creeps under stress" in text and "calves into the sea" in text
+    for noise in ("Shop now", "cookies", "skis", "penguins", "Copyright", "Imprint", "Log in", "var "):
+        assert noise not in text
+
+
+def test_a_page_in_another_alphabet_and_coding_keeps_its_letters(web: Web) -> None:
+    arabic = "تنتشر الصفائح الجليدية تحت وزنها لأن الجليد يزحف تحت الضغط. "
+    body = f"<html><head><title>الجليد</title></head><body><article><p>{arabic * 5}</p></article></body></html>"
+    web.page("/", body.encode("cp1256"), Content_Type="text/html; charset=windows-1256")
+    title, text = texts.read(fetch("http://ice.example/"))
+    assert title == "الجليد"
+    assert arabic.strip() in text
+
+
+def test_plain_text_is_taken_as_it_is_without_control_characters(web: Web) -> None:
+    web.page("/", "One.\r\n\x00\x07Two.\r\n\r\n\r\n\r\nThree.", Content_Type="text/plain")
+    assert texts.read(fetch("http://ice.example/")) == ("", "One.\nTwo.\n\nThree.")
+
+
+@pytest.mark.parametrize("body", ["<html><body><script>var x = 1;</script></body></html>", "", "<html></html>"])
+def test_a_page_without_text_says_so(web: Web, body: str) -> None:
+    web.page("/", body)
+    with pytest.raises(BadInput, match="No text was found"):
+        texts.read(fetch("http://ice.example/"))
+
+
+def test_the_page_module_asks_the_one_place_for_addresses() -> None:
+    """A name resolved anywhere else would go round the checks."""
+    import inspect
+
+    assert "getaddrinfo" not in inspect.getsource(pages)
+    assert inspect.getsource(addresses).count("socket.getaddrinfo(") == 1
