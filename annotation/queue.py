@@ -37,6 +37,8 @@ BLIND = "hidden"
 """The debate is not on the page: audits are judged from the texts alone (MECHANICS M4)."""
 REVEALED = "reveal:all"
 """A first vote without the debate, then all its rounds, then the final vote."""
+SEEN = "reveal:seen"
+"""Of a first vote that was taken back and given anew: its author had seen the debate, so it is not blind."""
 
 EVIDENCE = "evidence"
 """The reason of items that ask for texts and not for a grade."""
@@ -193,7 +195,7 @@ def _first(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], answer:
         item=answer.item,
         grade=answer.grade,
         supersedes=own["first_id"],
-        arm=arm_of(own["reason"], own["arm"]),
+        arm=REVEALED if own["first_id"] is None else SEEN,
         collection=desk.collection,
         milliseconds=answer.milliseconds,
         comment=answer.comment,
