@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import Exists, F, IntegerField, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Mod
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.exports.snapshots import used_since
 from annotation.guidelines import current
@@ -101,7 +102,7 @@ def adjudicate(
     if item.state == Item.State.SETTLED and before and before.grade == grade:
         return
     if not conflicts(membership).filter(pk=item.pk).exists():
-        raise Lost("Another adjudicator settled this pair while you worked on it, or it is no conflict any more.")
+        raise Lost(_("Another adjudicator settled this pair while you worked on it, or it is no conflict any more."))
     Judgment.objects.create(
         pair_id=item.pair_id,
         assessor_id=membership.assessor_id,

@@ -6,6 +6,9 @@ from functools import lru_cache
 from html import escape
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from annotation import marks
 from annotation.marks import Span
 from corpus.text import direction, language
@@ -13,11 +16,15 @@ from judges import collapse, records
 from judges.records import Quote, Seat, Side
 from judges.verdicts import Gone
 
-CHANGED = '<p class="small muted">Changed sides without a new quote.</p>'
 LANGUAGE_FROM = 400
 """Characters that show a text's language well enough."""
 
-SAYS = {1: "says relevant", 0: "says not relevant", None: "gave no readable answer"}
+SAYS = {
+    1: gettext_lazy("says relevant"),
+    0: gettext_lazy("says not relevant"),
+    None: gettext_lazy("gave no readable answer"),
+}
+SIDES = {"for": gettext_lazy("For"), "against": gettext_lazy("Against")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +88,10 @@ def debate_of(turns: Sequence[Turn]) -> Debate:
 
 def _both(said: Mapping[tuple[int, int, str], Said], number: int, couple: int) -> tuple[Said, ...]:
     """For before against. A silent side is shown as such, but three agents make no second couple."""
-    silent = {} if couple else {"for": SILENT_FOR, "against": SILENT_AGAINST}
-    turns = (said.get((number, couple, side)) or silent.get(side) for side in ("for", "against"))
+    turns = (
+        said.get((number, couple, side)) or (None if couple else Said(side, _words(side)))
+        for side in ("for", "against")
+    )
     return tuple(turn for turn in turns if turn is not None)
 
 
@@ -131,13 +140,10 @@ def _words(side: str, verdict: int | None = None, reason: str = "", judge: str =
     """A turn's heading and reason. `judge` is named to admins only; `changed`: sides, without a new quote."""
     says = SAYS.get(verdict, SAYS[None])
     who = f' <span class="muted small">{escape(judge)}</span>' if judge else ""
-    head = f'<h4><span class="tag-{side}">{side.capitalize()}</span> <span>{says}</span>{who}</h4>'
-    head += CHANGED if changed else ""
+    head = f'<h4><span class="tag-{side}">{SIDES[side]}</span> <span>{says}</span>{who}</h4>'
+    if changed:
+        head += f'<p class="small muted">{_("Changed sides without a new quote.")}</p>'
     if not reason:
         return head
     text = text_of(reason)
     return f'{head}<p lang="{text.lang}" dir="{text.dir}">{escape(text.text)}</p>'
-
-
-SILENT_FOR = Said("for", _words("for"))
-SILENT_AGAINST = Said("against", _words("against"))

@@ -1,6 +1,7 @@
 """What a judging form may carry, parsed strictly: a wrong value is an error, never a default."""
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment
 from annotation.queue import Answer
@@ -28,10 +29,13 @@ def answer(data: QueryDict, collection: Collection) -> Answer:
 def grade(data: QueryDict, collection: Collection) -> int:
     """The chosen grade."""
     if not data.get("grade"):
-        raise Invalid("No grade was chosen. Nothing was saved; choose one.")
+        raise Invalid(_("No grade was chosen. Nothing was saved; choose one."))
     value = whole(data, "grade")
     if value > collection.grades:
-        raise Invalid(f"{value} is not a grade here: the scale is 0 to {collection.grades}. Nothing was saved.")
+        raise Invalid(
+            _("%(value)s is not a grade here: the scale is 0 to %(grades)s. Nothing was saved.")
+            % {"value": value, "grades": collection.grades}
+        )
     return value
 
 
@@ -39,7 +43,7 @@ def whole(data: QueryDict, name: str) -> int:
     """A whole number from 0 up, as PostgreSQL's bigint holds it."""
     value = data.get(name, "")
     if not (value.isascii() and value.isdigit()) or len(value) > 18:
-        raise Invalid(f"The field {name} is not a whole number. Nothing was saved.")
+        raise Invalid(_("The field %(name)s is not a whole number. Nothing was saved.") % {"name": name})
     return int(value)
 
 
@@ -52,7 +56,7 @@ def skip_reason(data: QueryDict) -> str:
     """Why a pair is skipped: one of the known reasons."""
     value = data.get("reason", "")
     if value not in Assignment.SkipReason.values:
-        raise Invalid("Choose why you skip this pair. Nothing was changed.")
+        raise Invalid(_("Choose why you skip this pair. Nothing was changed."))
     return value
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext_noop
 
 from annotation.models import Assignment, Membership
 from annotation.queue import EVIDENCE
@@ -83,9 +84,9 @@ def _decision(row: Assignment) -> Decision:
         document=pair.document.title or pair.document.text[:120],
         what=row.get_skip_reason_display()
         if row.state == Assignment.State.SKIPPED
-        else "Flagged"
+        else gettext_noop("Flagged")
         if row.flagged
-        else "Edited"
+        else gettext_noop("Edited")
         if row.item.reason == EVIDENCE
         else "",
         grade=row.judgment.grade if judged and row.judgment else None,

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import connection
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.debating import Debate, Text, debate_of, text_of
 from annotation.marks import marked
@@ -23,17 +24,18 @@ QUEUE_SHOWN = 100
 SAID_FOR_SECONDS = 8
 WAITING_FOR_SECONDS = 5.0
 
+SAID = {"saved": gettext_lazy("Saved."), "flagged": gettext_lazy("Flagged."), "skipped": gettext_lazy("Skipped.")}
 WHY = {
-    "disagreement": "The two sides did not agree{rounds}.",
-    "conflict": "The panel's majority contradicts what the two sides agreed on.",
-    "split": "The panel is split: too few of its judges gave the same answer.",
-    "unparsed": "A judge's answer could not be read.",
-    "refused": "A judge declined to answer.",
-    "error": "A judge could not be reached.",
-    "audit": "To be judged from the texts alone, without a debate.",
-    "evidence": "It was found relevant, and what a judge wrote about it did not pass its checks.",
+    "disagreement": gettext_lazy("The two sides did not agree."),
+    "conflict": gettext_lazy("The panel's majority contradicts what the two sides agreed on."),
+    "split": gettext_lazy("The panel is split: too few of its judges gave the same answer."),
+    "unparsed": gettext_lazy("A judge's answer could not be read."),
+    "refused": gettext_lazy("A judge declined to answer."),
+    "error": gettext_lazy("A judge could not be reached."),
+    "audit": gettext_lazy("To be judged from the texts alone, without a debate."),
+    "evidence": gettext_lazy("It was found relevant, and what a judge wrote about it did not pass its checks."),
 }
-WHY_ELSE = "People are asked about it."
+WHY_ELSE = gettext_lazy("People are asked about it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,11 @@ class Desktop:
     def just_now(self) -> bool:
         """The last decision is so fresh that the page says so."""
         return self.last_seconds is not None and self.last_seconds < SAID_FOR_SECONDS
+
+    @property
+    def last_said(self) -> str:
+        """The same as a sentence."""
+        return str(SAID.get(self.last_what or "", ""))
 
     @property
     def waiting_words(self) -> str:
@@ -239,10 +246,10 @@ def scale(highest: int, relevant_from: int) -> list[Grade]:
 
 def _words(value: int, highest: int) -> str:
     if highest == 1:
-        return ("Not relevant", "Relevant")[value]
+        return (_("Not relevant"), _("Relevant"))[value]
     if highest == 3:
-        return ("Not relevant", "Slightly relevant", "Relevant", "Fully relevant")[value]
-    return {0: "Not relevant", highest: "Fully relevant"}.get(value, "")
+        return (_("Not relevant"), _("Slightly relevant"), _("Relevant"), _("Fully relevant"))[value]
+    return {0: _("Not relevant"), highest: _("Fully relevant")}.get(value, "")
 
 
 def _rows(statement: str, **values: Any) -> list[dict[str, Any]]:
@@ -289,6 +296,12 @@ def _why(row: dict[str, Any], rounds: int, highest: int) -> str:
             "given": given
         }
     if not row["reads"] and row["reason"] != EVIDENCE:
-        return WHY["audit"]
-    words = {0: "", 1: " in one round"}.get(rounds, f" in {rounds} rounds")
-    return WHY.get(row["reason"], WHY_ELSE).format(rounds=words)
+        return str(WHY["audit"])
+    if rounds and row["reason"] == "disagreement":
+        words = ngettext(
+            "The two sides did not agree in %(rounds)d round.",
+            "The two sides did not agree in %(rounds)d rounds.",
+            rounds,
+        )
+        return words % {"rounds": rounds}
+    return str(WHY.get(row["reason"], WHY_ELSE))

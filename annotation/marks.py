@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from django.utils.translation import get_language, get_language_bidi
+from django.utils.translation import gettext as _
+
 from judges.quotes import pieces
 
 
@@ -35,7 +38,8 @@ def quote(text: str, label: str, side: str, *, first: bool) -> str:
     `first`: the document's label links back to this one.
     """
     if not label:
-        missing = f'<s>{escape(text)}</s> <em lang="en" dir="ltr">not in the document</em>'
+        ours = f'lang="{get_language()}" dir="{"rtl" if get_language_bidi() else "ltr"}"'
+        missing = f"<s>{escape(text)}</s> <em {ours}>{_('not in the document')}</em>"
         return f'<li><span class="missing">{missing}</span></li>'
     target = f' id="by-{label}"' if first else ""
     tag = f'<span class="tag tag-{side}">{label}</span>'
@@ -52,7 +56,8 @@ def _piece(text: str, start: int, spans: Sequence[Span]) -> str:
 
 
 def _tag(span: Span) -> str:
+    spoken = _("%(label)s, quoted for") if span.side == "for" else _("%(label)s, quoted against")
     return (
         f'<a class="tag tag-{span.side}" id="quote-{span.label}" href="#by-{span.label}" '
-        f'aria-label="{span.label}, quoted {span.side}">{span.label}</a>'
+        f'aria-label="{escape(spoken % {"label": span.label})}">{span.label}</a>'
     )

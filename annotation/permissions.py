@@ -28,6 +28,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
 from django.utils.cache import patch_cache_control
 from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext as _
 
 from annotation.entry import membership_of
 from annotation.languages import speak_to
@@ -96,7 +97,7 @@ class Scope:
     def member(self) -> Membership:
         """The membership, in views whose action needs one (judge, adjudicate)."""
         if self.membership is None:
-            raise PermissionDenied("You are not a member of this collection.")
+            raise PermissionDenied(_("You are not a member of this collection."))
         return self.membership
 
 
@@ -139,7 +140,7 @@ def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> Publ
     if user is None:
         return None
     if name == "own-site" and not user.is_owner:
-        raise PermissionDenied("Only owners of this site may do this.")
+        raise PermissionDenied(_("Only owners of this site may do this."))
     return SiteScope(user)
 
 
@@ -157,9 +158,12 @@ def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Sc
         )
     scope = _scope(user, membership, collection)
     if scope.role < SMALLEST[name]:
-        raise PermissionDenied(f"This needs the role {SMALLEST[name].label}; yours here is {scope.role.label}.")
+        raise PermissionDenied(
+            _("This needs the role %(role)s; yours here is %(yours)s.")
+            % {"role": SMALLEST[name].label, "yours": scope.role.label}
+        )
     if name in AS_MEMBER and membership is None:
-        raise PermissionDenied("Grades stand under a member's name: add yourself on the members page first.")
+        raise PermissionDenied(_("Grades stand under a member's name: add yourself on the members page first."))
     return scope
 
 
@@ -167,10 +171,10 @@ def _scope(user: User, membership: Membership | None, name: str) -> Scope:
     if membership is not None:
         return Scope(user, membership.collection, membership, Role.ADMIN if user.is_owner else Role(membership.role))
     if not user.is_owner:
-        raise Http404("No such collection.")
+        raise Http404(_("No such collection."))
     collection = Collection.objects.filter(name=name).first()
     if collection is None:
-        raise Http404("No such collection.")
+        raise Http404(_("No such collection."))
     return Scope(user, collection, None, Role.ADMIN)
 
 

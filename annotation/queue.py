@@ -19,6 +19,8 @@ from psycopg import errors
 from psycopg.rows import dict_row
 
 from annotation import queue_sql as sql
+from annotation.care.gates import closed, is_tried, why_closed
+from annotation.care.placing import QUALIFICATION, SEPARATE, place
 from annotation.models import Membership, new_token
 from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.settling import Outcome, outcome
@@ -40,6 +42,8 @@ REVEALED = "reveal:all"
 SEEN = "reveal:seen"
 """Of a first vote that was taken back and given anew: its author had seen the debate, so it is not blind."""
 
+WORKABLE = ("open", "conflict", "standing")
+"""States of an item in which a decision on it counts."""
 EVIDENCE = "evidence"
 """The reason of items that ask for texts and not for a grade."""
 
@@ -65,6 +69,14 @@ class Desk:
     seed: int = 0
     drawn: int = 0
     """Items whose arm was drawn for this member so far."""
+    lent: int = 0
+    """Items that were lent to this member so far."""
+    shares: tuple[int, float, float] = (20, 0.0, 0.0)
+    """Size of a batch, share of checks, share of repeats."""
+    closed: str = ""
+    """Why nothing is lent (annotation.care.gates); empty: the queue is open."""
+    trial: int | None = None
+    """The qualification test that comes before everything else; None: none."""
 
     @classmethod
     def of(cls, membership: Membership) -> "Desk":
@@ -79,12 +91,24 @@ class Desk:
             weights=weights_of(membership.collection.arms),
             seed=membership.collection.seed,
             drawn=membership.arms_drawn,
+            lent=membership.lent,
+            shares=(membership.collection.batch, membership.collection.checks, membership.collection.repeats),
+            closed=closed(membership),
+            trial=membership.trial if is_tried(membership) else None,
         )
 
     @property
     def arm(self) -> str:
         """The arm of the next item whose arm is drawn for this member; "" where everybody reads the debate anyway."""
         return "" if self.weights == SHOWN_ONLY else draw(self.weights, self.seed, self.membership, self.drawn)
+
+    @property
+    def instead(self) -> str:
+        """What is lent next in place of the queue's item: check, repeat, or ""."""
+        size, checks, repeats = self.shares
+        return place(
+            seed=self.seed, annotator=self.membership, number=self.lent, size=size, checks=checks, repeats=repeats
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +272,8 @@ def flag(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, note: s
     if own["state"] == "done" and own["token"] == token:
         return claim(db, desk)
     _check(own, token)
-    _end(db, own, ended="done", state="conflict", flagged=True, note=note, given_back=-int(own["state"] == "returned"))
+    state = "standing" if own["item_state"] == "standing" else "conflict"
+    _end(db, own, ended="done", state=state, flagged=True, note=note, given_back=-int(own["state"] == "returned"))
     return _next(db, desk, own)
 
 
@@ -256,7 +281,7 @@ def claim(db: psycopg.Connection[Any], desk: Desk) -> int | None:
     """The member's open lease, renewed, or a new one: its assignment's id; None when nothing is left for them."""
     mine = _one(db, sql.OPEN, membership=desk.membership)
     if mine is not None:
-        if mine["item_state"] in ("open", "conflict"):
+        if mine["item_state"] in WORKABLE:
             _one(db, sql.RENEW, assignment=mine["id"], minutes=desk.minutes)
             return int(mine["id"])
         _end(db, mine, ended="returned", state=mine["item_state"])
@@ -264,21 +289,33 @@ def claim(db: psycopg.Connection[Any], desk: Desk) -> int | None:
 
 
 def _next(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any]) -> int | None:
-    """The next lease after a decision. A late one may find that its author holds another lease already."""
+    """The next lease after a decision. A late one may find that its author holds another lease already.
+
+    After practice nothing comes by itself: its author reads first how they did.
+    """
+    if own["reason"] == QUALIFICATION and own["priority"] < 0:
+        return None
     if own["state"] != "open":
         return claim(db, desk)
     return _claim_new(db, desk, desk.watermark if own["id"] % FROM_THE_START else None)
 
 
 def _claim_new(db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, int] | None) -> int | None:
+    if desk.closed:
+        return None
     common = {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
+    if desk.trial is not None:
+        found = _one(db, sql.CLAIM_TRIAL, **common, token=new_token(), kind=QUALIFICATION, trial=desk.trial)
+        return int(found["id"]) if found else None
+    before = desk.instead
+    common |= {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
     found = None
     if watermark:
-        priority, place = watermark
-        found = _one(db, sql.CLAIM_ABOVE, **common, token=new_token(), priority=priority, place=place)
+        common |= {"priority": watermark[0], "place": watermark[1]}
+        found = _one(db, sql.CLAIM[True, before], **common, token=new_token())
     if found is None:
         _one(db, sql.EXPIRE, membership=desk.membership)
-    found = found or _one(db, sql.CLAIM_ANY, **common, token=new_token())
+    found = found or _one(db, sql.CLAIM[False, before], **common, token=new_token())
     found = found or _one(db, sql.CLAIM_AGAIN, **common, token=new_token())
     return int(found["id"]) if found else None
 
@@ -287,6 +324,8 @@ def _own(db: psycopg.Connection[Any], desk: Desk, item: int) -> dict[str, Any]:
     own = _one(db, sql.OWN, membership=desk.membership, item=item)
     if own is None:
         raise Unknown
+    if desk.closed:
+        raise Lost(why_closed(desk.closed))
     return own
 
 
@@ -298,7 +337,7 @@ def _check(own: dict[str, Any], token: str) -> None:
         raise Lost(_("You have already skipped this pair, perhaps in another window."))
     if own["item_state"] not in ("open", "conflict"):
         raise Lost(_("This pair was settled while you worked on it."))
-    if own["state"] == "returned" and (own["item_state"] != "open" or own["taken"] >= own["overlap"]):
+    if own["state"] == "returned" and (own["item_state"] == "conflict" or own["taken"] >= own["overlap"]):
         raise Lost(_("Your time on this pair ran out, and it went to somebody else."))
     if own["token"] != token:
         raise Lost(_("This page is out of date: the pair was opened again since, perhaps in another window."))
@@ -306,8 +345,8 @@ def _check(own: dict[str, Any], token: str) -> None:
 
 def _outcome(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], grade: int) -> Outcome:
     """What the item comes to with this grade. Asked after the item is locked, so no other judgment is missed."""
-    if own["item_state"] == "conflict":
-        return Outcome("conflict")
+    if own["item_state"] in ("conflict", "standing"):
+        return Outcome(own["item_state"])
     if own["done"] + 1 < own["overlap"]:
         return Outcome("open")
     if own["reason"] in MEASURING:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-State = Literal["open", "conflict", "settled"]
+from django.utils.translation import gettext as _
+
+State = Literal["open", "conflict", "settled", "standing"]
 UNDO_WITHIN = timedelta(hours=24)
 
 
@@ -42,11 +44,11 @@ def why_not_undo(
 ) -> str | None:
     """Why a decision can no longer be taken back by its author; None when it can."""
     if adjudicated:
-        return "An adjudicator has decided on this pair since."
+        return _("An adjudicator has decided on this pair since.")
     if settled_by_another:
-        return "A later judgment settled this pair together with yours."
+        return _("A later judgment settled this pair together with yours.")
     if exported:
-        return "It is part of an export that was made since."
+        return _("It is part of an export that was made since.")
     if now - ended_at > UNDO_WITHIN:
-        return "It is more than 24 hours old."
+        return _("It is more than 24 hours old.")
     return None

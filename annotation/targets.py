@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import Max
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 from psycopg import Connection
 
 from annotation import queue
@@ -76,14 +77,20 @@ def edited(data: QueryDict) -> Edited:
     try:
         evidence.check(contribution, text)
     except evidence.Malformed as error:
-        raise Invalid(f"{str(error)[0].upper()}{str(error)[1:]}. Nothing was saved.") from None
+        words = str(error)
+        raise Invalid(_("%(problem)s. Nothing was saved.") % {"problem": words[0].upper() + words[1:]}) from None
     return Edited(whole(data, "item"), data.get("token", ""), evidence.Target(contribution, text), milliseconds(data))
 
 
 def _field(data: QueryDict, name: str) -> str:
     value = data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()
     if len(value) > LONGEST:
-        raise Invalid(f"The {name} has {len(value):,} characters; at most {LONGEST:,} fit. Nothing was saved.")
+        long = (
+            _("The contribution has %(count)s characters; at most %(most)s fit. Nothing was saved.")
+            if name == "contribution"
+            else _("The evidence has %(count)s characters; at most %(most)s fit. Nothing was saved.")
+        )
+        raise Invalid(long % {"count": f"{len(value):,}", "most": f"{LONGEST:,}"})
     return value
 
 

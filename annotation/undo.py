@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation import targets
 from annotation.exports.snapshots import used_since
@@ -68,7 +69,7 @@ def refusal(own: Assignment, item: Item) -> str | None:
     """Why this decision can no longer be taken back; None when it can."""
     if own.state == Assignment.State.SKIPPED:
         if item.state != Item.State.OPEN or item.taken >= item.overlap:
-            return "Other people have this pair now."
+            return _("Other people have this pair now.")
         return why_not_undo(now=timezone.now(), ended_at=own.ended_at or own.lent_at)
     standing = Judgment.objects.filter(item=item, superseded_by=None, grade__isnull=False)
     standing = standing.exclude(step=Judgment.Step.FIRST)

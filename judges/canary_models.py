@@ -4,6 +4,7 @@ import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from judges.models import Attempt, JudgeVersion, PromptVersion
 
@@ -12,9 +13,9 @@ class CanaryRound(models.Model):
     """One time that canaries were sent to judges."""
 
     class By(models.TextChoices):
-        COMMAND = "command", "command"
-        PAGE = "page", "page"
-        SCHEDULE = "schedule", "schedule"
+        COMMAND = "command", gettext_lazy("command")
+        PAGE = "page", gettext_lazy("page")
+        SCHEDULE = "schedule", gettext_lazy("schedule")
 
     panel = models.CharField(max_length=100)
     by = models.CharField(max_length=8, choices=By)

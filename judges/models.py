@@ -5,6 +5,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection, Item, Pair
 
@@ -17,8 +18,8 @@ class JudgeVersion(models.Model):
         ANTHROPIC = "anthropic", "Anthropic"
         GOOGLE = "google", "Google"
         COMPATIBLE = "openai-compatible", "OpenAI-compatible"
-        RERANK = "rerank-endpoint", "rerank endpoint"
-        OFFLINE = "offline", "offline"
+        RERANK = "rerank-endpoint", gettext_lazy("rerank endpoint")
+        OFFLINE = "offline", gettext_lazy("offline")
 
     name = models.CharField(max_length=100)
     version = models.PositiveIntegerField(default=1)
@@ -101,30 +102,30 @@ class Campaign(models.Model):
     """One execution of a policy with a panel over pairs of a collection."""
 
     class Policy(models.TextChoices):
-        DEBATE = "debate", "debate"
-        ENSEMBLE = "ensemble", "ensemble"
-        DEBATE_ENSEMBLE = "debate+ensemble", "debate + ensemble"
-        SINGLE = "single", "single judge"
-        HUMAN = "human", "people alone"
+        DEBATE = "debate", gettext_lazy("debate")
+        ENSEMBLE = "ensemble", gettext_lazy("ensemble")
+        DEBATE_ENSEMBLE = "debate+ensemble", gettext_lazy("debate + ensemble")
+        SINGLE = "single", gettext_lazy("single judge")
+        HUMAN = "human", gettext_lazy("people alone")
         """No judge is asked; three people judge every pair (SPEC S3)."""
-        LARA = "lara", "LARA"
+        LARA = "lara", gettext_lazy("LARA")
         """Goes on from a judge's votes: annotation.policies.lara_live starts it, and no worker drains it."""
-        EVIDENCE = "evidence", "contribution and evidence"
+        EVIDENCE = "evidence", gettext_lazy("contribution and evidence")
         """Writes targets of relevant pairs and labels nothing (judges.evidence)."""
 
     class State(models.TextChoices):
-        RUNNING = "running", "running"
-        PAUSED = "paused", "paused"
-        FINISHED = "finished", "finished"
-        CANCELLED = "cancelled", "cancelled"
-        BUDGET = "budget", "stopped by the budget"
+        RUNNING = "running", gettext_lazy("running")
+        PAUSED = "paused", gettext_lazy("paused")
+        FINISHED = "finished", gettext_lazy("finished")
+        CANCELLED = "cancelled", gettext_lazy("cancelled")
+        BUDGET = "budget", gettext_lazy("stopped by the budget")
 
     class Cap(models.TextChoices):
-        BUDGET = "budget", "the campaign's budget"
-        CALLS = "max-calls", "the campaign's number of calls"
-        COLLECTION = "collection", "the collection's budget"
-        DAY = "day", "the collection's budget for a day (UTC)"
-        PRICE = "price", "a judge without a known price, where the collection has a budget"
+        BUDGET = "budget", gettext_lazy("the campaign's budget")
+        CALLS = "max-calls", gettext_lazy("the campaign's number of calls")
+        COLLECTION = "collection", gettext_lazy("the collection's budget")
+        DAY = "day", gettext_lazy("the collection's budget for a day (UTC)")
+        PRICE = "price", gettext_lazy("a judge without a known price, where the collection has a budget")
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="campaigns")
     policy = models.CharField(max_length=20, choices=Policy)
@@ -185,11 +186,11 @@ class Work(models.Model):
     """One pair of one campaign: the truth of what is to be judged (MECHANICS M3)."""
 
     class State(models.TextChoices):
-        PENDING = "pending", "pending"
-        RUNNING = "running", "running"
-        LABELLED = "labelled", "labelled"
-        ESCALATED = "escalated", "escalated"
-        FAILED = "failed", "failed"
+        PENDING = "pending", gettext_lazy("pending")
+        RUNNING = "running", gettext_lazy("running")
+        LABELLED = "labelled", gettext_lazy("labelled")
+        ESCALATED = "escalated", gettext_lazy("escalated")
+        FAILED = "failed", gettext_lazy("failed")
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="work")
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="work")
@@ -225,25 +226,25 @@ class Attempt(models.Model):
     """One call to a judge, whatever came of it. Append-only. A turn or a vote IS a counted attempt."""
 
     class Role(models.TextChoices):
-        FOR = "for", "for"
-        AGAINST = "against", "against"
-        VOTE = "vote", "vote"
-        GENERATION = "generation", "generation"
+        FOR = "for", gettext_lazy("for")
+        AGAINST = "against", gettext_lazy("against")
+        VOTE = "vote", gettext_lazy("vote")
+        GENERATION = "generation", gettext_lazy("generation")
         """One of several answers of a voter; the vote is a copy of the one nearest to their mean."""
-        FILTER = "filter", "filter"
-        ADJUDICATE = "adjudicate", "adjudicate"
-        CHECK = "check", "check"
-        WRITE = "write", "write"
-        ENTITY = "entity", "entity"
-        MEASURE = "measure", "measure"
+        FILTER = "filter", gettext_lazy("filter")
+        ADJUDICATE = "adjudicate", gettext_lazy("adjudicate")
+        CHECK = "check", gettext_lazy("check")
+        WRITE = "write", gettext_lazy("write")
+        ENTITY = "entity", gettext_lazy("entity")
+        MEASURE = "measure", gettext_lazy("measure")
 
     class Outcome(models.TextChoices):
-        LABELLED = "labelled", "labelled"
-        UNPARSED = "unparsed", "unparsed"
-        TRUNCATED = "truncated", "truncated"
-        REFUSED = "refused", "refused"
-        ERROR = "error", "error"
-        OUT_OF_RANGE = "out_of_range", "out of range"
+        LABELLED = "labelled", gettext_lazy("labelled")
+        UNPARSED = "unparsed", gettext_lazy("unparsed")
+        TRUNCATED = "truncated", gettext_lazy("truncated")
+        REFUSED = "refused", gettext_lazy("refused")
+        ERROR = "error", gettext_lazy("error")
+        OUT_OF_RANGE = "out_of_range", gettext_lazy("out of range")
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="attempts")
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="attempts")

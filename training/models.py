@@ -5,6 +5,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection
 
@@ -13,19 +14,19 @@ class Job(models.Model):
     """Something for the GPU queue: a training, or scoring with a model. Its folder holds everything else."""
 
     class Kind(models.TextChoices):
-        TRAIN = "train", "training"
-        EVALUATE = "evaluate", "evaluation"
-        RERANK = "rerank", "reranking"
-        ORDER = "order", "ordering the queue"
-        GENERATE = "generate", "writing"
+        TRAIN = "train", gettext_lazy("training")
+        EVALUATE = "evaluate", gettext_lazy("evaluation")
+        RERANK = "rerank", gettext_lazy("reranking")
+        ORDER = "order", gettext_lazy("ordering the queue")
+        GENERATE = "generate", gettext_lazy("writing")
 
     class State(models.TextChoices):
-        QUEUED = "queued", "waiting"
-        RUNNING = "running", "running"
-        FINISHED = "finished", "finished"
-        FAILED = "failed", "failed"
-        CANCELLED = "cancelled", "cancelled"
-        REFUSED = "refused", "refused"
+        QUEUED = "queued", gettext_lazy("waiting")
+        RUNNING = "running", gettext_lazy("running")
+        FINISHED = "finished", gettext_lazy("finished")
+        FAILED = "failed", gettext_lazy("failed")
+        CANCELLED = "cancelled", gettext_lazy("cancelled")
+        REFUSED = "refused", gettext_lazy("refused")
 
     collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="training_jobs")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TRAIN)

@@ -11,6 +11,7 @@
   let shownAt = performance.now();
   let leaseEnds = Infinity;
   let lit = -1;
+  const say = $("#trouble")?.dataset || {}; // what this script says, in the language of the page
 
   // Storage may be forbidden: then nothing is remembered, and nothing breaks.
   const store = {
@@ -168,9 +169,7 @@
     const left = Math.round((leaseEnds - performance.now()) / 1000);
     if (!notice || left > 60) return;
     notice.hidden = false;
-    const words = left > 0
-      ? `This pair is yours for ${left} more second${left === 1 ? "" : "s"}.`
-      : "Your time on this pair ran out. You can still answer: it counts unless somebody else took the pair.";
+    const words = left < 1 ? say.over : left === 1 ? say.second : say.seconds.replace("N", left);
     if ($("#lease-words").textContent !== words) $("#lease-words").textContent = words;
   }
   setInterval(showLease, 1000);
@@ -188,8 +187,7 @@
       const debate = desk.dataset.step === "final" && $("#debate");
       if (debate) debate.scrollIntoView({ block: "start", behavior: "instant" });
       (debate || $("#query"))?.focus({ preventScroll: true });
-      const words = said ? `${said[0].toUpperCase()}${said.slice(1)}. ` : "";
-      $("#announce").textContent = words + ($("#query")?.textContent || "");
+      $("#announce").textContent = `${said || ""} ${$("#query")?.textContent || ""}`.trim();
     }
     setTimeout(() => $$("[data-fades]", desk).forEach((element) => element.remove()), SAID_FOR);
   }
@@ -227,9 +225,9 @@
       if (desk && sent && event.detail.xhr.status === 200) store.drop(`quorum.draft.${location.pathname}.${desk.dataset.member}.${sent}`);
     }
   });
-  document.addEventListener("htmx:sendError", () => trouble("No connection. Nothing is lost: what you typed is kept. Try again when you are online."));
-  document.addEventListener("htmx:timeout", () => trouble("The site does not answer. What you typed is kept. Try again: an answer that already arrived counts once."));
-  document.addEventListener("htmx:responseError", () => trouble("The site could not save this. What you typed is kept. Try again in a moment."));
+  document.addEventListener("htmx:sendError", () => trouble(say.offline));
+  document.addEventListener("htmx:timeout", () => trouble(say.silent));
+  document.addEventListener("htmx:responseError", () => trouble(say.failed));
   document.addEventListener("htmx:afterSwap", () => {
     const desk = $("#desk");
     if (desk) arrive(desk, true);
