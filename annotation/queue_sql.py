@@ -7,7 +7,7 @@ and only then the items of others, always with SKIP LOCKED.
 OWN = """
 SELECT a.id, a.item_id, a.token, a.state, a.judgment_id, a.flagged, a.ended_at, a.lease_until <= now() AS late,
        i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done, i.arm,
-       a.first_id, f.grade AS first_grade
+       i.priority, a.first_id, f.grade AS first_grade
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
 LEFT JOIN corpus_judgment f ON f.id = a.first_id
 WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
@@ -130,43 +130,106 @@ UPDATE annotation_assignment SET lease_until = now() + make_interval(mins => %(m
 """
 
 
-def claim(*, above_watermark: bool, again: bool = False) -> str:
+_MAY_DRAW = "i.arm = '' AND i.taken = 0 AND i.reason NOT IN ('audit', 'evidence')"
+
+# A check, or an item of the qualification test: one that this member never had, of a pair that they never had. All
+# members share these items, each gets them in an order of their own.
+_STANDING = f"""
+    SELECT i.id, i.priority, i.place, {_MAY_DRAW} AS draws, false AS queued
+    FROM corpus_item i
+    WHERE i.collection_id = %(collection)s AND i.state = 'standing' AND i.reason = %(kind)s AND i.taken < i.overlap
+      AND i.seq = %(trial)s
+      AND NOT EXISTS (
+        SELECT FROM corpus_item other JOIN annotation_assignment a ON a.item_id = other.id
+        WHERE other.pair_id = i.pair_id AND other.seq >= i.seq AND a.membership_id = %(membership)s
+          AND (other.id <> i.id OR a.state <> 'returned'))
+    ORDER BY i.priority, hashint8extended(i.id, %(membership)s) LIMIT 1
+    FOR UPDATE OF i SKIP LOCKED
+"""
+
+# A pair that this member judged some time ago, once more, and just as it was then.
+_REPEAT = """
+    INSERT INTO corpus_item (collection_id, pair_id, reason, seq, state, priority, overlap, taken, done, shown_as, arm,
+                             turns, reserved)
+    SELECT i.collection_id, i.pair_id, 'repeat',
+           coalesce((SELECT max(r.seq) + 1 FROM corpus_item r WHERE r.pair_id = i.pair_id AND r.reason = 'repeat'), 0),
+           'open', i.priority, 1, 1, 0, coalesce(nullif(i.shown_as, ''), i.reason), i.arm, i.turns, true
+    FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
+    WHERE a.membership_id = %(membership)s AND a.state = 'done' AND NOT a.flagged AND a.judgment_id IS NOT NULL
+      AND a.number BETWEEN %(lent)s::int - 500 AND %(lent)s::int - %(separate)s::int
+      AND i.reason NOT IN ('check', 'repeat', 'qualification', 'evidence', 'study')
+      AND NOT EXISTS (
+        SELECT FROM corpus_item r JOIN annotation_assignment mine ON mine.item_id = r.id
+        WHERE r.pair_id = i.pair_id AND r.reason = 'repeat' AND mine.membership_id = %(membership)s)
+    ORDER BY hashint8extended(i.id, %(membership)s) LIMIT 1
+    RETURNING id, priority, place, false AS draws, false AS queued
+"""
+
+
+def claim(*, above_watermark: bool, again: bool = False, before: str = "") -> str:
     """Lend the first item that is new to the member; `again`: one whose lease they let run out.
 
     A lease that was given back by an undo, and has time left, counts as new: it was never judged. The member's own
     assignment is a scalar query, because as NOT EXISTS it becomes a join, which reads all that the member ever judged.
     An item that nobody has yet, and without an arm, gets the one that comes next for this member (corpus.arms).
+    `before`: what is lent in place of the queue's item where there is one (check, repeat).
     """
     above = "AND (i.priority, i.place) > (%(priority)s, %(place)s)" if above_watermark else ""
     back = "TRUE" if again else "a.lease_until > now()"
-    return f"""
-WITH found AS (
-    SELECT i.id, i.priority, i.place, i.arm = '' AND i.taken = 0 AND i.reason NOT IN ('audit', 'evidence') AS draws
+    instead = {"": "", "check": f"instead AS ({_STANDING}),", "repeat": f"instead AS ({_REPEAT}),"}[before]
+    unless = "AND NOT EXISTS (SELECT FROM instead)" if before else ""
+    queue = f"""
+    SELECT i.id, i.priority, i.place, {_MAY_DRAW} AS draws, true AS queued
     FROM corpus_item i
-    WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap {above}
+    WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap {above} {unless}
       AND (SELECT a.state = 'returned' AND {back} FROM annotation_assignment a
            WHERE a.item_id = i.id AND a.membership_id = %(membership)s) IS NOT FALSE
       AND CASE WHEN i.reserved THEN (SELECT true FROM annotation_reservedfor r
                WHERE r.item_id = i.id AND r.membership_id = %(membership)s) ELSE true END
     ORDER BY i.priority, i.place LIMIT 1
     FOR UPDATE OF i SKIP LOCKED
-), taken AS (
+    """
+    found = "SELECT * FROM instead UNION ALL SELECT * FROM queue" if before else "SELECT * FROM queue"
+    return f"""
+WITH {instead} queue AS ({queue}), found AS ({found}),
+{_lend(counts=True, keeps=before == "repeat")}
+"""
+
+
+def _lend(*, counts: bool, keeps: bool = False) -> str:
+    """Lend what `found` holds. `counts`: it is one more of the member's work; `keeps`: for nobody else."""
+    kept = """reserved AS (
+    INSERT INTO annotation_reservedfor (item_id, membership_id)
+    SELECT id, %(membership)s FROM instead
+),"""
+    return f"""{kept if keeps else ""} taken AS (
     UPDATE corpus_item SET taken = taken + 1, arm = CASE WHEN found.draws THEN %(arm)s::text ELSE arm END
     FROM found WHERE corpus_item.id = found.id
 ), marked AS (
     UPDATE annotation_membership
-    SET watermark_priority = found.priority, watermark_place = found.place,
-        arms_drawn = arms_drawn + (found.draws AND %(arm)s::text <> '')::int
+    SET watermark_priority = CASE WHEN found.queued THEN found.priority ELSE watermark_priority END,
+        watermark_place = CASE WHEN found.queued THEN found.place ELSE watermark_place END,
+        lent = lent + {int(counts)}, arms_drawn = arms_drawn + (found.draws AND %(arm)s::text <> '')::int
     FROM found WHERE annotation_membership.id = %(membership)s
+    RETURNING lent
 )
-INSERT INTO annotation_assignment (item_id, membership_id, state, token, lease_until, skip_reason, flagged, flag_note)
-SELECT id, %(membership)s, 'open', %(token)s, now() + make_interval(mins => %(minutes)s), '', false, '' FROM found
+INSERT INTO annotation_assignment (item_id, membership_id, state, token, lease_until, skip_reason, flagged, flag_note,
+                                   number)
+SELECT id, %(membership)s, 'open', %(token)s, now() + make_interval(mins => %(minutes)s), '', false, '',
+       {"lent - 1" if counts else "NULL"}
+FROM found, marked
 ON CONFLICT (item_id, membership_id) DO UPDATE
-SET state = 'open', token = excluded.token, lent_at = now(), lease_until = excluded.lease_until, ended_at = NULL
-RETURNING id
-"""
+SET state = 'open', token = excluded.token, lent_at = now(), lease_until = excluded.lease_until, ended_at = NULL,
+    number = excluded.number
+RETURNING id"""
 
 
-CLAIM_ABOVE = claim(above_watermark=True)
-CLAIM_ANY = claim(above_watermark=False)
 CLAIM_AGAIN = claim(above_watermark=False, again=True)
+CLAIM_TRIAL = f"WITH found AS ({_STANDING}), {_lend(counts=False)}"
+
+CLAIM = {
+    (above, before): claim(above_watermark=above, before=before)
+    for above in (True, False)
+    for before in ("", "check", "repeat")
+}
+"""By: above the watermark, what stands in place of the queue's item."""

@@ -25,7 +25,7 @@ PRIORITY_SQL = """CASE {order}
     ELSE -p.uncertainty END"""
 """`priority` in SQL for a pair `p`; format it with the SQL of `order` and `seed` (placeholders or columns)."""
 
-MEASURING = ("study",)
+MEASURING = ("study", "check", "repeat", "qualification")
 """Reasons of items whose judgments measure: they come to no label and to no conflict."""
 
 LAST = 1e9
