@@ -1,6 +1,18 @@
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
 class AnnotationConfig(AppConfig):
     name = "annotation"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def import_models(self) -> None:
+        """Tables of parts that nothing else here needs have files of their own."""
+        super().import_models()
+        import_module("annotation.aspect_models")
+        import_module("annotation.care.models")
+
+    def ready(self) -> None:
+        """Listen to what Django and allauth do with accounts."""
+        from annotation import auth_events  # noqa: F401

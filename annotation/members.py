@@ -4,8 +4,11 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
+from annotation.auditing import record
 from annotation.models import Assignment, Invitation, Membership, Role, User
 from annotation.undo import end_lease
 from corpus.errors import BadInput
@@ -33,52 +36,71 @@ def open_invitations(collection: Collection) -> QuerySet[Invitation]:
 
 
 @transaction.atomic
-def add_member(*, user: User, collection: Collection, role: Role) -> Membership:
+def add_member(*, user: User, collection: Collection, role: Role, by: User | None = None) -> Membership:
     """Join, with an assessor of one's own under the user name. Who is a member already: BadInput."""
     if Membership.objects.filter(user=user, collection=collection).exists():
-        raise BadInput(f"{user} is a member of {collection} already: change the role on the members page")
-    assessor, _ = Assessor.objects.get_or_create(collection=collection, kind=Assessor.Kind.PERSON, name=user.username)
+        raise BadInput(
+            _("%(user)s is a member of %(collection)s already: change the role on the members page")
+            % {"user": user, "collection": collection}
+        )
+    named = {"collection": collection, "kind": Assessor.Kind.PERSON, "name": user.username}
+    assessor = Assessor.objects.get_or_create(**named)[0]
+    record(by, "member.joined", collection, concerns=user, role=role.name.lower())
     return Membership.objects.create(user=user, collection=collection, role=role, assessor=assessor)
 
 
-def change_role(*, membership: Membership, role: Role) -> None:
+@transaction.atomic
+def change_role(*, membership: Membership, role: Role, by: User | None = None) -> None:
     """Another role from now on; grades that were given stay."""
+    before, after = Role(membership.role).name.lower(), Role(role).name.lower()
+    record(by, "member.role", membership.collection, concerns=membership.user, before=before, after=after)
     membership.role = role
     membership.save(update_fields=["role"])
 
 
 @transaction.atomic
-def set_active(*, membership: Membership, active: bool) -> None:
+def set_active(*, membership: Membership, active: bool, by: User | None = None) -> None:
     """End or renew a membership. Its judgments stay, under its name; an open lease goes back to the queue."""
     if not active:
         end_lease(membership)
+    record(by, "member.active", membership.collection, concerns=membership.user, active=active)
     membership.is_active = active
     membership.save(update_fields=["is_active"])
 
 
+@transaction.atomic
 def invite(
     *, collection: Collection, role: Role, author: User, note: str = "", days: int = INVITATION_DAYS
 ) -> Invitation:
     """A link for one person, for `days` days."""
-    return Invitation.objects.create(
+    made = Invitation.objects.create(
         collection=collection, role=role, note=note, invited_by=author, expires_at=timezone.now() + timedelta(days=days)
     )
+    record(author, "invitation.made", collection, invitation=made.pk, role=role.name.lower(), days=days)
+    return made
 
 
-def revoke(*, invitation: Invitation) -> None:
+@transaction.atomic
+def revoke(*, invitation: Invitation, by: User | None = None) -> None:
     """The link stops working; whoever used it before stays."""
-    Invitation.objects.filter(pk=invitation.pk, accepted_by=None).update(revoked=True)
+    if Invitation.objects.filter(pk=invitation.pk, accepted_by=None, revoked=False).update(revoked=True):
+        record(by, "invitation.revoked", invitation.collection, invitation=invitation.pk)
 
 
 def why_closed(invitation: Invitation) -> str:
     """Why an invitation cannot be accepted any more, in a sentence; empty when it can."""
     if invitation.accepted_by_id is not None:
-        return "This invitation was used already. Each link works once."
+        return _("This invitation was used already. Each link works once.")
     if invitation.revoked:
-        return "This invitation was withdrawn."
+        return _("This invitation was withdrawn.")
     if invitation.expires_at <= timezone.now():
-        return "This invitation has expired."
+        return _("This invitation has expired.")
     return ""
+
+
+def home_of(invitation: Invitation) -> str:
+    """Where an invitation leads who accepted it."""
+    return reverse("collection", args=[invitation.collection.name]) if invitation.collection else reverse("home")
 
 
 @transaction.atomic
@@ -87,8 +109,10 @@ def accept(*, invitation: Invitation, user: User) -> None:
     invitation = Invitation.objects.select_for_update().get(pk=invitation.pk)
     if reason := why_closed(invitation):
         raise BadInput(reason)
+    record(user, "invitation.accepted", invitation.collection, invitation=invitation.pk)
     if invitation.collection is not None:
-        add_member(user=user, collection=invitation.collection, role=Role(invitation.role or Role.ANNOTATOR))
+        role = Role(invitation.role or Role.ANNOTATOR)
+        add_member(user=user, collection=invitation.collection, role=role, by=user)
     invitation.accepted_by = user
     invitation.save(update_fields=["accepted_by"])
 
@@ -97,5 +121,6 @@ def accept(*, invitation: Invitation, user: User) -> None:
 def sign_up(*, invitation: Invitation, username: str, password: str) -> User:
     """A new account that joins by the invitation; nothing of it stays when the invitation turns out closed."""
     user = User.objects.create_user(username=username, password=password)
+    record(user, "account.made", invitation.collection, way="invitation")
     accept(invitation=invitation, user=user)
     return user

@@ -1,6 +1,8 @@
 """Addresses of the people's pages: judging, administration, reports."""
 
+from annotation.urls_accounts import urlpatterns as accounts
 from annotation.urls_admin import urlpatterns as admin
+from annotation.urls_audit_log import urlpatterns as audit_log
 from annotation.urls_canaries import urlpatterns as canaries
 from annotation.urls_judging import urlpatterns as judging
 from annotation.urls_money import urlpatterns as money
@@ -10,4 +12,4 @@ from annotation.urls_reports import urlpatterns as reports
 from annotation.urls_trust import urlpatterns as trust
 
 # Money before the administration: there `campaigns/<id>/<act>/` would take its address.
-urlpatterns = [*judging, *money, *admin, *trust, *reports, *panel, *canaries, *reach]
+urlpatterns = [*judging, *accounts, *audit_log, *money, *admin, *trust, *reports, *panel, *canaries, *reach]

@@ -1,26 +1,15 @@
-"""Addresses of accounts, the start page and the admin pages of a collection."""
+"""Addresses of the start page, the site's people and the admin pages of a collection."""
 
-from allauth.account import views as allauth
 from django.urls import path
 
-from annotation.permissions import foreign
-from annotation.views import accounts, campaigns, collection, imports, members, pairs, site, texts
-
-# Of allauth only what is wanted: no addresses, no confirmation, no reset by mail (people have no mail address here).
-account_urls = [
-    path("accounts/", accounts.account, name="account"),
-    path("accounts/login/", foreign("public", allauth.login), name="account_login"),
-    path("accounts/logout/", foreign("public", allauth.logout), name="account_logout"),
-    path("accounts/signup/", foreign("public", allauth.signup), name="account_signup"),
-    path("accounts/inactive/", foreign("public", allauth.account_inactive), name="account_inactive"),
-    path("accounts/<int:user>/password/", accounts.reset_password, name="reset_password"),
-    path("accounts/password/change/", foreign("site", allauth.password_change), name="account_change_password"),
-    path("invitations/<str:token>/", accounts.invitation, name="invitation"),
-]
+from annotation.views import campaigns, collection, imports, members, pairs, site, site_people, texts
 
 site_urls = [
     path("", site.home, name="home"),
     path("collections/new/", site.new_collection, name="new_collection"),
+    path("people/", site_people.people, name="site_people"),
+    path("people/<int:user>/password/", site_people.password_link, name="password_link"),
+    path("people/<int:user>/<slug:act>/", site_people.control, name="control_person"),
 ]
 
 collection_urls = [
@@ -32,6 +21,7 @@ collection_urls = [
     path("members/", members.people, name="members"),
     path("members/<int:member>/role/", members.role, name="member_role"),
     path("members/<int:member>/active/", members.active, name="member_active"),
+    path("members/<int:member>/password/", site_people.member_password_link, name="member_password_link"),
     path("members/invite/", members.invite, name="invite"),
     path("members/join/", members.join, name="join_as_owner"),
     path("invitations/<int:invitation>/revoke/", members.revoke, name="revoke_invitation"),
@@ -45,7 +35,6 @@ collection_urls = [
 ]
 
 urlpatterns = [
-    *account_urls,
     *site_urls,
     *[path(f"c/<slug:name>/{url.pattern}", url.callback, name=url.name) for url in collection_urls],
 ]

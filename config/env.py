@@ -3,12 +3,23 @@
 import os
 from pathlib import Path
 
+from corpus import keys
+from corpus.errors import BadInput
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def text(name: str, default: str = "") -> str:
     """The variable's value; unset and empty are the same."""
     return os.environ.get(name) or default
+
+
+def secret(name: str) -> str:
+    """A secret from the environment or from a secret file (corpus.keys); one that cannot be read stops the program."""
+    try:
+        return keys.secret(name)
+    except BadInput as error:
+        raise SystemExit(str(error)) from None
 
 
 def flag(name: str, default: bool = False) -> bool:

@@ -2,7 +2,7 @@
 
 from csp.constants import NONE, SELF
 
-from config import env, loopback, services
+from config import env, loopback, services, single_sign_on
 
 if env.flag("QUORUM_LOOPBACK_ONLY"):
     loopback.enforce()
@@ -14,7 +14,7 @@ VAR = env.var()
 PREFIX = env.text("QUORUM_PREFIX", "quorum")
 DEBUG = env.flag("QUORUM_DEBUG")
 PRODUCTION = env.flag("QUORUM_PRODUCTION")
-SECRET_KEY = env.text("SECRET_KEY") or services.secret_key(VAR)
+SECRET_KEY = env.secret("SECRET_KEY") or services.secret_key(VAR)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 
@@ -27,6 +27,10 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "csp",
     "django_htmx",
     "pgtrigger",
@@ -43,6 +47,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "annotation.languages.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -135,11 +140,48 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 # A room full of annotators signs in from one address; guessing one account's password stays hard.
 ACCOUNT_RATE_LIMITS = {"login": "300/m/ip", "login_failed": "60/m/ip,5/5m/key"}
 ACCOUNT_ADAPTER = "annotation.accounts.InvitationOnlyAdapter"
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Quorum] "
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if PRODUCTION else "http"
+PASSWORD_RESET_TIMEOUT = 86_400  # one day
+# Behind so many proxies that set X-Forwarded-For; 0: the address of the connection is the visitor's.
+ALLAUTH_TRUSTED_PROXY_COUNT = int(env.number("QUORUM_TRUSTED_PROXIES", 0))
+
+MFA_ADAPTER = "annotation.second_factor.Adapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Quorum"
+MFA_TOTP_TOLERANCE = 1  # a phone's clock may be 30 seconds off
+MFA_FORMS = {
+    "authenticate": "annotation.second_factor.SignInForm",
+    "reauthenticate": "annotation.second_factor.ConfirmForm",
+}
+
+# Sign-in by an OpenID Connect provider, when its address is given. Only from here: never from the database.
+OIDC_URL = env.text("QUORUM_OIDC_URL").rstrip("/")
+SOCIALACCOUNT_ADAPTER = "annotation.single_sign_on.Adapter"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
+SOCIALACCOUNT_PROVIDERS = single_sign_on.providers(OIDC_URL)
+CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += single_sign_on.form_origins(OIDC_URL)
+
+# Mail goes out when a server is named; without one, links are handed over by people.
+EMAIL_HOST = env.text("EMAIL_HOST")
+EMAIL_PORT = int(env.number("EMAIL_PORT", 587))
+EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD")
+EMAIL_USE_SSL = env.flag("EMAIL_USE_SSL")
+EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", default=not EMAIL_USE_SSL)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "quorum@localhost")
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = env.text("TIME_ZONE", "UTC")
 USE_TZ = True
-USE_I18N = False  # one language; asking for it at every number took a thirtieth of a page
+# English stands in the source, the others in locale/ (docs/languages.md). A request has one: annotation/languages.
+USE_I18N = True
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["config.formats"]
+LANGUAGE_COOKIE_NAME = "language"
 
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"

@@ -1,12 +1,12 @@
 """One call to a rerank API: it keeps what came, and says what it means. Retries belong to the service."""
 
-import os
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from annotation.teachers.formats import Api
 from corpus.errors import BadInput
+from corpus.keys import secret
 from judges.providers.replies import refusal
 from judges.providers.wire import MAX_BODY, Wire, is_loopback, only_loopback
 from judges.records import BadAnswer, ProviderError, Unreachable
@@ -16,7 +16,7 @@ TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
-    """Who is asked. The key itself is read from the environment when a call is made, and kept nowhere."""
+    """Who is asked. The key itself is read (corpus.keys) when a call is made, and kept nowhere."""
 
     api: Api
     url: str
@@ -32,7 +32,7 @@ class Teacher:
         """The API key. Raises BadInput when it is not set, or where calls to other machines are forbidden."""
         if only_loopback() and not is_loopback(self.url):
             raise BadInput(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
-        key = os.environ.get(self.key_env, "").strip()
+        key = secret(self.key_env)
         if not key and not is_loopback(self.url):
             raise BadInput(f"set the environment variable {self.key_env} to the API key of {self.host}")
         if key and (not key.isascii() or not key.isprintable() or " " in key):

@@ -1,5 +1,6 @@
 """People of a collection: roles, invitations, deactivation."""
 
+from django.utils.translation import gettext as _
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -30,7 +31,7 @@ def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
     made = members.invite(
         collection=scope.collection, role=given["role"], author=scope.user, note=given["note"], days=given["days"]
     )
-    messages.success(request, "The invitation is ready. Copy its link and send it to one person.")
+    messages.success(request, _("The invitation is ready. Copy its link and send it to one person."))
     return redirect(f"{request.path.removesuffix('invite/')}#invitation-{made.pk}")
 
 
@@ -38,8 +39,9 @@ def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def revoke(request: HttpRequest, scope: Scope, invitation: int) -> HttpResponse:
     """The link stops working."""
-    members.revoke(invitation=get_object_or_404(Invitation, pk=invitation, collection=scope.collection))
-    messages.success(request, "The invitation is withdrawn.")
+    found = get_object_or_404(Invitation, pk=invitation, collection=scope.collection)
+    members.revoke(invitation=found, by=scope.user)
+    messages.success(request, _("The invitation is withdrawn."))
     return redirect("members", scope.collection.name)
 
 
@@ -50,11 +52,11 @@ def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     membership = _member(scope, member)
     form = RoleForm(request.POST)
     if not form.is_valid():
-        return _page(request, scope, InvitationForm(), problem="Choose one of the three roles.", status=422)
+        return _page(request, scope, InvitationForm(), problem=_("Choose one of the three roles."), status=422)
     if problem := _locks_out(scope, membership, form.cleaned_data["role"]):
         return _page(request, scope, InvitationForm(), problem=problem, status=422)
-    members.change_role(membership=membership, role=form.cleaned_data["role"])
-    messages.success(request, f"{membership.user.username} is {membership.get_role_display()} now.")
+    members.change_role(membership=membership, role=form.cleaned_data["role"], by=scope.user)
+    messages.success(request, _("%(username)s is %(get_role_display)s now.") % {"username": membership.user.username, "get_role_display": membership.get_role_display()})
     return redirect("members", scope.collection.name)
 
 
@@ -66,8 +68,8 @@ def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     renew = request.POST.get("active") == "1"
     if not renew and (problem := _locks_out(scope, membership, None)):
         return _page(request, scope, InvitationForm(), problem=problem, status=422)
-    members.set_active(membership=membership, active=renew)
-    done = "is a member again." if renew else "is no member any more. What they judged stays."
+    members.set_active(membership=membership, active=renew, by=scope.user)
+    done = _("is a member again.") if renew else _("is no member any more. What they judged stays.")
     messages.success(request, f"{membership.user.username} {done}")
     return redirect("members", scope.collection.name)
 
@@ -77,22 +79,24 @@ def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
 def join(request: HttpRequest, scope: Scope) -> HttpResponse:
     """An owner becomes a member, to be able to judge."""
     try:
-        members.add_member(user=scope.user, collection=scope.collection, role=Role.ADMIN)
+        members.add_member(user=scope.user, collection=scope.collection, role=Role.ADMIN, by=scope.user)
     except BadInput as error:
         return _page(request, scope, InvitationForm(), problem=str(error), status=409)
-    messages.success(request, "You are a member now and can judge.")
+    messages.success(request, _("You are a member now and can judge."))
     return redirect("members", scope.collection.name)
 
 
 def _member(scope: Scope, member: int) -> Membership:
-    return get_object_or_404(Membership.objects.select_related("user"), pk=member, collection=scope.collection)
+    return get_object_or_404(
+        Membership.objects.select_related("user", "collection"), pk=member, collection=scope.collection
+    )
 
 
 def _locks_out(scope: Scope, membership: Membership, new: Role | None) -> str:
     """Admins do not take their own key away by mistake; owners have another."""
     own = membership.user_id == scope.user.pk and not scope.user.is_owner
     if own and (new is None or new < Role.ADMIN):
-        return "You would lock yourself out. Ask another admin to change your role."
+        return _("You would lock yourself out. Ask another admin to change your role.")
     return ""
 
 

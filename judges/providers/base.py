@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
-import os
+import json
 from abc import ABC, abstractmethod
 from typing import Any
 from urllib.parse import urlsplit
 
+from corpus.errors import BadInput
+from corpus.keys import secret
 from judges.providers import HOMES
 from judges.providers import wire as wires
 from judges.providers.replies import error_code, parse, refusal
@@ -91,7 +93,7 @@ class SdkProvider(ABC):
         return error
 
     def credentials(self) -> dict[str, str]:
-        """The header with the key, read from the environment now.
+        """The header with the key, read now (corpus.keys: the environment, or a secret file).
 
         Raises Rejected when the key is not set, or in a test (QUORUM_LOOPBACK_ONLY) for any host but this one.
         """
@@ -99,7 +101,10 @@ class SdkProvider(ABC):
             raise Rejected(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
         if not self.key_env:
             return {}
-        key = os.environ.get(self.key_env, "").strip()
+        try:
+            key = secret(self.key_env)
+        except BadInput as error:
+            raise Rejected(str(error)) from None
         if not key:
             raise Rejected(f"set the environment variable {self.key_env} to the API key of {self.host}")
         if not (key.isascii() and key.isprintable()) or " " in key:
@@ -115,3 +120,8 @@ class SdkProvider(ABC):
     async def close(self) -> None:
         """Release the connections."""
         await self.http.aclose()
+
+
+def dumped(body: dict[str, Any]) -> bytes:
+    """A request's body as it is sent. Raises UnicodeEncodeError for half a surrogate pair."""
+    return json.dumps(body, ensure_ascii=False).encode()

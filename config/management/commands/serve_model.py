@@ -8,9 +8,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from config import env, serving
+from config import serving
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
+from corpus.keys import secret
 from training.scorer import about
 
 
@@ -32,7 +33,7 @@ class Command(QuorumCommand):
         folder = self.model(options["model"])
         if options["limit"] < 1:
             raise BadInput("--limit must be 1 or more")
-        token = token_of_environment()
+        token = secret("QUORUM_RERANK_TOKEN")
         if not token and not is_loopback(options["bind"]):
             raise BadInput(
                 f"--bind {options['bind']} is open to others: set QUORUM_RERANK_TOKEN or QUORUM_RERANK_TOKEN_FILE"
@@ -64,17 +65,6 @@ class Command(QuorumCommand):
             raise BadInput(f"{folder} has no config.json: name the folder of a model")
         about(folder)
         return folder.resolve()
-
-
-def token_of_environment() -> str:
-    """QUORUM_RERANK_TOKEN, or what the file says that QUORUM_RERANK_TOKEN_FILE names."""
-    path = env.text("QUORUM_RERANK_TOKEN_FILE")
-    if not path:
-        return env.text("QUORUM_RERANK_TOKEN")
-    try:
-        return Path(path).read_text().strip()
-    except OSError as error:
-        raise BadInput(f"QUORUM_RERANK_TOKEN_FILE: {path}: {error.strerror}") from None
 
 
 def is_loopback(address: str) -> bool:

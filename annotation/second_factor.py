@@ -1,0 +1,92 @@
+"""The second factor: one-time codes of an authenticator app (TOTP), and recovery codes for when it is lost."""
+
+import base64
+import hashlib
+from typing import Any
+
+from allauth.mfa.adapter import DefaultMFAAdapter, get_adapter
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.models import Authenticator
+from cryptography.fernet import Fernet, MultiFernet
+from django.conf import settings
+from django.core.cache import cache
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from annotation.models import User
+
+REPLAY_SECONDS = 120
+"""Longer than a code is good for: its half minute, and one on either side."""
+QUIET_ZONE = 4
+
+
+class Adapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no types
+    """Keeps secrets encrypted and draws the QR code as plain SVG, which the Content-Security-Policy allows."""
+
+    def encrypt(self, text: str) -> str:
+        """With a key made from SECRET_KEY: a stolen database alone gives no codes."""
+        return _box().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """SECRET_KEY_FALLBACKS open what an earlier key closed."""
+        return _box().decrypt(encrypted_text.encode()).decode()
+
+    def build_totp_svg(self, url: str) -> SafeString:
+        """The QR code of the address that authenticator apps read."""
+        return qr_code(url)
+
+
+def _box() -> MultiFernet:
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    digests = (hashlib.sha256(b"second factor\0" + str(key).encode()).digest() for key in keys)
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(digest)) for digest in digests])
+
+
+def qr_code(text: str) -> SafeString:
+    """An SVG of dark modules on white, with the quiet zone that cameras need (ISO/IEC 18004)."""
+    import qrcode
+
+    code = qrcode.QRCode(border=QUIET_ZONE, error_correction=qrcode.constants.ERROR_CORRECT_M)
+    code.add_data(text)
+    rows = code.get_matrix()
+    path = "".join(f"M{x} {y}h1v1h-1z" for y, row in enumerate(rows) for x, dark in enumerate(row) if dark)
+    return format_html(
+        '<svg class="qr" viewBox="0 0 {size} {size}" width="220" height="220" role="img" aria-label="{label}" '
+        'shape-rendering="crispEdges"><rect width="{size}" height="{size}" fill="#fff"/><path d="{path}" fill="#000"/>'
+        "</svg>",
+        size=len(rows),
+        label=_("QR code for your authenticator app; the key below says the same"),
+        path=path,
+    )
+
+
+class _Once:
+    """A code works once. allauth remembers one for 30 seconds, and with clocks that differ it is good for longer."""
+
+    user: User
+
+    def clean_code(self) -> Any:
+        code = super().clean_code()  # type: ignore[misc]  # a mixin of allauth's forms
+        if not cache.add(f"second-factor:{self.user.pk}:{str(code).strip()}", 1, REPLAY_SECONDS):
+            raise get_adapter().validation_error("incorrect_code")
+        return code
+
+
+class SignInForm(_Once, AuthenticateForm):  # type: ignore[misc]
+    """The code after the password."""
+
+
+class ConfirmForm(_Once, ReauthenticateForm):  # type: ignore[misc]
+    """The code before something delicate."""
+
+
+def has_second_factor(user: User) -> bool:
+    """Whether signing in takes a code."""
+    return bool(Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists())
+
+
+def remove(user: User) -> int:
+    """Take away somebody's second factor and recovery codes, when the phone is lost; how many there were."""
+    deleted, _counts = Authenticator.objects.filter(user=user).delete()
+    return int(deleted)

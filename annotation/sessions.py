@@ -1,0 +1,79 @@
+"""Where somebody is signed in: the list, and ending a session from elsewhere.
+
+allauth.usersessions keeps one row for each sign-in; nothing is written while people work.
+"""
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import import_module
+
+from allauth.account.adapter import get_adapter
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.utils import timezone
+
+from annotation.models import User
+
+BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari")
+NAMES = {"Edg": "Edge", "OPR": "Opera"}
+SYSTEMS = ("Android", "iPhone", "iPad", "Windows", "Mac OS X", "Linux")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """One browser in which somebody is signed in."""
+
+    pk: int
+    address: str
+    browser: str
+    since: datetime
+    is_this: bool
+
+
+def sessions_of(user: User, current: str | None) -> list[OpenSession]:
+    """The user's sessions that still let in, newest first; `current` is the key of the one that asks."""
+    alive = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    rows = UserSession.objects.filter(user=user, session_key__in=alive).order_by("-created_at", "-pk")
+    return [
+        OpenSession(row.pk, row.ip, browser(row.user_agent), row.created_at, row.session_key == current) for row in rows
+    ]
+
+
+def end(user: User, pk: int) -> int:
+    """End one session of this user; 0 when there is none of that number."""
+    return _end(list(UserSession.objects.filter(user=user, pk=pk)))
+
+
+def end_others(user: User, current: str | None) -> int:
+    """End all sessions of this user but the current one (None: all); how many there were."""
+    return _end(list(UserSession.objects.filter(user=user).exclude(session_key=current or "")))
+
+
+def _end(rows: list[UserSession]) -> int:
+    store = import_module(settings.SESSION_ENGINE).SessionStore()
+    for row in rows:
+        store.delete(row.session_key)
+        row.delete()
+    return len(rows)
+
+
+def browser(agent: str) -> str:
+    """ "Firefox on Linux", as far as the User-Agent says; empty when it says nothing known."""
+    name = next((word for word in BROWSERS if f"{word}/" in agent or f"{word}iOS/" in agent), "")
+    system = next((word for word in SYSTEMS if re.search(rf"\b{word}\b", agent)), "")
+    return " · ".join(part for part in (NAMES.get(name, name), system.replace("Mac OS X", "macOS")) if part)
+
+
+def network(request: HttpRequest) -> str:
+    """The network a visitor comes from (/24 or /48): the audit log tells attacks apart without keeping addresses."""
+    try:
+        address = ipaddress.ip_address(get_adapter().get_client_ip(request))
+    except (PermissionDenied, ValueError):
+        return ""
+    bits = 24 if address.version == 4 else 48
+    return str(ipaddress.ip_network(f"{address}/{bits}", strict=False))

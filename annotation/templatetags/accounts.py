@@ -1,0 +1,21 @@
+"""What the sign-in page needs beside allauth's own context."""
+
+from django import template
+
+from annotation import single_sign_on
+from annotation.auditing import ACTS
+from annotation.models import AuditEntry
+
+register = template.Library()
+
+
+@register.simple_tag
+def sign_in_provider() -> str:
+    """What the button of the sign-in provider calls it; "" when none is configured."""
+    return single_sign_on.name_of_provider()
+
+
+@register.filter
+def act_label(entry: AuditEntry) -> str:
+    """What an entry of the audit log says was done; its key where a later version knows no words for it."""
+    return str(ACTS.get(entry.act, entry.act))

@@ -1,0 +1,37 @@
+"""The OpenID Connect provider, from the environment: QUORUM_OIDC_URL, _CLIENT_ID, _SECRET, _NAME (docs/accounts.md)."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from config import env
+
+PROVIDER = "sso"
+"""Names the provider in addresses and in stored connections: another server under the same name would inherit them."""
+
+
+def providers(url: str) -> dict[str, Any]:
+    """allauth's SOCIALACCOUNT_PROVIDERS: one provider, or none without an address."""
+    if not url:
+        return {}
+    client = env.text("QUORUM_OIDC_CLIENT_ID")
+    if not client:
+        raise SystemExit("QUORUM_OIDC_URL is set: set QUORUM_OIDC_CLIENT_ID too (and QUORUM_OIDC_SECRET or its _FILE)")
+    app = {
+        "provider_id": PROVIDER,
+        "name": env.text("QUORUM_OIDC_NAME", "single sign-on"),
+        "client_id": client,
+        "secret": env.secret("QUORUM_OIDC_SECRET"),
+        "settings": {"server_url": url},
+    }
+    return {"openid_connect": {"APPS": [app], "OAUTH_PKCE_ENABLED": True}}
+
+
+def form_origins(url: str) -> list[str]:
+    """Origins to which our sign-in button may lead, for the Content-Security-Policy.
+
+    The provider's own, and those of QUORUM_OIDC_ORIGINS where its sign-in page lies elsewhere.
+    """
+    if not url:
+        return []
+    parts = urlsplit(url)
+    return [f"{parts.scheme}://{parts.netloc}", *env.words("QUORUM_OIDC_ORIGINS")]

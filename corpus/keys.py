@@ -1,0 +1,42 @@
+"""Secrets of an instance: API keys, the mail server's password, the sign-in provider's secret.
+
+They come from the environment or from a file that it names, and are kept nowhere else: not in the database, not in a
+log, not on a page. For NAME, in this order: the variable NAME; the file that NAME_FILE names; the file NAME in the
+folder that QUORUM_SECRETS names (Docker and Kubernetes mount secrets as such files).
+"""
+
+import os
+from pathlib import Path
+
+from corpus.errors import BadInput
+
+WORDS = (
+    "the environment variable {name}, a file that {name}_FILE names, or the file {name} in the folder QUORUM_SECRETS"
+)
+
+
+def secret(name: str) -> str:
+    """The secret of this name, without white space around it; "" when there is none. An unreadable file: BadInput."""
+    if value := os.environ.get(name, "").strip():
+        return value
+    if place := os.environ.get(f"{name}_FILE", ""):
+        return _read(Path(place), f"{name}_FILE")
+    folder = os.environ.get("QUORUM_SECRETS", "")
+    if folder and (path := Path(folder) / name).is_file():
+        return _read(path, "QUORUM_SECRETS")
+    return ""
+
+
+def where(name: str) -> str:
+    """Where this secret may stand, for a message that asks for it."""
+    return WORDS.format(name=name)
+
+
+def _read(path: Path, variable: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise BadInput(
+            f"{variable}: the file of the secret cannot be read ({reason}): check its path and rights"
+        ) from None
