@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from config.env import ROOT
 from judges.prompts import VOTE_SCHEMA, vote_prompt
 from judges.providers import close_providers, open_provider
+from judges.providers import wire as wires
 from judges.providers.anthropic import AnthropicProvider
 from judges.providers.google import GoogleProvider
 from judges.providers.openai import OpenAIProvider
@@ -277,6 +278,26 @@ def test_a_request_that_cannot_be_made_is_rejected_and_nothing_is_sent(model_ser
     with pytest.raises(Rejected, match="could not be made"):
         run(once())
     assert model_server.requests() == []
+
+
+@pytest.mark.parametrize("sdk", ["openai", "openai-compatible", "anthropic"])
+def test_the_bytes_that_are_posted_are_what_the_typed_method_of_the_sdk_sends(
+    model_server: LocalModels, sdk: str
+) -> None:
+    asked = request(model_server.judge("yes", sdk))
+
+    async def both() -> None:
+        provider = open_provider(asked.judge)
+        assert isinstance(provider, AnthropicProvider | OpenAIProvider)
+        await provider.complete(asked)
+        wires.current.set(Wire(credentials=provider.credentials()))
+        client: Any = provider.client
+        method = client.messages if sdk == "anthropic" else client.chat.completions
+        await method.create(**provider.body(asked))
+
+    run(both())
+    ours, theirs = model_server.requests()
+    assert (ours["path"], ours["body"]) == (theirs["path"], theirs["body"])
 
 
 def test_a_packed_body_is_unpacked_within_bounds() -> None:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import httpx2
 from anthropic import AsyncAnthropic
 
-from judges.providers.base import SdkProvider
+from judges.providers.base import SdkProvider, dumped
 from judges.providers.replies import count, entries, get, text
 from judges.records import Judge, Reply, Request, Usage
 
@@ -29,8 +30,8 @@ class AnthropicProvider(SdkProvider):
         )
 
     async def send(self, request: Request) -> object:
-        """One `create`; the raw form spares the parsing that `read` does."""
-        return await self.client.messages.with_raw_response.create(**self.body(request))
+        """One POST through the SDK's client, as in `OpenAIProvider.send`."""
+        return await self.client.post("/v1/messages", cast_to=httpx2.Response, content=dumped(self.body(request)))
 
     def body(self, request: Request) -> dict[str, Any]:
         """The request as the wire format has it. What never changes comes first and is marked for the prompt cache."""

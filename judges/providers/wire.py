@@ -83,6 +83,8 @@ class Wire:
         """Seconds that the server asks us to wait, from seconds or an HTTP date; None without a usable header."""
         milliseconds = self.headers.get("retry-after-ms")
         value = self.headers.get("retry-after", "")
+        if not (milliseconds or value):
+            return None
         try:
             seconds = float(milliseconds) / 1000 if milliseconds else float(value)
         except ValueError:
