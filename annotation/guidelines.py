@@ -46,4 +46,6 @@ def write(*, collection: Collection, text: str, author: User) -> int:
     text = text.replace("\r\n", "\n").strip() + "\n"
     if text == held:
         return version
-    return Guideline.objects.create(collection=collection, version=version + 1, text=text, written_by=author).version
+    made = Guideline.objects.create(collection=collection, version=version + 1, text=text, written_by=author)
+    Collection.objects.filter(pk=collection.pk).update(guideline_version=made.version)
+    return made.version

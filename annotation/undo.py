@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation import targets
+from annotation.care.gates import closed, why_closed
 from annotation.exports.snapshots import used_since
 from annotation.models import Assignment, Membership, new_token
 from annotation.queue import EVIDENCE, SHARDS, Lost, Unknown, retried, settled_key
@@ -32,6 +33,8 @@ def undo(membership: Membership, item: int) -> None:
 
 
 def _undo(membership: Membership, item_id: int) -> None:
+    if shut := closed(membership):
+        raise Lost(why_closed(shut))
     mine = {row.item_id: row for row in _locked_assignments(membership, item_id)}
     own = mine.pop(item_id, None)
     if own is not None and own.state == Assignment.State.OPEN and own.first and own.first.grade is not None:
@@ -68,7 +71,7 @@ def _locked_assignments(membership: Membership, item: int) -> list[Assignment]:
 def refusal(own: Assignment, item: Item) -> str | None:
     """Why this decision can no longer be taken back; None when it can."""
     if own.state == Assignment.State.SKIPPED:
-        if item.state != Item.State.OPEN or item.taken >= item.overlap:
+        if item.state not in (Item.State.OPEN, Item.State.STANDING) or item.taken >= item.overlap:
             return _("Other people have this pair now.")
         return why_not_undo(now=timezone.now(), ended_at=own.ended_at or own.lent_at)
     standing = Judgment.objects.filter(item=item, superseded_by=None, grade__isnull=False)
@@ -115,7 +118,7 @@ def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
     Item.objects.filter(pk=item.pk).update(
         taken=F("taken") + int(own.state == Assignment.State.SKIPPED),
         done=F("done") - int(judged or edited),
-        state=Item.State.CONFLICT if flagged else Item.State.OPEN,
+        state=item.state if item.state == Item.State.STANDING else Item.State.CONFLICT if flagged else Item.State.OPEN,
         settled_at=None,
     )
     if item.state == Item.State.SETTLED:
