@@ -8,6 +8,7 @@ from django.db.models.functions import Mod
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.auditing import record
 from annotation.exports.snapshots import used_since
 from annotation.guidelines import current
 from annotation.models import Assignment, Membership
@@ -115,6 +116,7 @@ def adjudicate(
         milliseconds=milliseconds,
         comment=comment,
     )
+    record(membership.user, "conflict.settled", membership.collection, item=item.pk, grade=grade)
     Item.objects.filter(pk=item.pk).update(state=Item.State.SETTLED, settled_at=timezone.now())
     resolve_pairs([item.pair_id])
     if item.campaign is not None:
@@ -142,6 +144,7 @@ def undo_adjudication(membership: Membership, item_id: int) -> None:
         grade=None,
         supersedes=decision,
     )
+    record(membership.user, "conflict.undone", membership.collection, item=item.pk)
     Item.objects.filter(pk=item.pk).update(state=Item.State.CONFLICT, settled_at=None)
     unsettle(item, shard=membership.pk % SHARDS)
 

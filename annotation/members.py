@@ -43,10 +43,13 @@ def add_member(*, user: User, collection: Collection, role: Role, by: User | Non
             _("%(user)s is a member of %(collection)s already: change the role on the members page")
             % {"user": user, "collection": collection}
         )
-    named = {"collection": collection, "kind": Assessor.Kind.PERSON, "name": user.username}
-    assessor = Assessor.objects.get_or_create(**named)[0]
+    kind = Assessor.Kind.PERSON
+    assessor = Assessor.objects.get_or_create(collection=collection, kind=kind, name=user.username)[0]
     record(by, "member.joined", collection, concerns=user, role=role.name.lower())
-    return Membership.objects.create(user=user, collection=collection, role=role, assessor=assessor)
+    read = Collection.objects.values_list("guideline_version", flat=True).get(pk=collection.pk)
+    return Membership.objects.create(
+        user=user, collection=collection, role=role, assessor=assessor, guideline_read=read
+    )
 
 
 @transaction.atomic

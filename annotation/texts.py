@@ -6,8 +6,11 @@ from typing import Any, Protocol
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation import guidelines
+from annotation.auditing import record
 from annotation.models import InstructionVersion, User
 from corpus.errors import BadInput
 from corpus.items import change_overlap, reprioritise
@@ -60,6 +63,7 @@ def write_instruction(*, collection: Collection, text: str, author: User, base: 
         InstructionVersion.objects.create(collection=held, version=version, text=before)
     InstructionVersion.objects.create(collection=held, version=version + 1, text=text, written_by=author)
     Collection.objects.filter(pk=held.pk).update(instruction=text)
+    record(author, "settings.instruction", collection, version=version + 1)
     return version + 1
 
 
@@ -68,36 +72,51 @@ def write_guidelines(*, collection: Collection, text: str, author: User, base: i
     """Change what people are told from now on; judgments keep the number of the version that held."""
     Collection.objects.select_for_update().get(pk=collection.pk)
     _refuse_stale(base, guidelines.current(collection)[0])
-    return guidelines.write(collection=collection, text=text, author=author)
+    version = guidelines.write(collection=collection, text=text, author=author)
+    record(author, "settings.guidelines", collection, version=version)
+    return version
 
 
 @transaction.atomic
-def configure(*, collection: Collection, changed: Sequence[str]) -> None:
+def configure(*, collection: Collection, changed: Sequence[str], by: User | None = None) -> None:
     """Save changed settings; another order or overlap holds for what waits already, too."""
     if not changed:
         return
     collection.save(update_fields=list(changed))
+    record(by, "settings.changed", collection, **{name: _plain(getattr(collection, name)) for name in changed})
     if "order" in changed:
         reprioritise(collection)
     if "overlap" in changed:
         change_overlap(collection, collection.overlap)
 
 
+def _plain(value: Any) -> Any:
+    """A setting as the audit log keeps it: long texts have versions of their own."""
+    return value[:200] if isinstance(value, str) else value
+
+
 def _refuse_stale(base: int | None, version: int) -> None:
     if base is not None and base != version:
         raise BadInput(
-            f"Somebody saved version {version} while you were writing. Nothing was overwritten and your text is kept "
-            "below: compare it with the newest version, then save again."
+            _(
+                "Somebody saved version %(version)s while you were writing. Nothing was overwritten and your "
+                "text is kept below: compare it with the newest version, then save again."
+            )
+            % {"version": version}
         )
 
 
 EDITORS = {
     "instruction": Editor(
         kind="instruction",
-        label="Instruction",
-        lead="What makes a document relevant in this collection. It is part of every prompt that judges get.",
-        warning="A new instruction changes the prompts: campaigns that started keep theirs, the next one asks anew and "
-        "cannot use earlier answers. Labels made under two instructions are not comparable.",
+        label=gettext_noop("Instruction"),
+        lead=gettext_noop(
+            "What makes a document relevant in this collection. It is part of every prompt that judges get."
+        ),
+        warning=gettext_noop(
+            "A new instruction changes the prompts: campaigns that started keep theirs, the next one asks "
+            "anew and cannot use earlier answers. Labels made under two instructions are not comparable."
+        ),
         rows=6,
         required=False,
         current=current_instruction,
@@ -106,9 +125,11 @@ EDITORS = {
     ),
     "guidelines": Editor(
         kind="guidelines",
-        label="Guidelines",
-        lead="What annotators are told. They open it with g while they judge.",
-        warning="Each judgment keeps the number of the guidelines that held, so the change shows in exports.",
+        label=gettext_noop("Guidelines"),
+        lead=gettext_noop("What annotators are told. They open it with g while they judge."),
+        warning=gettext_noop(
+            "Each judgment keeps the number of the guidelines that held, so the change shows in exports."
+        ),
         rows=22,
         required=True,
         current=guidelines.current,

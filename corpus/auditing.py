@@ -3,12 +3,22 @@
 As with corpus.access, a setting (AUDIT) names the implementation: annotation.auditing.record.
 """
 
+import os
+from getpass import getuser
 from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
 from corpus.models import Collection
+
+
+def shell() -> str:
+    """The account of the operating system under which a command runs; its number where it has no name."""
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def record(by: Any, act: str, collection: Collection | None = None, **details: object) -> None:

@@ -13,6 +13,8 @@ class QuorumCommand(BaseCommand):
     """A command implements `arguments` and `run`; `run` returns the JSON document, `say` prints for people."""
 
     as_json = False
+    act = ""
+    """What the audit log calls it (annotation.auditing.ACTS), for commands that change something by themselves."""
     # Django's checks import every page. `make check`, `serve` and `demo` run them; no other command waits for that.
     requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ()
 
@@ -39,12 +41,24 @@ class QuorumCommand(BaseCommand):
             document = self.run(**options)
         except QuorumError as error:
             if isinstance(error, Incomplete):
+                self.tell(options)
                 self.print_document(error.document)
             self.stderr.write(" ".join(str(error).split("\n")))
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             sys.exit(130)
+        self.tell(options)
         self.print_document(document)
+
+    def tell(self, options: dict[str, Any]) -> None:
+        """Append the act to the audit log, under the account of the operating system; a dry run or an estimate is none."""
+        if not self.act or options.get("dry_run") or options.get("estimate"):
+            return
+        from corpus.auditing import record, shell
+        from corpus.models import Collection
+
+        collection = Collection.objects.filter(name=options.get("name") or "").first()
+        record(None, self.act, collection, shell=shell(), command=type(self).__module__.rpartition(".")[2])
 
     def print_document(self, document: object) -> None:
         """The JSON document, when it was asked for."""

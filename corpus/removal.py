@@ -1,11 +1,9 @@
 """Deleting a collection: the one service that may remove evidence (MECHANICS M8). It leaves a line in the audit log."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import pgtrigger
 from django.conf import settings
 from django.db import connection, models, transaction
 
-from corpus.auditing import record
+from corpus.auditing import record, shell
 from corpus.bm25 import forget
 from corpus.models import Collection
 
@@ -101,19 +99,11 @@ def delete_collection(collection: Collection) -> dict[str, int]:
         rows = rows_of(collection)
         for model in _leaves_first(rows):
             cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE {rows[model]}")
-        record(None, "collection.deleted", collection, shell=_who(), **counts)
-        _audit({"deleted_collection": collection.name, "by": _who(), **counts})
+        record(None, "collection.deleted", collection, shell=shell(), **counts)
+        _audit({"deleted_collection": collection.name, "by": shell(), **counts})
     for kind in FOLDERS:
         shutil.rmtree(Path(settings.VAR) / kind / collection.name, ignore_errors=True)
     return counts
-
-
-def _who() -> str:
-    """The account of the operating system; its number where it has no name."""
-    try:
-        return getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 def _audit(line: dict[str, Any]) -> None:

@@ -3,12 +3,15 @@
 from pathlib import Path
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from corpus.access import Scope, action
+from corpus.auditing import record
 from corpus.charting import download
 from corpus.errors import BadInput
 from training import jobs, pages, written
@@ -60,18 +63,20 @@ def start_training(request: HttpRequest, scope: Scope) -> HttpResponse:
         return _page(request, scope, form, status=422)
     given = form.cleaned_data
     try:
-        job = jobs.begin_training(
-            recipe=given["recipe"],
-            data=Path(given["training_set"]),
-            base=given["base"],
-            out=None,
-            given=form.options(),
-            collection=scope.collection,
-            device=given["device"],
-            user=scope.user.username,
-        )
+        with transaction.atomic():
+            job = jobs.begin_training(
+                recipe=given["recipe"],
+                data=Path(given["training_set"]),
+                base=given["base"],
+                out=None,
+                given=form.options(),
+                collection=scope.collection,
+                device=given["device"],
+                user=scope.user.username,
+            )
+            record(scope, "training.started", job=job.pk, recipe=given["recipe"])
     except BadInput as error:
-        form.add_error(None, f"Not started: {error}.")
+        form.add_error(None, _("Not started: %(error)s.") % {"error": error})
         return _page(request, scope, form, status=422)
     return redirect("training_job", scope.collection.name, job.pk)
 
@@ -112,9 +117,13 @@ def control_job(request: HttpRequest, scope: Scope, job: int, act: str) -> HttpR
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
     acts = {"cancel": jobs.cancel, "go-on": jobs.go_on}
     if act not in acts:
-        raise Http404("No such act.")
-    if not acts[act](found):
-        messages.error(request, "Nothing was changed: the job is not in a state for that any more.")
+        raise Http404(_("No such act."))
+    with transaction.atomic():
+        done = acts[act](found)
+        if done:
+            record(scope, "training.control", job=found.pk, what=act)
+    if not done:
+        messages.error(request, _("Nothing was changed: the job is not in a state for that any more."))
     return redirect("training_job", scope.collection.name, found.pk)
 
 
@@ -145,8 +154,10 @@ def use_model(request: HttpRequest, scope: Scope, model: int, act: str) -> HttpR
     """evaluate, rerank, order, generate: another job."""
     found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
     if act not in KINDS:
-        raise Http404("No such act.")
-    job = jobs.use(found, KINDS[act], user=scope.user.username)
+        raise Http404(_("No such act."))
+    with transaction.atomic():
+        job = jobs.use(found, KINDS[act], user=scope.user.username)
+        record(scope, "training.control", model=found.pk, job=job.pk, what=act)
     return redirect("training_job", scope.collection.name, job.pk)
 
 
@@ -165,11 +176,11 @@ def job_file(request: HttpRequest, scope: Scope, job: int, file: str) -> HttpRes
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
     names = {"metrics.jsonl", "log.txt", "evaluation.json", *(path.name for path in Path(found.folder).glob("*.run"))}
     if file not in names:
-        raise Http404("No such file.")
+        raise Http404(_("No such file."))
     return _file(Path(found.folder) / file, f"{scope.collection.name}-{found.pk}-{file}")
 
 
 def _file(path: Path, name: str) -> HttpResponseBase:
     if not path.is_file():
-        raise Http404("No such file.")
+        raise Http404(_("No such file."))
     return FileResponse(path.open("rb"), as_attachment=True, filename=name)

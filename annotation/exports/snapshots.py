@@ -11,8 +11,10 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext as _
 
 from annotation import guidelines
+from annotation.auditing import record
 from annotation.exports import files
 from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.rows import rows_of
@@ -26,6 +28,7 @@ from corpus.models import Collection, Label, Pair
 Progress = Callable[[int], None]
 
 
+@transaction.atomic
 def begin(
     *,
     collection: Collection,
@@ -41,8 +44,8 @@ def begin(
     Raises BadInput for origins elsewhere.
     """
     if origins is not None and not form.labels:
-        raise BadInput(f"format {form.name} has no labels, so it cannot be limited to origins")
-    return Snapshot.objects.create(
+        raise BadInput(_("format %(form)s has no labels, so it cannot be limited to origins") % {"form": form.name})
+    snapshot = Snapshot.objects.create(
         collection=collection,
         format=form.name,
         options={
@@ -57,6 +60,8 @@ def begin(
         state=Snapshot.State.MAKING,
         made_by=user,
     )
+    record(user, "export.made", collection, snapshot=snapshot.pk, format=form.name)
+    return snapshot
 
 
 def fill(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot:

@@ -3,11 +3,14 @@
 from collections.abc import Callable
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation import overview
+from annotation.auditing import record
 from annotation.forms_campaign import StartForm, WriteForm
 from annotation.panels.self_checks import LARGE, unchecked
 from annotation.permissions import Scope, action
@@ -59,7 +62,10 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
         )
         if expected is not None and not expected.free:
             return _ask_to_write(request, scope, form, expected)
-        started = evidence.start(collection=scope.collection, wanted=wanted, **limits)
+        with transaction.atomic():
+            started = evidence.start(collection=scope.collection, wanted=wanted, **limits)
+            number = started.campaign.pk if started.campaign else None
+            record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     except BadInput as error:
         form.add_error(None, StartForm.for_people(str(error)))
         return _page(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
@@ -68,7 +74,12 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     else:
         messages.success(
             request,
-            f"Campaign {started.campaign.pk} writes for {started.added:,} pair{'s' if started.added != 1 else ''}.",
+            _("Campaign %(campaign)s writes for %(added)s pair%(value)s.")
+            % {
+                "campaign": started.campaign.pk,
+                "added": f"{started.added:,}",
+                "value": "s" if started.added != 1 else "",
+            },
         )
     return redirect("campaigns", scope.collection.name)
 
@@ -93,32 +104,39 @@ def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> Http
     """pause, resume, cancel, retry-failed."""
     found = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
     if act not in CONTROLS:
-        raise Http404("No such act.")
+        raise Http404(_("No such act."))
     try:
-        messages.success(request, CONTROLS[act](found))
+        with transaction.atomic():
+            done = CONTROLS[act](found)
+            record(scope, "campaign.control", campaign=found.pk, what=act)
+        messages.success(request, done)
     except BadInput as error:
-        messages.error(request, f"Nothing was changed: {error}.")
+        messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{found.pk}")
 
 
 def _pause(campaign: Campaign) -> str:
     services.pause(campaign=campaign)
-    return f"Campaign {campaign.pk} is paused. Calls that are out are still taken in."
+    return _("Campaign %(campaign)s is paused. Calls that are out are still taken in.") % {"campaign": campaign.pk}
 
 
 def _resume(campaign: Campaign) -> str:
     services.resume(campaign=campaign)
-    return f"Campaign {campaign.pk} goes on."
+    return _("Campaign %(campaign)s goes on.") % {"campaign": campaign.pk}
 
 
 def _cancel(campaign: Campaign) -> str:
     services.cancel(campaign=campaign)
-    return f"Campaign {campaign.pk} is cancelled. What was judged stays."
+    return _("Campaign %(campaign)s is cancelled. What was judged stays.") % {"campaign": campaign.pk}
 
 
 def _retry(campaign: Campaign) -> str:
     retried = services.retry_failed(campaign=campaign)
-    return f"{retried:,} failed pairs are judged again." if retried else "No pair has failed: nothing to do."
+    return (
+        _("%(retried)s failed pairs are judged again.") % {"retried": f"{retried:,}"}
+        if retried
+        else _("No pair has failed: nothing to do.")
+    )
 
 
 CONTROLS: dict[str, Callable[[Campaign], str]] = {
@@ -152,20 +170,28 @@ def _ask(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
 
 def _start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
     given = form.cleaned_data
-    started = services.start_or_join(
-        collection=scope.collection,
-        wanted=form.configuration(),
-        limit=given["limit"],
-        budget=given["budget"],
-        max_calls=given["max_calls"],
-        again=given["again"],
-        failed_to_people=given["failed_to_people"],
-    )
+    with transaction.atomic():
+        started = services.start_or_join(
+            collection=scope.collection,
+            wanted=form.configuration(),
+            limit=given["limit"],
+            budget=given["budget"],
+            max_calls=given["max_calls"],
+            again=given["again"],
+            failed_to_people=given["failed_to_people"],
+        )
+        number = started.campaign.pk if started.campaign else None
+        limits = {name: given[name] for name in ("limit", "budget", "max_calls")}
+        record(scope, "campaign.started", campaign=number, pairs=started.added, **limits)
     if started.campaign is None or started.idle:
         messages.info(request, "Nothing to do: every pair has an outcome under this configuration.")
     else:
-        verb = "goes on" if started.joined else "started"
-        messages.success(request, f"Campaign {started.campaign.pk} {verb}: {started.added:,} pairs were added.")
+        verb = _("goes on") if started.joined else "started"
+        messages.success(
+            request,
+            _("Campaign %(campaign)s %(verb)s: %(added)s pairs were added.")
+            % {"campaign": started.campaign.pk, "verb": verb, "added": f"{started.added:,}"},
+        )
     return redirect("collection", scope.collection.name)
 
 

@@ -4,8 +4,10 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from annotation.auditing import record
 from annotation.forms_canaries import AskForm, ScheduleForm
 from annotation.permissions import Scope, action
 from annotation.trust import canaries as trust
@@ -31,6 +33,7 @@ def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
     if not form.is_valid():
         return _page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)
     send, paid = wakeups.messenger().send_task, form.cleaned_data["whom"] == "every"
+    record(scope, "canaries.asked", paid=paid)
     transaction.on_commit(lambda: send(canaries.TASK, args=[True, paid], ignore_result=True))
     messages.info(request, "A worker asks the judges. Open this page again in a minute.")
     return redirect("canaries", scope.collection.name)
@@ -43,8 +46,11 @@ def schedule(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = ScheduleForm(request.POST)
     if not form.is_valid():
         return _page(request, scope, form, status=422)
-    canaries.schedule(hours=form.cleaned_data["hours"], paid=form.cleaned_data["whom"] == "every")
-    messages.success(request, "Saved.")
+    wanted = {"hours": form.cleaned_data["hours"], "paid": form.cleaned_data["whom"] == "every"}
+    with transaction.atomic():
+        canaries.schedule(**wanted)
+        record(scope, "canaries.schedule", **wanted)
+    messages.success(request, _("Saved."))
     return redirect("canaries", scope.collection.name)
 
 

@@ -5,10 +5,13 @@ from tempfile import TemporaryDirectory
 
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation.auditing import record
 from annotation.forms import ImportForm
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
@@ -22,7 +25,9 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = ImportForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         try:
-            report = _import(scope.collection.name, form)
+            with transaction.atomic():
+                report = _import(scope.collection.name, form)
+                record(scope, "import.files", files=_names(form), new=report.new)
         except BadInput as error:
             form.add_error(None, str(error))
         else:
@@ -32,12 +37,17 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
     return render(request, "collections/import.html", context, status=422 if form.is_bound else 200)
 
 
+def _names(form: ImportForm) -> list[str]:
+    """What was brought, by the names of the uploads."""
+    return [form.cleaned_data[field].name for field in form.FILES if form.cleaned_data[field]]
+
+
 def _import(name: str, form: ImportForm) -> Report:
     with TemporaryDirectory() as folder:
         given = {field: _kept(Path(folder), field, form.cleaned_data[field]) for field in form.FILES}
         corpus, queries = given["corpus"], given["queries"]
         if corpus is None or queries is None:
-            raise BadInput("documents and queries are both needed")
+            raise BadInput(_("documents and queries are both needed"))
         return import_collection(
             name,
             Files(
@@ -67,5 +77,9 @@ def _kept(folder: Path, field: str, upload: UploadedFile | None) -> Path | None:
 def _sentence(report: Report) -> str:
     new = report.new
     if not report.changed:
-        return "Nothing changed: the collection holds all of this already."
-    return f"Imported {new['documents']:,} documents, {new['queries']:,} queries and {new['pairs']:,} pairs."
+        return _("Nothing changed: the collection holds all of this already.")
+    return _("Imported %(new)s documents, %(new2)s queries and %(new3)s pairs.") % {
+        "new": f"{new['documents']:,}",
+        "new2": f"{new['queries']:,}",
+        "new3": f"{new['pairs']:,}",
+    }

@@ -1,10 +1,13 @@
 """The ledger of a campaign, and the caps of a collection."""
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from annotation.auditing import record
 from annotation.forms_money import NAMES, MoneyForm
 from annotation.money import page
 from annotation.money.report import report
@@ -51,8 +54,11 @@ def money_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = MoneyForm(request.POST)
     if not form.is_valid():
         return settings_page(request, scope, money=form, status=422)
-    changed = configure(scope.collection, {name: form.cleaned_data[name] for name in NAMES})
-    messages.success(request, "Saved: it holds from now on." if changed else "Nothing was changed.")
+    wanted = {name: form.cleaned_data[name] for name in NAMES}
+    with transaction.atomic():
+        changed = configure(scope.collection, wanted)
+        record(scope, "settings.money", **wanted)
+    messages.success(request, _("Saved: it holds from now on.") if changed else _("Nothing was changed."))
     return redirect("settings", scope.collection.name)
 
 

@@ -1,12 +1,15 @@
 """The pairs of a collection, and everything that is known about one of them."""
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation import evidence, skipped
 from annotation import pairs as listing
+from annotation.auditing import record
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Pair
@@ -52,9 +55,14 @@ def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
 @require_POST
 def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Adjudicators get the pairs that everybody skipped."""
-    count = skipped.hand_over(scope.collection)
-    words = f"{count:,} pair{'s wait' if count != 1 else ' waits'} for an adjudicator now."
-    messages.success(request, words if count else "No pair was left that everybody skipped.")
+    with transaction.atomic():
+        count = skipped.hand_over(scope.collection)
+        record(scope, "skipped.handed-over", pairs=count)
+    words = _("%(count)s pair%(value)s for an adjudicator now.") % {
+        "count": f"{count:,}",
+        "value": "s wait" if count != 1 else " waits",
+    }
+    messages.success(request, words if count else _("No pair was left that everybody skipped."))
     return redirect("collection", scope.collection.name)
 
 
@@ -64,7 +72,7 @@ def _campaign(collection: Collection, asked: str) -> Campaign | None:
     if not asked:
         return Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if not asked.isdecimal() or len(asked) > 15:
-        raise Http404("No such campaign.")
+        raise Http404(_("No such campaign."))
     return get_object_or_404(campaigns, pk=int(asked))
 
 

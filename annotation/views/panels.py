@@ -1,11 +1,14 @@
 """Pages of the panel: the candidates, the sets of five that are proposed, and making one of them the panel."""
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation.assessments import JUDGES, known_assessors
+from annotation.auditing import record
 from annotation.panels import page, self_checks
 from annotation.panels.applying import change, has_chosen, make_panel, offered
 from annotation.panels.report import choose_panel
@@ -59,11 +62,15 @@ def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
 def _make(request: HttpRequest, scope: Scope) -> HttpResponse:
     default = scope.user.is_owner and "default" in request.POST
     try:
-        made = make_panel(collection=scope.collection, judges=request.POST.getlist("judge"), default=default)
+        with transaction.atomic():
+            made = make_panel(collection=scope.collection, judges=request.POST.getlist("judge"), default=default)
+            record(scope, "panel.used", panel=made.name, judges=list(made.ensemble), default=default)
     except BadInput as error:
-        messages.error(request, f"Nothing was changed: {error}.")
+        messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     else:
-        messages.success(request, f"{made.name} votes with {', '.join(made.ensemble)}.")
+        messages.success(
+            request, _("%(made)s votes with %(join)s.") % {"made": made.name, "join": ", ".join(made.ensemble)}
+        )
     return redirect("panel", scope.collection.name)
 
 
@@ -75,11 +82,13 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
     try:
         judges = _judges(scope, given)
         if request.method == "POST":
-            self_checks.ask_later(scope.collection, judges)
+            with transaction.atomic():
+                self_checks.ask_later(scope.collection, judges)
+                record(scope, "judge.self-check", judges=[row.name for row in judges])
             messages.info(request, "A worker asks the judges. Open this page again in a minute.")
             return redirect("panel", scope.collection.name)
     except BadInput as error:
-        messages.error(request, f"Nobody was asked: {error}.")
+        messages.error(request, _("Nobody was asked: %(error)s.") % {"error": error})
         return redirect("panel", scope.collection.name)
     asked = self_checks.probes(scope.collection)
     context = {
@@ -99,5 +108,5 @@ def _judges(scope: Scope, given: QueryDict) -> list[JudgeVersion]:
         return self_checks.versions(names)
     panel = offered(scope.collection).filter(name=given.get("panel", "")).first()
     if panel is None:
-        raise BadInput("name judges or a panel")
+        raise BadInput(_("name judges or a panel"))
     return self_checks.members(panel.name)[1]

@@ -1,11 +1,13 @@
 """The page of policies compared: a replay of what is stored, with a simulator; nothing is asked again."""
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
+from annotation.auditing import record
 from annotation.permissions import Scope, action
 from annotation.policies import page, standing
 from annotation.policies.lara_replay import LEFT_OUT
@@ -38,7 +40,9 @@ def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Compare anew for a large collection; a worker does it where one lives."""
     campaign = _campaign(scope, request.POST.get("campaign", ""))
     if campaign is not None:
-        done = standing.refresh(scope.collection, campaign)
+        with transaction.atomic():
+            done = standing.refresh(scope.collection, campaign)
+            record(scope, "policies.compared", campaign=campaign.pk)
         messages.info(request, "The figures are new." if done else "A worker compares the policies; reload in a while.")
     query = f"?campaign={campaign.pk}" if campaign else ""
     return redirect(reverse("policies", args=[scope.collection.name]) + query)

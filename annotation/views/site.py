@@ -1,11 +1,14 @@
 """The start page: the collections that one may see."""
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation import overview
+from annotation.auditing import record
 from annotation.forms import CollectionForm
 from annotation.permissions import SiteScope, action
 
@@ -23,8 +26,10 @@ def new_collection(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Owners begin a collection."""
     form = CollectionForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        collection = form.save()
-        messages.success(request, "The collection is there. Next: bring in its documents and queries.")
+        with transaction.atomic():
+            collection = form.save()
+            record(scope, "collection.made", collection)
+        messages.success(request, _("The collection is there. Next: bring in its documents and queries."))
         return redirect("collection", collection.name)
     status = 422 if form.is_bound else 200
     return render(request, "collections/new.html", {"scope": scope, "form": form}, status=status)

@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from annotation import guidelines, texts
@@ -19,8 +20,8 @@ def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     """How work is handed out; the way to the texts."""
     form = SettingsForm(request.POST or None, instance=scope.collection)
     if request.method == "POST" and form.is_valid():
-        texts.configure(collection=form.save(commit=False), changed=form.changed_data)
-        messages.success(request, "Settings saved.")
+        texts.configure(collection=form.save(commit=False), changed=form.changed_data, by=scope.user)
+        messages.success(request, _("Settings saved."))
         return redirect("settings", scope.collection.name)
     return settings_page(request, scope, form, status=422 if form.is_bound else 200)
 
@@ -108,4 +109,4 @@ def _write(request: HttpRequest, scope: Scope, editor: texts.Editor, form: TextF
         author=scope.user,
         base=int(base) if base.isdecimal() else None,
     )
-    messages.success(request, f"{editor.label} saved, version {number}.")
+    messages.success(request, _("%(label)s saved, version %(number)s.") % {"label": editor.label, "number": number})

@@ -1,13 +1,16 @@
 """Pages of trust: audits by route, what goes back to people, the second aggregate, statistics computed anew."""
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.agreement import aggregates, page
 from annotation.agreement.report import agreement_report
 from annotation.assessments import known_assessors
+from annotation.auditing import record
 from annotation.permissions import Scope, action
 from annotation.trust import returning
 from annotation.trust.audits import audits
@@ -37,8 +40,13 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
     row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign, collection=scope.collection)
     route = _route(request)
     if request.method == "POST":
-        sent = returning.to_people(row, route)
-        messages.success(request, f"{sent:,} pairs wait for people now, without the debate and without the label.")
+        with transaction.atomic():
+            sent = returning.to_people(row, route)
+            record(scope, "audit.to-people", campaign=row.pk, route=route.key, pairs=sent)
+        messages.success(
+            request,
+            _("%(sent)s pairs wait for people now, without the debate and without the label.") % {"sent": f"{sent:,}"},
+        )
         return redirect("audits", scope.collection.name)
     found = audits(scope.collection, row, tallies.read(row.pk))
     measured = next((one for one in found.routes if one.key == route.key), None) if found else None
@@ -54,9 +62,11 @@ def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """Let a stopped route label again; `stop` takes that back."""
     row = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
     route, on = _route(request), "stop" not in request.POST
-    stopping.let_go_on(row.pk, route.key, on=on)
-    words = "labels again" if on else "is stopped: its further pairs go to people"
-    messages.success(request, f"The route “{route.words}” {words}.")
+    with transaction.atomic():
+        stopping.let_go_on(row.pk, route.key, on=on)
+        record(scope, "audit.go-on", campaign=row.pk, route=route.key, on=on)
+    words = _("labels again") if on else _("is stopped: its further pairs go to people")
+    messages.success(request, _("The route “%(words)s” %(words2)s.") % {"words": route.words, "words2": words})
     return redirect("audits", scope.collection.name)
 
 
@@ -64,7 +74,7 @@ def _route(request: HttpRequest) -> Route:
     try:
         return route_of((request.POST or request.GET).get("route", ""))
     except ValueError:
-        raise Http404("No such route.") from None
+        raise Http404(_("No such route.")) from None
 
 
 @action("admin")
@@ -91,8 +101,11 @@ def aggregate(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Compute the stored statistics of a large collection anew; a worker does it where one lives."""
-    done = refresh(scope.collection)
-    if request.headers.get("HX-Request"):
+    if request.headers.get("HX-Request"):  # a page that saw old figures asks by itself: nobody's act
+        refresh(scope.collection)
         return HttpResponse(status=204)
+    with transaction.atomic():
+        done = refresh(scope.collection)
+        record(scope, "statistics.asked")
     messages.info(request, "The figures are new." if done else "A worker computes the figures anew.")
     return redirect("collection", scope.collection.name)

@@ -15,6 +15,7 @@ MOST_HOURS = 24 * 366
 
 
 class Command(QuorumCommand):
+    act = "canaries.asked"
     help = "Send canaries (a clean text, and the same with a hostile one in it) to a panel's judges; print flip rates."
 
     def arguments(self, parser: CommandParser) -> None:

@@ -13,6 +13,7 @@ from corpus.selectors import collection_named
 class Command(QuorumCommand):
     """Set what the file names; everything else stays."""
 
+    act = "settings.changed"
     help = f"Set a collection's {', '.join(KEYS)} from a TOML file."
 
     def arguments(self, parser: CommandParser) -> None:

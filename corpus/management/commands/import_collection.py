@@ -13,6 +13,7 @@ from corpus.importing.staging import ProgressLine
 class Command(QuorumCommand):
     """Import a collection; the same files again change nothing."""
 
+    act = "import.files"
     help = "Import a collection in BEIR (JSON lines) or TREC (XML) format, plain or gzip."
 
     def arguments(self, parser: CommandParser) -> None:

@@ -14,6 +14,7 @@ from corpus.selectors import collection_named
 class Command(QuorumCommand):
     """Import judgments; the same file again changes nothing."""
 
+    act = "import.judgments"
     help = "Import judgments from TREC or BEIR qrels, or from a CSV with query_id,doc_id,grade[,assessor]."
 
     def arguments(self, parser: CommandParser) -> None:

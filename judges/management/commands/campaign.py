@@ -12,6 +12,7 @@ ACTIONS = {"pause": campaigns.pause, "resume": campaigns.resume, "cancel": campa
 
 
 class Command(QuorumCommand):
+    act = "campaign.control"
     help = "Pause, resume or cancel a campaign, or judge its failed pairs again."
 
     def arguments(self, parser: CommandParser) -> None:

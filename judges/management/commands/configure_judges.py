@@ -13,6 +13,7 @@ from judges.judges_file import read
 class Command(QuorumCommand):
     """Stores judges and panel, or nothing when the file has a mistake."""
 
+    act = "judges.configured"
     help = "Take over a judges file (TOML). A changed judge becomes a new version; its panel becomes the default."
 
     def arguments(self, parser: CommandParser) -> None:

@@ -38,6 +38,7 @@ def idle_line(collection: Collection) -> str:
 
 class Command(QuorumCommand):
     name = "judge"
+    act = "campaign.started"
     help = "Judge a collection's pairs with a panel. The same command again goes on where it was."
 
     def arguments(self, parser: CommandParser) -> None:

@@ -17,6 +17,7 @@ class Command(judge.Command):
     """Follows its campaign as `judge` does: the same progress, exit codes and interruptions."""
 
     name = "write_evidence"
+    act = "evidence.started"
     help = "Write contribution and evidence of a collection's relevant pairs. The same command again goes on."
 
     def arguments(self, parser: CommandParser) -> None:

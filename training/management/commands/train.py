@@ -35,6 +35,7 @@ NUMBERS = {
 class Command(QuorumCommand):
     """Queue a training; wait for it where that is asked for."""
 
+    act = "training.started"
     help = "Fine-tune a reranker on an export of format prism. Runs on the queue `gpu`; --wait stays until the end."
 
     def arguments(self, parser: CommandParser) -> None:
