@@ -51,7 +51,7 @@ class QuorumCommand(BaseCommand):
         self.print_document(document)
 
     def tell(self, options: dict[str, Any]) -> None:
-        """Append the act to the audit log, under the account of the operating system; a dry run or an estimate is none."""
+        """Append the act to the audit log, under the account of the operating system; estimates are none."""
         if not self.act or options.get("dry_run") or options.get("estimate"):
             return
         from corpus.auditing import record, shell
