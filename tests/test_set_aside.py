@@ -1,0 +1,208 @@
+"""Pausing people, setting judgments aside and bringing them back: everything leaves, everything returns (MECHANICS M2)."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from annotation import queue
+from annotation.agreement.report import agreement_report
+from annotation.assessments import assessments, known_assessors
+from annotation.care import aside
+from annotation.care.models import SettingAside
+from annotation.exports.rows import JUDGMENTS
+from annotation.models import Assignment, Membership, Role
+from annotation.queue import Answer, Desk, Lost
+from annotation.trust.annotators import annotators
+from annotation.undo import undo
+from corpus.errors import BadInput
+from corpus.labels import rebuild_labels
+from corpus.models import Item, Judgment, Label
+from tests.factories import make_collection, make_item, make_member, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+def claim(member: Membership) -> Assignment | None:
+    member = Membership.objects.select_related("collection").get(pk=member.pk)
+    lent = queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    return lent and Assignment.objects.select_related("item").get(pk=lent)
+
+
+def judge(member: Membership, grades: list[int]) -> list[Assignment]:
+    done = []
+    for grade in grades:
+        lease = claim(member)
+        assert lease is not None
+        fresh = Membership.objects.select_related("collection").get(pk=member.pk)
+        answer = Answer(lease.item_id, lease.token, grade, "why", 1200)
+        queue.in_transaction(lambda db, desk=Desk.of(fresh), answer=answer: queue.submit(db, desk, answer))
+        done.append(lease)
+    return done
+
+
+def figures(collection) -> dict[str, object]:
+    """Every figure that people's judgments enter."""
+    known = known_assessors(collection)
+    found = assessments(collection, known)
+    return {
+        "labels": sorted(Label.objects.values_list("pair", "grade", "origin")),
+        "assessors": [(one.name, n) for one, n in zip(known, found.counts(), strict=True)],
+        "grades": found.grades.tolist(),
+        "people": [(p.name, p.judged, p.majority, p.seconds, p.prevalence) for p in annotators(collection)],
+        "agreement": repr(agreement_report(collection, known).measures.fleiss) if len(known) > 1 else "",
+        "export": exported(collection),
+    }
+
+
+def exported(collection) -> list[tuple[object, ...]]:
+    """The rows of the export `judgments`."""
+    with connection.cursor() as cursor:
+        cursor.execute(JUDGMENTS, {"collection": collection.pk, "relevant_from": 1, "campaigns": []})
+        return cursor.fetchall()
+
+
+@pytest.fixture
+def collection():
+    return make_collection(overlap=2)
+
+
+@pytest.fixture
+def alice(collection):
+    return make_member(collection, "alice")
+
+
+@pytest.fixture
+def bob(collection):
+    return make_member(collection, "bob")
+
+
+@pytest.fixture
+def items(collection):
+    return [make_item(make_pair(collection), overlap=2) for _ in range(4)]
+
+
+def test_set_aside_judgments_leave_every_figure_and_come_back_when_that_is_reversed(collection, alice, bob, items):
+    judge(bob, [1, 0, 1, 0])
+    without_alice = figures(collection)
+    judge(alice, [1, 0, 0, 0])
+    with_alice = figures(collection)
+    assert with_alice["labels"] != without_alice["labels"]
+    rows = Judgment.objects.count()
+
+    act = aside.set_aside(membership=alice, by=None, note="asleep")
+
+    assert figures(collection) == without_alice
+    assert rebuild_labels(collection) == 0
+    assert [item.state for item in Item.objects.order_by("pk")] == ["open"] * 4
+    assert Judgment.objects.count() == rows + 4
+
+    aside.bring_back(act=act, by=None)
+
+    assert figures(collection) == with_alice
+    assert rebuild_labels(collection) == 0
+    assert [item.state for item in Item.objects.order_by("pk")] == ["settled", "settled", "conflict", "settled"]
+
+
+def test_other_people_get_the_items_whose_judgments_were_set_aside_and_their_author_does_not(collection, alice, bob):
+    for _ in range(2):
+        make_item(make_pair(collection))
+    judge(alice, [1, 1])
+    assert claim(bob) is None
+
+    aside.set_aside(membership=alice, by=None)
+
+    assert claim(alice) is None
+    assert len(judge(bob, [0, 0])) == 2
+    assert sorted(Label.objects.values_list("grade", flat=True)) == [0, 0]
+
+
+def test_a_judgment_that_comes_back_after_another_was_given_makes_a_conflict_where_they_differ(collection, alice, bob):
+    make_item(make_pair(collection))
+    make_item(make_pair(collection))
+    judge(alice, [1, 1])
+    act = aside.set_aside(membership=alice, by=None)
+    judge(bob, [1, 0])
+
+    aside.bring_back(act=act, by=None)
+
+    same, other = Item.objects.order_by("pk")
+    assert (same.state, same.done, same.overlap) == ("settled", 2, 2)
+    assert (other.state, other.done, other.overlap) == ("conflict", 2, 2)
+    assert list(Label.objects.values_list("pair", "grade")) == [(same.pair_id, 1)]
+
+
+def test_what_was_set_aside_is_brought_back_once(collection, alice):
+    make_item(make_pair(collection))
+    judge(alice, [1])
+    act = aside.set_aside(membership=alice, by=None)
+    with pytest.raises(BadInput, match="no judgment"):
+        aside.set_aside(membership=alice, by=None)
+    back = aside.bring_back(act=act, by=None)
+    for wrong in (act, back):
+        with pytest.raises(BadInput, match="already"):
+            aside.bring_back(act=wrong, by=None)
+    aside.bring_back(act=aside.set_aside(membership=alice, by=None), by=None)
+    assert Judgment.objects.get(superseded_by=None).grade == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_judgments_from_a_moment_on_are_set_aside(collection, alice):
+    first, second = make_item(make_pair(collection)), make_item(make_pair(collection))
+    judge(alice, [1])
+    at = Judgment.objects.get().created_at + timedelta(microseconds=1)
+    judge(alice, [1])
+
+    aside.set_aside(membership=alice, by=None, since=at)
+
+    assert [one.item_id for one in aside.standing(alice)] == [first.pk]
+    second.refresh_from_db()
+    assert second.state == "open"
+
+
+def test_an_adjudication_that_is_set_aside_is_a_conflict_again(collection, alice, bob):
+    from annotation import adjudication
+
+    carol = make_member(collection, "carol", Role.ADJUDICATOR)
+    item = make_item(make_pair(collection), overlap=2)
+    judge(alice, [1])
+    judge(bob, [0])
+    adjudication.adjudicate(carol, item.pk, 1)
+    act = aside.set_aside(membership=carol, by=None)
+    item.refresh_from_db()
+    assert item.state == "conflict" and not Label.objects.exists()
+    aside.bring_back(act=act, by=None)
+    item.refresh_from_db()
+    assert item.state == "settled" and Label.objects.get().origin == "adjudicator"
+
+
+def test_the_open_items_of_a_paused_person_return_and_nothing_of_theirs_counts_until_they_go_on(collection, alice, bob):
+    item = make_item(make_pair(collection))
+    held = claim(alice)
+
+    aside.pause(membership=alice, by=None, note="Let us talk first.")
+
+    held.refresh_from_db()
+    item.refresh_from_db()
+    assert (held.state, item.taken) == ("returned", 0)
+    paused = Membership.objects.select_related("collection").get(pk=alice.pk)
+    assert claim(alice) is None
+    with pytest.raises(Lost, match="paused"):
+        queue.in_transaction(lambda db: queue.submit(db, Desk.of(paused), Answer(item.pk, held.token, 1)))
+    with pytest.raises(Lost, match="paused"):
+        undo(paused, item.pk)
+    assert claim(bob).item_id == item.pk
+
+    make_item(make_pair(collection))
+    aside.go_on(membership=alice, by=None)
+    assert claim(alice) is not None
+
+
+def test_acts_of_setting_aside_are_never_changed(collection, alice):
+    make_item(make_pair(collection))
+    judge(alice, [1])
+    act = aside.set_aside(membership=alice, by=None)
+    for wrong in (lambda: SettingAside.objects.filter(pk=act.pk).update(note=""), act.delete):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            wrong()
+    assert not connection.needs_rollback
