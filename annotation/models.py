@@ -140,12 +140,18 @@ class Assignment(models.Model):
         db_index=False,
         help_text="Newest row of the vote that was given before the debate was revealed.",
     )
+    draft = models.JSONField(null=True, help_text="What was typed or marked on the page and is not sent yet.")
+    place = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="In a group of leases on one query from 1 on; alone: 0."
+    )
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["item", "membership"], name="assignment_once"),
             models.UniqueConstraint(fields=["token"], name="assignment_token"),
-            models.UniqueConstraint(fields=["membership"], condition=Q(state="open"), name="assignment_one_open"),
+            models.UniqueConstraint(
+                fields=["membership", "place"], condition=Q(state="open"), name="assignment_one_open"
+            ),
         ]
         indexes = [
             models.Index(fields=["lease_until"], name="assignment_expiry", condition=Q(state="open")),

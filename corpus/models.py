@@ -360,6 +360,10 @@ class Judgment(models.Model):
     arm = models.CharField(max_length=20, blank=True, help_text="What of the debate was shown: shown, hidden, reveal.")
     guideline = models.PositiveIntegerField(default=0, help_text="Version of the guidelines that held.")
     milliseconds = models.PositiveIntegerField(null=True, help_text="Time on the page.")
+    idle_milliseconds = models.PositiveIntegerField(
+        null=True, help_text="Of it, with the page hidden or untouched for a minute and more."
+    )
+    spans = models.JSONField(null=True, help_text="[start, end) of the document's characters, marked as evidence.")
     comment = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -418,6 +422,9 @@ class Target(models.Model):
     evidence = models.TextField(blank=True)
     measures = models.JSONField(default=dict, help_text="By rule and judged, and the problems that were found.")
     good = models.BooleanField(help_text="It may be learned from.")
+    rating = models.PositiveSmallIntegerField(
+        null=True, help_text="1 to 5: what its writer thought of the texts that they were shown."
+    )
     item = models.ForeignKey(Item, models.CASCADE, null=True, related_name="targets", help_text="On whose desk it was.")
     withdraws = models.OneToOneField("self", models.CASCADE, null=True, related_name="withdrawn_by")
     created_at = models.DateTimeField(db_default=Now())
