@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from django.db import connection
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.agreement.resampling import MISSING
@@ -99,7 +100,8 @@ def choose(
     names = [name for name in names if name not in every]
     if unknown := [name for name in names if name not in by_name]:
         raise BadInput(
-            f"no assessor named {', '.join(unknown)}; this collection has {', '.join(o.name for o in known) or 'none'}"
+            _("no assessor named %(names)s; this collection has %(known)s")
+            % {"names": ", ".join(unknown), "known": ", ".join(o.name for o in known) or _("none")}
         )
     wanted = {by_name[name] for name in names}
     kinds = {*(PEOPLE if people else ()), *(JUDGES if judges else ()), *every}
@@ -243,7 +245,7 @@ def columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> NDA
         data = b"".join(copy) + bytes(ELEMENT.itemsize + 20)  # so that an empty column can be read too
     at = 21  # signature, flags and extension of the file; number of fields of the row
     columns = []
-    for _ in names:
+    for _name in names:
         (size,) = unpack_from(">i", data, at)
         at += 4
         # No row: null. Else dimensions, flags, type, length and lower bound, then the elements.

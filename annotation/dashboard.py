@@ -7,6 +7,8 @@ from typing import Any
 
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.overview import Overview, overview
 from annotation.trust import canaries, costs, decisions
@@ -57,8 +59,12 @@ class Dashboard:
         if campaign is None:
             return None
         nodes, links = _flow(self.story.status)
-        source = f"{self.collection.name}, campaign {campaign.pk}, {_at(self.story.at)}"
-        return flow("flow", "Where the pairs stand", nodes, links, summary=self.story.in_words, source=source)
+        source = _("%(collection)s, campaign %(campaign)s, %(at)s") % {
+            "collection": self.collection.name,
+            "campaign": campaign.pk,
+            "at": _at(self.story.at),
+        }
+        return flow("flow", _("Where the pairs stand"), nodes, links, summary=self.story.in_words, source=source)
 
     @cached_property
     def accuracy(self) -> Chart | None:
@@ -71,9 +77,9 @@ class Dashboard:
         rest = len(audits.routes) - len(shown)
         return bars(
             "audits",
-            "Accuracy of the judges' labels by route",
+            _("Accuracy of the judges' labels by route"),
             rows,
-            x="share right by people's answers, 95% interval",
+            x=_("share right by people's answers, 95% interval"),
             high=1.0,
             mark=1.0 - audits.limit,
             width=HALF,
@@ -89,9 +95,9 @@ class Dashboard:
             return None
         return bars(
             "agreement",
-            "Agreement beyond chance",
+            _("Agreement beyond chance"),
             [kappa_bar(one) for one in known],
-            x="Krippendorff's alpha, relevant or not, 95% interval",
+            x=_("Krippendorff's alpha, relevant or not, 95% interval"),
             high=1.0,
             width=HALF,
             source=f"{self.collection.name}, {_at(self.standing.trust.at or self.story.at)}",
@@ -119,7 +125,9 @@ class Dashboard:
     @property
     def trust_words(self) -> str:
         """Can the labels be trusted, in a sentence."""
-        return accuracy_words(self.audits) if self.audits else "No pair is labelled yet, so there is nothing to audit."
+        return (
+            accuracy_words(self.audits) if self.audits else _("No pair is labelled yet, so there is nothing to audit.")
+        )
 
     @property
     def cost_words(self) -> str:
@@ -127,7 +135,12 @@ class Dashboard:
         found = self.costs
         if found.calls_without_price:
             n = found.calls_without_price
-            return f"{n:,} call{'s have' if n > 1 else ' has'} an unknown price and stand in no sum."
+            words = ngettext(
+                "%(n)s call has an unknown price and stands in no sum.",
+                "%(n)s calls have an unknown price and stand in no sum.",
+                n,
+            )
+            return words % {"n": f"{n:,}"}
         return ""
 
 
@@ -160,13 +173,30 @@ def accuracy_words(audits: Audits) -> str:
     """The audit in a sentence that names its population."""
     found = audits.overall
     if not audits.drawn:
-        return f"Not measured: none of {audits.population} is drawn for people to check."
+        return _("Not measured: none of %(population)s is drawn for people to check.") % {
+            "population": audits.population
+        }
     if found.value is None or found.low is None or found.high is None:
-        return f"Not measured yet: of {audits.population}, {audits.drawn:,} are drawn for people to check."
-    rest = f" This speaks for {audits.covered:.0%} of them: the other routes have no settled audit."
+        return _("Not measured yet: of %(population)s, %(drawn)s are drawn for people to check.") % {
+            "population": audits.population,
+            "drawn": f"{audits.drawn:,}",
+        }
+    rest = _(" This speaks for %(covered)s of them: the other routes have no settled audit.") % {
+        "covered": f"{audits.covered:.0%}"
+    }
     return (
-        f"Of {audits.population}, {found.value:.1%} are right by people's answers (95% interval {found.low:.1%} to "
-        f"{found.high:.1%}, from {audits.settled:,} of {audits.drawn:,} audited pairs)."
+        _(
+            "Of %(population)s, %(found_value)s are right by people's answers (95%% interval %(low)s to "
+            "%(high)s, from %(settled)s of %(drawn)s audited pairs)."
+        )
+        % {
+            "population": audits.population,
+            "found_value": f"{found.value:.1%}",
+            "low": f"{found.low:.1%}",
+            "high": f"{found.high:.1%}",
+            "settled": f"{audits.settled:,}",
+            "drawn": f"{audits.drawn:,}",
+        }
     ) + (rest if audits.covered < 0.999 else "")
 
 
@@ -180,26 +210,46 @@ def largest(routes: Sequence[Route]) -> list[Route]:
 def routes_words(routes: Sequence[Route], rest: int) -> str:
     """What the picture shows, in a sentence or two."""
     known = sorted((route.accuracy.value, route.words) for route in routes if route.accuracy.value is not None)
-    said = f"Of these routes, {len(routes) - len(known)} of {len(routes)} have no settled audit."
+    said = _("Of these routes, %(routes)s of %(routes2)s have no settled audit.") % {
+        "routes": len(routes) - len(known),
+        "routes2": len(routes),
+    }
     if known:
-        said += f" The least accurate is: {known[0][1]} ({known[0][0]:.0%})."
-    return said + (f" {rest} smaller routes stand in the table of routes below." if rest else "")
+        said += _(" The least accurate is: %(known)s (%(known2)s).") % {
+            "known": known[0][1],
+            "known2": f"{known[0][0]:.0%}",
+        }
+    return said + (_(" %(rest)s smaller routes stand in the table of routes below.") % {"rest": rest} if rest else "")
 
 
 def kappa_bar(one: Kappa) -> Bar:
     """Who, over which pairs; agreement never stands without percent and prevalence."""
-    percent = f"{one.percent.value:.0%} equal" if one.percent.value is not None else "no pair with two grades"
-    relevant = f", {one.prevalence:.0%} relevant" if one.prevalence is not None else ""
+    percent = (
+        _("%(percent_value)s equal") % {"percent_value": f"{one.percent.value:.0%}"}
+        if one.percent.value is not None
+        else _("no pair with two grades")
+    )
+    relevant = (
+        _(", %(prevalence)s relevant") % {"prevalence": f"{one.prevalence:.0%}"} if one.prevalence is not None else ""
+    )
     found = one.kappa
-    label = f"{one.assessors} {one.group}, {one.population} pairs"
+    label = _("%(assessors)s %(group)s, %(population)s pairs") % {
+        "assessors": one.assessors,
+        "group": one.group,
+        "population": one.population,
+    }
     return Bar(label, found.value, found.low, found.high, found.n, found.reason or "", percent + relevant)
 
 
 def route_bar(route: Route) -> Bar:
     """A route with what was audited of it."""
     found = route.accuracy
-    detail = f"{route.settled:,} of {route.drawn:,} drawn, {route.population:,} labelled"
-    return Bar(route.words, found.value, found.low, found.high, None, "not measured", detail)
+    detail = _("%(settled)s of %(drawn)s drawn, %(population)s labelled") % {
+        "settled": f"{route.settled:,}",
+        "drawn": f"{route.drawn:,}",
+        "population": f"{route.population:,}",
+    }
+    return Bar(route.words, found.value, found.low, found.high, None, _("not measured"), detail)
 
 
 def _flow(status: Mapping[str, Any]) -> tuple[list[Node], list[Link]]:
@@ -207,11 +257,11 @@ def _flow(status: Mapping[str, Any]) -> tuple[list[Node], list[Link]]:
     labelled, escalated = status["labelled"], status["escalated"]
     ended = labelled + escalated
     agreed = min(sum(status["agreed_in_round"].values()), ended) if status["policy"] in DEBATES else ended
-    words = "agents agreed" if status["policy"] in DEBATES else "judged by the panel"
+    words = _("agents agreed") if status["policy"] in DEBATES else _("judged by the panel")
     both = min(labelled, agreed)
     second = [
         Node("agreed", words, agreed, 1, "accent"),
-        Node("disputed", "agents disagreed", ended - agreed, 1, "warn"),
+        Node("disputed", _("agents disagreed"), ended - agreed, 1, "warn"),
     ]
     after = [Link("agreed", "labelled", both), Link("agreed", "escalated", agreed - both)]
     after += [
@@ -222,10 +272,10 @@ def _flow(status: Mapping[str, Any]) -> tuple[list[Node], list[Link]]:
         Node("pairs", "pairs", status["pairs"], 0),
         *second,
         Node("failed", "failed", status["failed"], 1, "danger"),
-        Node("running", "being judged", status["running"], 1, "quiet"),
-        Node("pending", "waiting for judges", status["pending"], 1, "quiet"),
-        Node("labelled", "labelled by judges", labelled, 2, "accent"),
-        Node("escalated", "escalated to people", escalated, 2, "warn"),
+        Node("running", _("being judged"), status["running"], 1, "quiet"),
+        Node("pending", _("waiting for judges"), status["pending"], 1, "quiet"),
+        Node("labelled", _("labelled by judges"), labelled, 2, "accent"),
+        Node("escalated", _("escalated to people"), escalated, 2, "warn"),
         Node("settled", "settled", status["settled"], 3, "accent"),
         Node("open", "open", status["open"], 3, "warn"),
     ]

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from annotation import pairs
 from annotation.debating import Debate, Text, debate_of, text_of
@@ -46,7 +47,9 @@ class Evidence:
     def source(self) -> str:
         """The document's id, and its version where there was an earlier one."""
         document = self.pair.document
-        return document.external_id + (f", version {document.version}" if document.version > 1 else "")
+        return document.external_id + (
+            _(", version %(version)s") % {"version": document.version} if document.version > 1 else ""
+        )
 
     @cached_property
     def marked(self) -> SafeString:

@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import BaseUserCreationForm
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Invitation, Membership, Role, User
 from corpus.models import Collection
@@ -20,7 +22,7 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         """Free in any case: Alice and alice would sign in as one another."""
         username = str(self.cleaned_data["username"])
         if User.objects.filter(username__iexact=username).exists():
-            raise forms.ValidationError("This user name is taken. Choose another, or sign in if it is yours.")
+            raise forms.ValidationError(_("This user name is taken. Choose another, or sign in if it is yours."))
         return username
 
 
@@ -31,12 +33,16 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Collection
         fields = ("name", "title", "instruction", "grades")
         widgets = {"instruction": forms.Textarea(attrs={"rows": 4})}
-        labels = {"grades": "Highest grade"}
+        labels = {"grades": gettext_lazy("Highest grade")}
         help_texts = {
-            "name": "Stands in addresses and commands: lower-case letters, digits, - and _. It stays for ever.",
-            "title": "What people read at the top of each page.",
-            "instruction": "In a sentence or two: what makes a document relevant here. It is part of every prompt.",
-            "grades": "1 for relevant / not relevant; 3 for grades from 0 to 3.",
+            "name": gettext_lazy(
+                "Stands in addresses and commands: lower-case letters, digits, - and _. It stays for ever."
+            ),
+            "title": gettext_lazy("What people read at the top of each page."),
+            "instruction": gettext_lazy(
+                "In a sentence or two: what makes a document relevant here. It is part of every prompt."
+            ),
+            "grades": gettext_lazy("1 for relevant / not relevant; 3 for grades from 0 to 3."),
         }
 
 
@@ -47,16 +53,18 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Collection
         fields = ("title", "overlap", "order", "lease_minutes", "relevant_from")
         labels = {
-            "overlap": "People for each pair",
-            "lease_minutes": "Lease (minutes)",
-            "relevant_from": "Relevant from grade",
+            "overlap": gettext_lazy("People for each pair"),
+            "lease_minutes": gettext_lazy("Lease (minutes)"),
+            "relevant_from": gettext_lazy("Relevant from grade"),
         }
         help_texts = {
-            "title": "What people read at the top of each page.",
-            "overlap": "Usually 1 or 3. With more than one, the majority settles and a tie goes to an adjudicator.",
-            "order": "What an annotator gets first.",
-            "lease_minutes": "A pair that is not judged within this time goes back to the queue.",
-            "relevant_from": "Grades from here up count as relevant.",
+            "title": gettext_lazy("What people read at the top of each page."),
+            "overlap": gettext_lazy(
+                "Usually 1 or 3. With more than one, the majority settles and a tie goes to an adjudicator."
+            ),
+            "order": gettext_lazy("What an annotator gets first."),
+            "lease_minutes": gettext_lazy("A pair that is not judged within this time goes back to the queue."),
+            "relevant_from": gettext_lazy("Grades from here up count as relevant."),
         }
 
     def clean_relevant_from(self) -> int:
@@ -64,7 +72,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
         grade = int(self.cleaned_data["relevant_from"])
         if not 1 <= grade <= self.instance.grades:
             raise forms.ValidationError(
-                f"The scale goes from 0 to {self.instance.grades}: choose 1 to {self.instance.grades}."
+                _("The scale goes from 0 to %(grades)s: choose 1 to %(grades)s.") % {"grades": self.instance.grades}
             )
         return grade
 
@@ -72,14 +80,14 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
         """What the database holds to, said before it refuses."""
         overlap = int(self.cleaned_data["overlap"])
         if not 1 <= overlap <= 25:
-            raise forms.ValidationError("Choose 1 to 25 people.")
+            raise forms.ValidationError(_("Choose 1 to 25 people."))
         return overlap
 
     def clean_lease_minutes(self) -> int:
         """At least a minute, at most a day."""
         minutes = int(self.cleaned_data["lease_minutes"])
         if not 1 <= minutes <= 1440:
-            raise forms.ValidationError("Choose 1 to 1440 minutes.")
+            raise forms.ValidationError(_("Choose 1 to 1440 minutes."))
         return minutes
 
 
@@ -100,13 +108,13 @@ class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
     """For whom a link is, and what they shall be."""
 
     role = forms.TypedChoiceField(choices=Role.choices, coerce=lambda value: Role(int(value)), initial=Role.ANNOTATOR)
-    days = forms.IntegerField(min_value=1, max_value=90, initial=14, label="Valid for (days)")
+    days = forms.IntegerField(min_value=1, max_value=90, initial=14, label=gettext_lazy("Valid for (days)"))
 
     class Meta:
         model = Invitation
         fields = ("note",)
-        labels = {"note": "For whom"}
-        help_texts = {"note": "A note to yourself. It is not part of the link."}
+        labels = {"note": gettext_lazy("For whom")}
+        help_texts = {"note": gettext_lazy("A note to yourself. It is not part of the link.")}
 
 
 class RoleForm(forms.Form):
@@ -125,20 +133,30 @@ class ImportForm(forms.Form):
 
     FILES = ("corpus", "queries", "pairs", "qrels")
 
-    corpus = forms.FileField(label="Documents", help_text='JSON lines {"_id", "title", "text"}, or TREC.')
-    queries = forms.FileField(label="Queries", help_text='JSON lines {"_id", "text", "answers"}, or TREC topics.')
+    corpus = forms.FileField(
+        label=gettext_lazy("Documents"), help_text=gettext_lazy('JSON lines {"_id", "title", "text"}, or TREC.')
+    )
+    queries = forms.FileField(
+        label=gettext_lazy("Queries"), help_text=gettext_lazy('JSON lines {"_id", "text", "answers"}, or TREC topics.')
+    )
     pairs = forms.FileField(
-        required=False, label="Pairs to judge", help_text='JSON lines {"query_id", "doc_id"}. Optional.'
+        required=False,
+        label=gettext_lazy("Pairs to judge"),
+        help_text=gettext_lazy('JSON lines {"query_id", "doc_id"}. Optional.'),
     )
     qrels = forms.FileField(
-        required=False, label="Reference grades", help_text="Qrels of BEIR or TREC. They measure and never settle."
+        required=False,
+        label=gettext_lazy("Reference grades"),
+        help_text=gettext_lazy("Qrels of BEIR or TREC. They measure and never settle."),
     )
     bm25 = forms.IntegerField(
         required=False,
         min_value=0,
         max_value=1000,
-        label="BM25 candidates for each query",
-        help_text="Adds the best documents of each query as pairs, for example 10.",
+        label=gettext_lazy("BM25 candidates for each query"),
+        help_text=gettext_lazy("Adds the best documents of each query as pairs, for example 10."),
     )
-    keep_empty = forms.BooleanField(required=False, label="Keep documents without text")
-    update = forms.BooleanField(required=False, label="A changed text of a known id becomes a new version")
+    keep_empty = forms.BooleanField(required=False, label=gettext_lazy("Keep documents without text"))
+    update = forms.BooleanField(
+        required=False, label=gettext_lazy("A changed text of a known id becomes a new version")
+    )

@@ -1,6 +1,8 @@
 """The form that starts a campaign."""
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.panels.applying import chosen_name, offered
 from corpus.models import Collection
@@ -10,17 +12,17 @@ from judges.models import Campaign, JudgeVersion, Panel
 from judges.panels import OFFLINE_WRITERS, ensure_offline
 
 OPTIONS = {
-    "--budget": "A budget",
-    "--max-calls": "The number of calls",
-    "--limit": "The number of pairs",
-    "--again": "“start a new one”",
-    "--debaters a,b": "another panel",
-    "--judges a,b,c,d,e": "another panel",
-    "--temperature": "The temperature",
-    "--agents": "The number of agents",
-    "--filter": "The filter",
-    "--adjudicator": "The adjudicator",
-    "--batch": "Batches",
+    "--budget": gettext_lazy("A budget"),
+    "--max-calls": gettext_lazy("The number of calls"),
+    "--limit": gettext_lazy("The number of pairs"),
+    "--again": gettext_lazy("“start a new one”"),
+    "--debaters a,b": gettext_lazy("another panel"),
+    "--judges a,b,c,d,e": gettext_lazy("another panel"),
+    "--temperature": gettext_lazy("The temperature"),
+    "--agents": gettext_lazy("The number of agents"),
+    "--filter": gettext_lazy("The filter"),
+    "--adjudicator": gettext_lazy("The adjudicator"),
+    "--batch": gettext_lazy("Batches"),
 }
 """Options of the command `judge` in its errors, as this page calls them."""
 
@@ -33,25 +35,32 @@ POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value 
 def panels(collection: Collection) -> list[tuple[str, str]]:
     """Names of panels with who sits on them; the default first."""
     rows = offered(collection)
-    return [(row.name, f"{row.name} ({len(row.debate)} debaters, {len(row.ensemble)} judges)") for row in rows]
+    return [
+        (
+            row.name,
+            _("%(row)s (%(debate)s debaters, %(ensemble)s judges)")
+            % {"row": row.name, "debate": len(row.debate), "ensemble": len(row.ensemble)},
+        )
+        for row in rows
+    ]
 
 
 class WriteForm(forms.Form):
     """Who writes contribution and evidence of relevant pairs, who measures them, and where it stops."""
 
     writer = forms.ChoiceField()
-    measure = forms.ChoiceField(required=False, label="Measured by")
-    limit = forms.IntegerField(min_value=1, required=False, label="Pairs at most")
-    budget = forms.FloatField(min_value=0.000001, required=False, label="Budget (USD)")
-    max_calls = forms.IntegerField(min_value=1, required=False, label="Calls at most")
+    measure = forms.ChoiceField(required=False, label=gettext_lazy("Measured by"))
+    limit = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Pairs at most"))
+    budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         rows = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline").order_by("name")
         names = [(row.name, f"{row.name} ({row.model})") for row in rows]
-        measurers = [*names, ("offline-measurer", "offline-measurer (counts words)")]
-        self.fields["writer"].choices = [*names, ("offline-writer", "offline-writer (copies sentences)")]  # type: ignore[attr-defined]
-        self.fields["measure"].choices = [("", "nobody: rules alone"), *measurers]  # type: ignore[attr-defined]
+        measurers = [*names, ("offline-measurer", _("offline-measurer (counts words)"))]
+        self.fields["writer"].choices = [*names, ("offline-writer", _("offline-writer (copies sentences)"))]  # type: ignore[attr-defined]
+        self.fields["measure"].choices = [("", _("nobody: rules alone")), *measurers]  # type: ignore[attr-defined]
 
 
 class StartForm(forms.Form):
@@ -59,44 +68,58 @@ class StartForm(forms.Form):
 
     panel = forms.ChoiceField()
     policy = forms.ChoiceField(choices=POLICIES, initial=Campaign.Policy.DEBATE_ENSEMBLE)
-    rounds = forms.IntegerField(min_value=1, max_value=5, initial=2, help_text="Of debate, at most.")
+    rounds = forms.IntegerField(min_value=1, max_value=5, initial=2, help_text=gettext_lazy("Of debate, at most."))
     limit = forms.IntegerField(
-        min_value=1, required=False, label="Pairs at most", help_text="In the whole campaign. Empty: all."
+        min_value=1,
+        required=False,
+        label=gettext_lazy("Pairs at most"),
+        help_text=gettext_lazy("In the whole campaign. Empty: all."),
     )
     budget = forms.FloatField(
-        min_value=0.000001, required=False, label="Budget (USD)", help_text="It stops there and can go on later."
-    )
-    max_calls = forms.IntegerField(min_value=1, required=False, label="Calls at most")
-    stance_order = forms.ChoiceField(
-        choices=[("relevant-first", "relevant first"), ("irrelevant-first", "not relevant first")],
+        min_value=0.000001,
         required=False,
-        label="Agent A begins with",
+        label=gettext_lazy("Budget (USD)"),
+        help_text=gettext_lazy("It stops there and can go on later."),
+    )
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+    stance_order = forms.ChoiceField(
+        choices=[
+            ("relevant-first", gettext_lazy("relevant first")),
+            ("irrelevant-first", gettext_lazy("not relevant first")),
+        ],
+        required=False,
+        label=gettext_lazy("Agent A begins with"),
     )
     agents = forms.TypedChoiceField(
-        choices=[("", "two"), ("4", "four: each debater holds both stances")],
+        choices=[("", "two"), ("4", gettext_lazy("four: each debater holds both stances"))],
         coerce=int,
         empty_value=None,
         required=False,
     )
     temperature = forms.FloatField(
-        min_value=0, max_value=2, required=False, help_text="Of the debaters, in place of their own."
+        min_value=0, max_value=2, required=False, help_text=gettext_lazy("Of the debaters, in place of their own.")
     )
-    adjudicator = forms.ChoiceField(required=False, label="Disagreements are settled by")
+    adjudicator = forms.ChoiceField(required=False, label=gettext_lazy("Disagreements are settled by"))
     filter = forms.MultipleChoiceField(
         required=False,
-        label="Filter: three judges of different families",
-        help_text="Where all three say no, the pair is labelled so and nobody else is asked.",
+        label=gettext_lazy("Filter: three judges of different families"),
+        help_text=gettext_lazy("Where all three say no, the pair is labelled so and nobody else is asked."),
         widget=forms.CheckboxSelectMultiple,
     )
     batch = forms.BooleanField(
-        required=False, label="Through the providers' batch endpoints: half the price, takes hours"
+        required=False, label=gettext_lazy("Through the providers' batch endpoints: half the price, takes hours")
     )
     guard = forms.BooleanField(
-        required=False, label="An agent that gives in without new evidence has not agreed (the pair goes to people)"
+        required=False,
+        label=gettext_lazy("An agent that gives in without new evidence has not agreed (the pair goes to people)"),
     )
-    play_on = forms.BooleanField(required=False, label="Play every round, even after an agreement (to study debates)")
-    again = forms.BooleanField(required=False, label="Judge pairs again that have an outcome (a new campaign)")
-    failed_to_people = forms.BooleanField(required=False, label="Send pairs that fail to people")
+    play_on = forms.BooleanField(
+        required=False, label=gettext_lazy("Play every round, even after an agreement (to study debates)")
+    )
+    again = forms.BooleanField(
+        required=False, label=gettext_lazy("Judge pairs again that have an outcome (a new campaign)")
+    )
+    failed_to_people = forms.BooleanField(required=False, label=gettext_lazy("Send pairs that fail to people"))
 
     def __init__(self, *args: object, collection: Collection, **kwargs: object) -> None:
         if not Panel.objects.exists():
@@ -144,5 +167,5 @@ class StartForm(forms.Form):
     def for_people(error: str) -> str:
         """A command's error with the words of this page."""
         for option, words in OPTIONS.items():
-            error = error.replace(option, words)
+            error = error.replace(option, str(words))
         return error[:1].upper() + error[1:]

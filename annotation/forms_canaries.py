@@ -1,10 +1,11 @@
 """Forms of canaries: asking now, and by themselves."""
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from judges.canary_models import CanarySchedule
 
-WHOM = (("free", "judges that cost nothing"), ("every", "every judge"))
+WHOM = (("free", gettext_lazy("judges that cost nothing")), ("every", gettext_lazy("every judge")))
 
 
 class AskForm(forms.Form):
@@ -17,9 +18,12 @@ class ScheduleForm(forms.Form):
     """How often workers ask, and whom. The panel is the default one of that time."""
 
     hours = forms.IntegerField(
-        min_value=0, max_value=24 * 366, label="Every so many hours", help_text="0: only when somebody asks."
+        min_value=0,
+        max_value=24 * 366,
+        label=gettext_lazy("Every so many hours"),
+        help_text=gettext_lazy("0: only when somebody asks."),
     )
-    whom = forms.ChoiceField(choices=WHOM, label="Whom")
+    whom = forms.ChoiceField(choices=WHOM, label=gettext_lazy("Whom"))
 
     @classmethod
     def of(cls, row: CanarySchedule | None) -> "ScheduleForm":

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from annotation.exports.sets.options import LABELS, PRESETS, RANKS, SHAPES, TEACHERS, Options
 from annotation.exports.uploads import keep_run
@@ -19,55 +20,73 @@ class SetForm(forms.Form):
 
     teacher = forms.ChoiceField(
         choices=_worded(TEACHERS),
-        help_text="What the model learns to reproduce. Pairs with fewer than five votes are left out with votes.",
+        help_text=gettext_lazy(
+            "What the model learns to reproduce. Pairs with fewer than five votes are left out with votes."
+        ),
     )
     split = forms.FloatField(
-        min_value=0.01, max_value=1, initial=0.9, label="Share of queries to train on", help_text="1: no dev file."
+        min_value=0.01,
+        max_value=1,
+        initial=0.9,
+        label=gettext_lazy("Share of queries to train on"),
+        help_text=gettext_lazy("1: no dev file."),
     )
-    seed = forms.IntegerField(min_value=0, initial=0, help_text="The same seed draws the same queries again.")
+    seed = forms.IntegerField(
+        min_value=0, initial=0, help_text=gettext_lazy("The same seed draws the same queries again.")
+    )
     near = forms.FloatField(
         min_value=0.1,
         max_value=1,
         initial=0.8,
         required=False,
-        label="Near-duplicates from similarity",
-        help_text="Such texts stay on one side of the split. Empty: texts may stand on both sides.",
+        label=gettext_lazy("Near-duplicates from similarity"),
+        help_text=gettext_lazy("Such texts stay on one side of the split. Empty: texts may stand on both sides."),
     )
-    labels = forms.ChoiceField(choices=_worded(LABELS), initial="resolved", label="Which label wins")
+    labels = forms.ChoiceField(choices=_worded(LABELS), initial="resolved", label=gettext_lazy("Which label wins"))
     relevant_from = forms.IntegerField(
-        min_value=1, required=False, label="Relevant from grade", help_text="Empty: as the collection says."
+        min_value=1,
+        required=False,
+        label=gettext_lazy("Relevant from grade"),
+        help_text=gettext_lazy("Empty: as the collection says."),
     )
     agreement = forms.FloatField(
         min_value=0,
         max_value=1,
         required=False,
-        label="Smallest agreement of the panel",
-        help_text="Share of the votes that equal a machine's label. Labels of people stay. Empty: any.",
+        label=gettext_lazy("Smallest agreement of the panel"),
+        help_text=gettext_lazy("Share of the votes that equal a machine's label. Labels of people stay. Empty: any."),
     )
     negatives = forms.IntegerField(
-        min_value=1, required=False, label="Negatives for each positive", help_text="At most. Empty: all."
+        min_value=1,
+        required=False,
+        label=gettext_lazy("Negatives for each positive"),
+        help_text=gettext_lazy("At most. Empty: all."),
     )
     documents = forms.IntegerField(
         min_value=1,
         required=False,
-        label="Documents a query",
-        help_text="Exactly so many; queries with fewer are left out. Empty: all.",
+        label=gettext_lazy("Documents a query"),
+        help_text=gettext_lazy("Exactly so many; queries with fewer are left out. Empty: all."),
     )
     run = forms.FileField(
         required=False,
-        label="Hard negatives from a run",
-        help_text="A TREC run file. Its documents that nobody judged become negatives, marked as assumed.",
+        label=gettext_lazy("Hard negatives from a run"),
+        help_text=gettext_lazy(
+            "A TREC run file. Its documents that nobody judged become negatives, marked as assumed."
+        ),
     )
-    first_rank = forms.IntegerField(min_value=1, initial=RANKS[0], required=False, label="From rank")
-    last_rank = forms.IntegerField(min_value=1, initial=RANKS[1], required=False, label="To rank")
+    first_rank = forms.IntegerField(min_value=1, initial=RANKS[0], required=False, label=gettext_lazy("From rank"))
+    last_rank = forms.IntegerField(min_value=1, initial=RANKS[1], required=False, label=gettext_lazy("To rank"))
     keep_holes = forms.BooleanField(
-        required=False, label="Take them even where a panel or a reranker scores them high (likely holes)"
+        required=False, label=gettext_lazy("Take them even where a panel or a reranker scores them high (likely holes)")
     )
     balance = forms.BooleanField(
-        required=False, label="Balance length by score, so that length is no shortcut to the score"
+        required=False, label=gettext_lazy("Balance length by score, so that length is no shortcut to the score")
     )
-    preset = forms.ChoiceField(choices=_worded(PRESETS), initial="paper", label="Losses (Prism)")
-    shape = forms.ChoiceField(choices=_worded(SHAPES), initial="pair", label="Shape (sentence-transformers)")
+    preset = forms.ChoiceField(choices=_worded(PRESETS), initial="paper", label=gettext_lazy("Losses (Prism)"))
+    shape = forms.ChoiceField(
+        choices=_worded(SHAPES), initial="pair", label=gettext_lazy("Shape (sentence-transformers)")
+    )
 
     def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

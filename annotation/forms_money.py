@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from corpus.configure import KEYS
 from corpus.models import Collection
@@ -19,17 +20,19 @@ class MoneyForm(forms.Form):
     """An empty field takes the value away."""
 
     hourly_rate = forms.FloatField(
-        **_bounds("hourly_rate"), label="An hour of an annotator (USD)", help_text="Empty: unknown, and said so."
+        **_bounds("hourly_rate"),
+        label=gettext_lazy("An hour of an annotator (USD)"),
+        help_text=gettext_lazy("Empty: unknown, and said so."),
     )
     budget = forms.FloatField(
         **_bounds("budget"),
-        label="Budget of the collection (USD)",
-        help_text="What judges may cost in all campaigns together. Empty: no cap.",
+        label=gettext_lazy("Budget of the collection (USD)"),
+        help_text=gettext_lazy("What judges may cost in all campaigns together. Empty: no cap."),
     )
     daily_budget = forms.FloatField(
         **_bounds("daily_budget"),
-        label="Budget for a day (USD)",
-        help_text="What judges may cost in one day; days begin at midnight UTC. Empty: no cap.",
+        label=gettext_lazy("Budget for a day (USD)"),
+        help_text=gettext_lazy("What judges may cost in one day; days begin at midnight UTC. Empty: no cap."),
     )
 
     @classmethod

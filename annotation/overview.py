@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership, Role, User
 from annotation.skipped import skipped_by_all
@@ -282,16 +283,23 @@ class Overview:
     def rounds(self) -> list[Share]:
         """Debates that agreed, by round."""
         found = self.status["agreed_in_round"].items()
-        return [Share(key, f"round {key}", int(n)) for key, n in sorted(found) if n]
+        return [Share(key, _("round %(key)s") % {"key": key}, int(n)) for key, n in sorted(found) if n]
 
     @property
     def in_words(self) -> str:
         """The picture as a sentence."""
         s = self.status
-        return (
-            f"{s['labelled']:,} labelled by judges, {s['escalated']:,} escalated to people ({s['settled']:,} settled, "
-            f"{s['open']:,} open), {s['failed']:,} failed, {s['pending'] + s['running']:,} still to be judged."
-        )
+        return _(
+            "%(labelled)s labelled by judges, %(escalated)s escalated to people (%(settled)s settled, %(open)s open), "
+            "%(failed)s failed, %(pending)s still to be judged."
+        ) % {
+            "labelled": f"{s['labelled']:,}",
+            "escalated": f"{s['escalated']:,}",
+            "settled": f"{s['settled']:,}",
+            "open": f"{s['open']:,}",
+            "failed": f"{s['failed']:,}",
+            "pending": f"{s['pending'] + s['running']:,}",
+        }
 
     @property
     def is_live(self) -> bool:

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Left
+from django.utils.translation import gettext_lazy
 
 from annotation.assessments import pairs_where
 from annotation.models import Assignment
@@ -23,16 +24,16 @@ COUNTED = 1000
 
 ITEM_STATES = frozenset({Item.State.OPEN, Item.State.CONFLICT, Item.State.SETTLED})
 STATES = [
-    ("labelled", "labelled by judges"),
-    ("escalated", "escalated to people"),
+    ("labelled", gettext_lazy("labelled by judges")),
+    ("escalated", gettext_lazy("escalated to people")),
     ("failed", "failed"),
-    ("running", "being judged"),
-    ("pending", "waiting for judges"),
-    ("open", "waits for people"),
-    ("conflict", "waits for an adjudicator"),
-    ("skipped", "skipped by everybody"),
-    ("settled", "settled by people"),
-    ("new", "in no campaign"),
+    ("running", gettext_lazy("being judged")),
+    ("pending", gettext_lazy("waiting for judges")),
+    ("open", gettext_lazy("waits for people")),
+    ("conflict", gettext_lazy("waits for an adjudicator")),
+    ("skipped", gettext_lazy("skipped by everybody")),
+    ("settled", gettext_lazy("settled by people")),
+    ("new", gettext_lazy("in no campaign")),
 ]
 WITHOUT_CONTROL = ("campaign", "verdict", "round", "route", "cross", "a", "b", "cell")
 ORIGINS = ["people", "adjudicator", *(policy for policy in JUDGING if policy != HUMAN), LARA]

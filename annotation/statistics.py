@@ -5,6 +5,8 @@ from typing import Any
 
 from django.core.cache import cache
 from django.db import connection
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 
 from corpus.models import Collection
 from corpus.text import words
@@ -70,7 +72,7 @@ class Statistics:
 
 def statistics_of(collection: Collection) -> Statistics:
     """At most a minute old."""
-    key = f"statistics:{collection.pk}"
+    key = f"statistics:{collection.pk}:{get_language()}"  # it holds words
     found: Statistics | None = cache.get(key)
     if found is None:
         found = _statistics(collection)
@@ -111,19 +113,19 @@ def _mean_words(collection: Collection, table: str, text: str, rows: int) -> flo
 
 def _funnel(pairs: int, found: dict[str, Any]) -> list[Step]:
     """Candidates, those that the newest campaign took, and who agreed and who is open after each round of a debate."""
-    steps = [Step("candidates", pairs, pairs)]
+    steps = [Step(_("candidates"), pairs, pairs)]
     if found["campaign"] is None:
         return steps
     taken = found["pairs"]
     ended = found["labelled"] + found["escalated"] + found["failed"]
-    steps += [Step("taken into the newest campaign", taken, pairs), Step("judged there", ended, taken)]
+    steps += [Step(_("taken into the newest campaign"), taken, pairs), Step(_("judged there"), ended, taken)]
     still_open = ended
     for number, agreed in sorted(found["agreed_in_round"].items(), key=lambda one: int(one[0])):
         still_open -= agreed
         steps += [
-            Step(f"agreed in round {number}", agreed, ended),
-            Step(f"open after round {number}", still_open, ended),
+            Step(_("agreed in round %(number)s") % {"number": number}, agreed, ended),
+            Step(_("open after round %(number)s") % {"number": number}, still_open, ended),
         ]
-    labelled = Step("labelled by the policy", found["labelled"], ended)
-    handed = Step("handed to people", found["escalated"], ended)
-    return [*steps, labelled, handed, Step("settled by them", found["settled"], found["escalated"])]
+    labelled = Step(_("labelled by the policy"), found["labelled"], ended)
+    handed = Step(_("handed to people"), found["escalated"], ended)
+    return [*steps, labelled, handed, Step(_("settled by them"), found["settled"], found["escalated"])]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 
 from corpus.charts import Chart
 
@@ -16,7 +17,7 @@ def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpRespon
         return None
     chart = next((one for one in charts if one is not None and one.key == key), None)
     if chart is None or form not in TYPES:
-        raise Http404("No such chart.")
+        raise Http404(_("No such chart."))
     text = chart.standalone() if form == "svg" else chart.csv()
     headers = {"Content-Disposition": f'attachment; filename="{chart.key}.{form}"'}
     return HttpResponse(text, content_type=f"{TYPES[form]}; charset=utf-8", headers=headers)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from corpus.text import language, sentences, words
 
 TAGS = ("<contribution>", "</contribution>", "<evidence>", "</evidence>")
@@ -104,7 +106,7 @@ def parse_target(text: str) -> Target:
     """The two fields and nothing else, in their order, a line end between them. Raises Malformed."""
     found = _TARGET.fullmatch(text.strip())
     if found is None:
-        raise Malformed("it is not <contribution>..</contribution>, a line end and <evidence>..</evidence>")
+        raise Malformed(_("it is not <contribution>..</contribution>, a line end and <evidence>..</evidence>"))
     target = Target(found[1].strip(), found[2].strip())
     check(target.contribution, target.evidence)
     return target
@@ -114,9 +116,9 @@ def check(contribution: str, evidence: str) -> None:
     """Whether the two can stand in a target. Raises Malformed."""
     for name, value in (("contribution", contribution), ("evidence", evidence)):
         if not value.strip():
-            raise Malformed(f"the {name} is empty")
+            raise Malformed(_("the %(name)s is empty") % {"name": name})
         if any(tag in value for tag in TAGS):
-            raise Malformed(f"the {name} holds one of the tags themselves")
+            raise Malformed(_("the %(name)s holds one of the tags themselves") % {"name": name})
 
 
 def parse_output(text: str) -> Output:
@@ -152,7 +154,7 @@ def format_score(text: str) -> float:
 def pattern_entities(text: str) -> tuple[str, ...]:
     """Dates, percentages and numbers, each once, in the order in which they come."""
     taken: list[tuple[int, int]] = []
-    for _, pattern in PATTERNS:
+    for _kind, pattern in PATTERNS:
         for found in pattern.finditer(text):
             if not any(found.start() < end and start < found.end() for start, end in taken):
                 taken.append(found.span())

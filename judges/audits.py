@@ -9,10 +9,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import lgamma, log
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 LEAST = 60
 """Audited pairs that a stratum is expected to have at least, where it is large enough."""
 
-SPECIAL = {"filter": "dropped by the filter", "adjudicator": "settled by the adjudicating judge"}
+SPECIAL = {
+    "filter": gettext_noop("dropped by the filter"),
+    "adjudicator": gettext_noop("settled by the adjudicating judge"),
+}
 """Ways to a label that leave the usual one, in words."""
 
 OVERLAP = 2
@@ -45,10 +51,10 @@ class Route:
     @property
     def words(self) -> str:
         """For people."""
-        parts = [SPECIAL[self.special]] if self.special else []
-        parts += [f"agreed in round {self.round}"] if self.round else []
-        parts += [f"votes {self.margin} apart"] if self.margin else []
-        return ", ".join([*parts, "relevant" if self.label else "not relevant"])
+        parts = [_(SPECIAL[self.special])] if self.special else []
+        parts += [_("agreed in round %(round)s") % {"round": self.round}] if self.round else []
+        parts += [_("votes %(margin)s apart") % {"margin": self.margin}] if self.margin else []
+        return ", ".join([*parts, _("relevant") if self.label else _("not relevant")])
 
     @property
     def expected_share(self) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import F, Q, Sum
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.models import Collection, Pair
@@ -119,8 +120,11 @@ def start_or_join(
         campaign = _newest_to_join(known) if not again else None
         if campaign is not None and campaign.state == State.PAUSED:
             raise BadInput(
-                f"campaign {campaign.pk} is paused: resume it with `campaign {collection.name} resume`, "
-                "or start another with --again"
+                _(
+                    "campaign %(campaign)s is paused: resume it with `campaign %(collection)s resume`, or start "
+                    "another with --again"
+                )
+                % {"campaign": campaign.pk, "collection": collection.name}
             )
         joined = campaign is not None
         if campaign is None:
@@ -151,17 +155,24 @@ def check_budget(
     """A money budget, of a campaign or its collection, needs every judge's price. Raises BadInput."""
     for name, value in (("--budget", budget), ("--max-calls", max_calls), ("--limit", limit)):
         if value is not None and not value > 0:
-            raise BadInput(f"{name} {value}: give a number above 0")
+            raise BadInput(_("%(name)s %(value)s: give a number above 0") % {"name": name, "value": value})
     unknown = ", ".join(dict.fromkeys(judge.name for judge in wanted.judges if price(judge) is None))
     if unknown and budget is not None:
         raise BadInput(
-            f"--budget needs a price for every judge, and {unknown} has none: "
-            "set input_price and output_price in the judges file, or use --max-calls"
+            _(
+                "--budget needs a price for every judge, and %(unknown)s has none: set input_price and "
+                "output_price in the judges file, or use --max-calls"
+            )
+            % {"unknown": unknown}
         )
     if unknown and (collection.budget is not None or collection.daily_budget is not None):
         raise BadInput(
-            f"{collection.name} has a budget, which needs a price for every judge, and {unknown} has none: set "
-            "input_price and output_price in the judges file, or take the collection's budget away and use --max-calls"
+            _(
+                "%(collection)s has a budget, which needs a price for every judge, and %(unknown)s has none: "
+                "set input_price and output_price in the judges file, or take the collection's budget away and "
+                "use --max-calls"
+            )
+            % {"collection": collection.name, "unknown": unknown}
         )
 
 
@@ -223,7 +234,10 @@ def newest(*, collection: Collection) -> Campaign:
     """The collection's newest campaign that judges. Raises BadInput when there is none."""
     campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if campaign is None:
-        raise BadInput(f"{collection.name} has no campaign yet: start one with `judge {collection.name}`")
+        raise BadInput(
+            _("%(collection)s has no campaign yet: start one with `judge %(collection)s`")
+            % {"collection": collection.name}
+        )
     return campaign
 
 
@@ -251,7 +265,7 @@ def retry_failed(*, campaign: Campaign) -> int:
         _lock(campaign.collection)
         campaign = Campaign.objects.select_for_update().get(pk=campaign.pk)
         if campaign.state == State.CANCELLED:
-            raise BadInput(f"campaign {campaign.pk} is cancelled")
+            raise BadInput(_("campaign %(campaign)s is cancelled") % {"campaign": campaign.pk})
         retried = _retry(campaign)
         if retried and campaign.state == State.FINISHED:
             _run(campaign)
@@ -284,7 +298,10 @@ def _change(campaign: Campaign, state: str, from_states: Sequence[str]) -> Campa
         changed = found.update(state=state, stopped_by="", finished_at=finished)
         campaign = Campaign.objects.get(pk=campaign.pk)
     if not changed and campaign.state != state:
-        raise BadInput(f"campaign {campaign.pk} is {campaign.state}: it cannot be {_PAST[state]}")
+        raise BadInput(
+            _("campaign %(campaign)s is %(state)s: it cannot be %(past)s")
+            % {"campaign": campaign.pk, "state": campaign.state, "past": _PAST[state]}
+        )
     if campaign.protocol.get("batch") and state != State.RUNNING:
         _wake(campaign)  # what its batches bring is taken in, and what waits is put back
     return campaign

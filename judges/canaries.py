@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 from redis.asyncio import Redis
 
 from corpus.errors import BadInput
@@ -50,7 +51,9 @@ def panel_named(name: str) -> Panel:
     panel = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
     if panel is None:
         known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
-        raise BadInput(f"there is no panel {name or 'by default'}: known are {known}")
+        raise BadInput(
+            _("there is no panel %(name)s: known are %(known)s") % {"name": name or _("by default"), "known": known}
+        )
     return panel
 
 

@@ -4,6 +4,7 @@ import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from judges.models import Attempt, JudgeVersion, PromptVersion
@@ -71,4 +72,4 @@ class CanarySchedule(models.Model):
         constraints = [models.CheckConstraint(name="canary_schedule_one", condition=Q(pk=1))]
 
     def __str__(self) -> str:
-        return f"every {self.hours} h"
+        return _("every %(hours)s h") % {"hours": self.hours}

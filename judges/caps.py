@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from corpus.models import Collection
 from judges.models import Campaign
@@ -54,9 +55,15 @@ class Caps:
         """What is left, for people; "" without a cap."""
         told = []
         if self.left is not None:
-            told.append(f"{money(self.left)} of the collection's budget of {money(self.budget)}")
+            told.append(
+                _("%(left)s of the collection's budget of %(budget)s")
+                % {"left": money(self.left), "budget": money(self.budget)}
+            )
         if self.left_today is not None:
-            told.append(f"{money(self.left_today)} of {money(self.daily_budget)} for today (UTC)")
+            told.append(
+                _("%(left_today)s of %(daily_budget)s for today (UTC)")
+                % {"left_today": money(self.left_today), "daily_budget": money(self.daily_budget)}
+            )
         return f"left: {' and '.join(told)}" if told else ""
 
 
@@ -70,18 +77,26 @@ def caps_of(collection: Collection) -> Caps:
 def stopped_words(collection: Collection, cap: str) -> tuple[str, str]:
     """Which cap stopped a campaign, and what lets it go on, as the command says it."""
     found = caps_of(collection)
-    again = "then the same command goes on"
+    again = _("then the same command goes on")
     if cap == Campaign.Cap.COLLECTION:
-        spent = f"the collection's budget of {money(found.budget)} ({money(found.spent)} spent)"
-        return spent, f"raise `budget` with configure_collection, {again}"
+        spent = _("the collection's budget of %(budget)s (%(spent)s spent)") % {
+            "budget": money(found.budget),
+            "spent": money(found.spent),
+        }
+        return spent, _("raise `budget` with configure_collection, %(again)s") % {"again": again}
     if cap == Campaign.Cap.DAY:
-        spent = (
-            f"the collection's budget of {money(found.daily_budget)} a day ({money(found.today)} spent on {found.day})"
-        )
-        return spent, f"raise `daily_budget` with configure_collection or wait until midnight UTC, {again}"
+        spent = _("the collection's budget of %(daily_budget)s a day (%(today)s spent on %(day)s)") % {
+            "daily_budget": money(found.daily_budget),
+            "today": money(found.today),
+            "day": found.day,
+        }
+        return spent, _("raise `daily_budget` with configure_collection or wait until midnight UTC, %(again)s") % {
+            "again": again
+        }
     if cap == Campaign.Cap.PRICE:
         return (
-            "the collection's budget, because a judge has no known price",
-            f"set input_price and output_price in the judges file or take the budget away, {again}",
+            _("the collection's budget, because a judge has no known price"),
+            _("set input_price and output_price in the judges file or take the budget away, %(again)s")
+            % {"again": again},
         )
-    return "the budget", "the same command with a larger --budget or --max-calls goes on"
+    return _("the budget"), _("the same command with a larger --budget or --max-calls goes on")

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from time import perf_counter
 
+from django.utils.translation import gettext as _
+
 from judges import prompts, verdicts
 from judges.prices import Price, price
 from judges.providers import close_providers, open_provider
@@ -83,16 +85,16 @@ async def check_one(judge: Judge, role: str) -> Checked:
 def advice(judge: Judge, error: ProviderError) -> str:
     """What failed and what to do about it."""
     if isinstance(error, RateLimited):
-        return f"{error}: a limit or quota is used up; wait, or lower the judge's limits"
+        return _("%(error)s: a limit or quota is used up; wait, or lower the judge's limits") % {"error": error}
     if isinstance(error, Overloaded):
-        return f"{error}: the provider fails at the moment; try again later"
+        return _("%(error)s: the provider fails at the moment; try again later") % {"error": error}
     if isinstance(error, Unreachable):
-        return f"{error}: is the server up and the base_url right?"
+        return _("%(error)s: is the server up and the base_url right?") % {"error": error}
     what = {
-        400: "it refuses the request; a model without temperature 0 wants temperature = 1 (some take no logprobs)",
-        401: f"the key in {judge.api_key_env} is not accepted",
-        403: f"the key in {judge.api_key_env} may not use this model",
-        404: f'it does not know the model "{judge.model}", or the base_url is wrong',
+        400: _("it refuses the request; a model without temperature 0 wants temperature = 1 (some take no logprobs)"),
+        401: _("the key in %(api_key_env)s is not accepted") % {"api_key_env": judge.api_key_env},
+        403: _("the key in %(api_key_env)s may not use this model") % {"api_key_env": judge.api_key_env},
+        404: _('it does not know the model "%(model)s", or the base_url is wrong') % {"model": judge.model},
     }.get(error.status or 0)
     return f"{error}: {what}" if what else str(error)
 
@@ -107,11 +109,15 @@ def _request(judge: Judge, role: str) -> Request:
 
 def _problem(judge: Judge, role: str, reply: Reply) -> str:
     if reply.refused:
-        return "it refused a harmless question; choose another model"
+        return _("it refused a harmless question; choose another model")
     if reply.truncated:
-        return f"its answer was cut at {judge.max_output_tokens} tokens; raise max_output_tokens"
+        return _("its answer was cut at %(max_output_tokens)s tokens; raise max_output_tokens") % {
+            "max_output_tokens": judge.max_output_tokens
+        }
     try:
         verdicts.parse(role, reply.text, INPUTS.document, judge)
     except verdicts.Unusable as error:
-        return f"its answer does not follow the schema ({error}); the server or model may not support JSON schemas"
+        return _(
+            "its answer does not follow the schema (%(error)s); the server or model may not support JSON schemas"
+        ) % {"error": error}
     return ""

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+
 from corpus.errors import BadInput
 from judges.debate import MOST_AGENTS
 from judges.engine.plan import judge_of
@@ -42,14 +44,22 @@ class Configuration:
         """What differs from the usual way to judge, for people: (what, how)."""
         protocol = self.protocol
         told = {
-            "Stances": "agent A begins with not relevant" if protocol.stance_order != "relevant-first" else "",
-            "Agents": f"{len(self.debaters)}, all must agree" if len(self.debaters) > 2 else "",
-            "Temperature": "" if protocol.temperature is None else f"{protocol.temperature:g} in the debate",
-            "Disagreements": f"settled by {self.adjudicator.name}" if self.adjudicator else "",
-            "Filter": f"where {', '.join(judge.name for judge in self.filters)} all say no" if self.filters else "",
-            "Batches": "half the price where a provider has them; takes hours" if protocol.batch else "",
-            "Giving in": "without new evidence is no agreement" if protocol.guard else "",
-            "Rounds": f"all {self.rounds} are played" if protocol.play_on else "",
+            _("Stances"): _("agent A begins with not relevant") if protocol.stance_order != "relevant-first" else "",
+            _("Agents"): _("%(debaters)s, all must agree") % {"debaters": len(self.debaters)}
+            if len(self.debaters) > 2
+            else "",
+            _("Temperature"): ""
+            if protocol.temperature is None
+            else _("%(temperature)s in the debate") % {"temperature": f"{protocol.temperature:g}"},
+            _("Disagreements"): _("settled by %(adjudicator)s") % {"adjudicator": self.adjudicator.name}
+            if self.adjudicator
+            else "",
+            _("Filter"): _("where %(join)s all say no") % {"join": ", ".join(judge.name for judge in self.filters)}
+            if self.filters
+            else "",
+            _("Batches"): _("half the price where a provider has them; takes hours") if protocol.batch else "",
+            _("Giving in"): _("without new evidence is no agreement") if protocol.guard else "",
+            _("Rounds"): _("all %(rounds)s are played") % {"rounds": self.rounds} if protocol.play_on else "",
         }
         return [(what, how) for what, how in told.items() if how]
 
@@ -95,17 +105,24 @@ def configuration(
     chosen = _panel(panel)
     rule = policy or Policy.DEBATE_ENSEMBLE.value
     if rule == Policy.LARA:
-        raise BadInput("policy lara goes on from the votes of a judge: judge first, then `lara NAME --judge J`")
+        raise BadInput(_("policy lara goes on from the votes of a judge: judge first, then `lara NAME --judge J`"))
     if rule not in JUDGING:
-        raise BadInput(f"{rule!r} is no policy: use one of {', '.join(JUDGING)}")
+        raise BadInput(
+            _("%(rule)s is no policy: use one of %(join)s") % {"rule": f"{rule!r}", "join": ", ".join(JUDGING)}
+        )
     if rounds is not None and not 1 <= rounds <= 5:
-        raise BadInput(f"--rounds {rounds}: a debate has 1 to 5 rounds")
+        raise BadInput(_("--rounds %(rounds)s: a debate has 1 to 5 rounds") % {"rounds": rounds})
     if options.temperature is not None and not 0 <= options.temperature <= 2:
-        raise BadInput(f"--temperature {options.temperature}: give a number from 0 to 2")
+        raise BadInput(
+            _("--temperature %(temperature)s: give a number from 0 to 2") % {"temperature": options.temperature}
+        )
     agents = _agents(_members(debaters or chosen.debate, "debaters"), options.agents)
     panelists = _members(voters or chosen.ensemble, "judges")
     if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
-        raise BadInput(f"policy {rule} needs two debaters, panel {chosen.name!r} has none: give --debaters a,b")
+        raise BadInput(
+            _("policy %(rule)s needs two debaters, panel %(chosen)s has none: give --debaters a,b")
+            % {"rule": rule, "chosen": f"{chosen.name!r}"}
+        )
     if rule == Policy.SINGLE:
         panelists = panelists[:1]
     if rule == Policy.HUMAN:
@@ -113,9 +130,15 @@ def configuration(
     elif rule == Policy.DEBATE:
         panelists = []
     elif not panelists:
-        raise BadInput(f"policy {rule} needs judges, panel {chosen.name!r} has none: give --judges a,b,c,d,e")
+        raise BadInput(
+            _("policy %(rule)s needs judges, panel %(chosen)s has none: give --judges a,b,c,d,e")
+            % {"rule": rule, "chosen": f"{chosen.name!r}"}
+        )
     if rule in (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE) and chosen.majority > len(panelists):
-        raise BadInput(f"a majority of {chosen.majority} needs as many judges, there are {len(panelists)}")
+        raise BadInput(
+            _("a majority of %(majority)s needs as many judges, there are %(panelists)s")
+            % {"majority": chosen.majority, "panelists": len(panelists)}
+        )
     filters = _filters(options.filter)
     adjudicator = _adjudicator(chosen, rule, options.adjudicator)
     protocol = Protocol(
@@ -129,7 +152,9 @@ def configuration(
     )
     everybody = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
     if options.batch and not any(map(is_batched, everybody)):
-        raise BadInput(f"--batch: no judge is of a provider with a batch endpoint ({', '.join(BATCHED)})")
+        raise BadInput(
+            _("--batch: no judge is of a provider with a batch endpoint (%(join)s)") % {"join": ", ".join(BATCHED)}
+        )
     return Configuration(
         panel=chosen.name,
         policy=rule,
@@ -147,28 +172,42 @@ def configuration(
 def _agents(judges: list[Judge], number: int | None) -> list[Judge]:
     """The debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
     if number == 1 or len(judges) == 1:
-        raise BadInput("a debate has 2 to 4 agents; a single judge is `--policy single`")
+        raise BadInput(_("a debate has 2 to 4 agents; a single judge is `--policy single`"))
     if number == 4 and len(judges) == 2:
         judges = [judges[0], judges[0], judges[1], judges[1]]
     if judges and number not in (None, len(judges)):
-        raise BadInput(f"--agents {number}: there are {len(judges)} debaters; name as many with --debaters")
+        raise BadInput(
+            _("--agents %(number)s: there are %(judges)s debaters; name as many with --debaters")
+            % {"number": number, "judges": len(judges)}
+        )
     if judges and not 2 <= len(judges) <= MOST_AGENTS:
-        raise BadInput(f"a debate has 2 to {MOST_AGENTS} agents, not {len(judges)}")
+        raise BadInput(
+            _("a debate has 2 to %(most_agents)s agents, not %(judges)s")
+            % {"most_agents": MOST_AGENTS, "judges": len(judges)}
+        )
     if silent := [judge.name for judge in judges if judge.provider == "rerank-endpoint" or judge.decides]:
-        raise BadInput(f"{silent[0]} only votes, it cannot debate: its endpoint gives scores and no text")
+        raise BadInput(
+            _("%(silent)s only votes, it cannot debate: its endpoint gives scores and no text") % {"silent": silent[0]}
+        )
     return judges
 
 
 def _filters(names: Sequence[str]) -> list[Judge]:
     """Three judges of different families, or none (SPEC S3)."""
     if names and len(names) != FILTERS:
-        raise BadInput(f"--filter: name {FILTERS} judges of different families, not {len(names)}")
+        raise BadInput(
+            _("--filter: name %(filters)s judges of different families, not %(names)s")
+            % {"filters": FILTERS, "names": len(names)}
+        )
     found = _members(names, "filter")
     families = [(judge.name, family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]
     if same := same_family(families):
         raise BadInput(
-            f"--filter: {same[0]} and {same[1]} are of one family, and what they get wrong they get wrong together; "
-            "choose others, or set `family` in the judges file"
+            _(
+                "--filter: %(same)s and %(same2)s are of one family, and what they get wrong they get wrong "
+                "together; choose others, or set `family` in the judges file"
+            )
+            % {"same": same[0], "same2": same[1]}
         )
     return found
 
@@ -178,10 +217,12 @@ def _adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
     if not wanted:
         return None
     if rule not in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
-        raise BadInput(f"--adjudicator settles debates, and policy {rule} has none")
+        raise BadInput(_("--adjudicator settles debates, and policy %(rule)s has none") % {"rule": rule})
     name = panel.adjudicator if wanted == "panel" else wanted
     if not name:
-        raise BadInput(f"panel {panel.name!r} names no adjudicator: name a judge with --adjudicator")
+        raise BadInput(
+            _("panel %(panel)s names no adjudicator: name a judge with --adjudicator") % {"panel": f"{panel.name!r}"}
+        )
     (judge,) = _members([name], "adjudicator")
     return judge
 
@@ -191,12 +232,17 @@ def _panel(name: str | None) -> Panel:
     found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
     if found is None:
         known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
-        raise BadInput(f"there is no panel {name or 'by default'}: known are {known}")
+        raise BadInput(
+            _("there is no panel %(name)s: known are %(known)s") % {"name": name or _("by default"), "known": known}
+        )
     return found
 
 
 def _members(names: Sequence[str], role: str) -> list[Judge]:
     found = {row.name: judge_of(row) for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
     if missing := [name for name in names if name not in found]:
-        raise BadInput(f"{role}: there is no judge {missing[0]!r}; load it with configure_judges")
+        raise BadInput(
+            _("%(role)s: there is no judge %(missing)s; load it with configure_judges")
+            % {"role": role, "missing": f"{missing[0]!r}"}
+        )
     return [found[name] for name in names]

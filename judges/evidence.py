@@ -7,6 +7,7 @@ They are campaigns like others (claims, cache, limits, budget, rows of attempts)
 from dataclasses import dataclass
 
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -69,7 +70,10 @@ def judge_named(name: str) -> Judge:
     version = JudgeVersion.objects.filter(name=name, is_current=True).first()
     if version is None:
         known = ", ".join(JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True))
-        raise BadInput(f"there is no judge {name!r}: load it with configure_judges; known are {known}")
+        raise BadInput(
+            _("there is no judge %(name)s: load it with configure_judges; known are %(known)s")
+            % {"name": f"{name!r}", "known": known}
+        )
     return judge_of(version)
 
 

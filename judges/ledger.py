@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from judges.models import Campaign
 from judges.money import Paid, of_calls
@@ -36,21 +38,21 @@ FEW_CALLS = 200_000
 
 ORDER = ("filter", "for", "against", "adjudicate", "vote", "generation", "check", "write", "entity", "measure")
 STEPS = {
-    "filter": "filter",
-    "adjudicate": "adjudicating judge",
-    "vote": "votes",
-    "generation": "generations of votes",
-    "check": "checks",
-    "write": "writing",
-    "entity": "measuring: entities",
-    "measure": "measuring: scores",
+    "filter": gettext_noop("filter"),
+    "adjudicate": gettext_noop("adjudicating judge"),
+    "vote": gettext_noop("votes"),
+    "generation": gettext_noop("generations of votes"),
+    "check": gettext_noop("checks"),
+    "write": gettext_noop("writing"),
+    "entity": gettext_noop("measuring: entities"),
+    "measure": gettext_noop("measuring: scores"),
 }
 PLACES = {
-    "labelled": "labelled",
-    "escalated": "to people",
-    "failed": "failed",
-    "pending": "not ended",
-    "running": "not ended",
+    "labelled": gettext_noop("labelled"),
+    "escalated": gettext_noop("to people"),
+    "failed": gettext_noop("failed"),
+    "pending": gettext_noop("not ended"),
+    "running": gettext_noop("not ended"),
 }
 
 
@@ -80,7 +82,11 @@ class Entry:
     @property
     def step(self) -> str:
         """What was asked: "debate, round 2", "votes"."""
-        return f"debate, round {self.round}" if self.role in ("for", "against") else STEPS[self.role]
+        return (
+            _("debate, round %(round)s") % {"round": self.round}
+            if self.role in ("for", "against")
+            else _(STEPS[self.role])
+        )
 
     @property
     def place(self) -> tuple[int, int, str, str]:
@@ -177,7 +183,7 @@ def pairs(campaign: Campaign) -> list[Ended]:
     with connection.cursor() as cursor:
         cursor.execute(PAIRS, {"campaign": campaign.pk})
         for state, reason, number, calls, unpriced, cost in cursor.fetchall():
-            name = PLACES[state] + (f": {reason}" if state == "escalated" else "")
+            name = _(PLACES[state]) + (f": {reason}" if state == "escalated" else "")
             groups.setdefault(name, []).append((number, calls or 0, unpriced or 0, cost or 0.0))
     return [_ended(name, rows) for name, rows in groups.items()]
 

@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 
 def money(usd: float | None) -> str:
     """Dollars, or that nobody knows."""
     if usd is None:
-        return "unknown cost"
+        return _("unknown cost")
     return f"${usd:,.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.5f}"
 
 
@@ -26,7 +29,9 @@ class Paid:
     @property
     def short(self) -> str:
         """Without what is not in it."""
-        return "unknown" if self.usd is None else f"{'at least ' if self.missing else ''}{money(self.usd)}"
+        if self.usd is None:
+            return _("unknown")
+        return _("at least %(money)s") % {"money": money(self.usd)} if self.missing else money(self.usd)
 
     @property
     def text(self) -> str:
@@ -48,7 +53,8 @@ def of_calls(usd: float | None, calls: int, unpriced: int) -> Paid:
     """What `calls` calls cost: `usd` together, but for `unpriced` of them, whose price nobody knows."""
     if not unpriced:
         return Paid(usd or 0.0)
-    missing = f"{unpriced:,} call{'s' if unpriced != 1 else ''} without a price"
+    words = ngettext("%(count)s call without a price", "%(count)s calls without a price", unpriced)
+    missing = words % {"count": f"{unpriced:,}"}
     return Paid(None if unpriced >= calls else usd or 0.0, (missing,))
 
 

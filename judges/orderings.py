@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from django.utils.translation import gettext as _
+
 from judges.records import Inputs
 
 ANSWERS, SUBJECT, ELSEWHERE = 2, 1, 0
@@ -68,18 +70,35 @@ class Findings:
         """Why it does not pass, in words; empty where it does."""
         found = []
         if self.answered < ANSWERED * self.asked:
-            found.append(f"{self.asked - self.answered} of {self.asked} questions brought no verdict")
+            found.append(
+                _("%(asked)s of %(asked2)s questions brought no verdict")
+                % {"asked": self.asked - self.answered, "asked2": self.asked}
+            )
         if (self.clear.share or 0.0) < ORDERED:
             found.append(
-                f"{self.clear.right} of {self.clear.n} couples in the known order ({self.clear.tied} tied, "
-                f"{self.clear.reversed} reversed)"
+                _("%(right)s of %(n)s couples in the known order (%(tied)s tied, %(reversed)s reversed)")
+                % {
+                    "right": self.clear.right,
+                    "n": self.clear.n,
+                    "tied": self.clear.tied,
+                    "reversed": self.clear.reversed,
+                }
             )
         if self.near.reversed > (1 - ORDERED) * max(self.near.n, 1):
-            found.append(f"{self.near.reversed} of {self.near.n} neighbouring levels reversed")
+            found.append(
+                _("%(reversed)s of %(n)s neighbouring levels reversed")
+                % {"reversed": self.near.reversed, "n": self.near.n}
+            )
         if self.own.reversed and self.own.reversed >= self.own.right:
-            found.append(f"{self.own.reversed} of {self.own.n} couples of the collection against its reference")
+            found.append(
+                _("%(reversed)s of %(n)s couples of the collection against its reference")
+                % {"reversed": self.own.reversed, "n": self.own.n}
+            )
         if self.repeated < REPEATED * self.repeats:
-            found.append(f"the same answer twice on {self.repeated} of {self.repeats} documents")
+            found.append(
+                _("the same answer twice on %(repeated)s of %(repeats)s documents")
+                % {"repeated": self.repeated, "repeats": self.repeats}
+            )
         return tuple(found)
 
     @property
@@ -92,7 +111,7 @@ def findings(probes: Sequence[Probe], grades: Mapping[tuple[str, int], Sequence[
     """Count. `grades`: by probe and document, one for each time it was asked; the first given one counts for order."""
     counts: dict[str, list[int]] = {"clear": [0, 0, 0], "near": [0, 0, 0], "own": [0, 0, 0]}
     for probe in probes:
-        for (a, (high, _)), (b, (low, _)) in combinations(enumerate(probe.documents), 2):
+        for (a, (high, _a)), (b, (low, _b)) in combinations(enumerate(probe.documents), 2):
             more, less = _first(grades[probe.name, a]), _first(grades[probe.name, b])
             if high == low or more is None or less is None:
                 continue

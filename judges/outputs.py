@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from corpus import evidence
 from corpus.evidence import Measures, Output, Target
 from judges.quality import DIMENSIONS
@@ -79,11 +81,11 @@ def table(rows: Sequence[Row], judged: Mapping[int, Judged] | None = None) -> di
 
 
 WHY = {
-    "label_match": "no row has a label that its writer was not given",
-    "format": "there is no row",
-    "fidelity": "no entity stands in the evidence of rows where label and answer are yes",
-    "language_by_rule": "no row where label and answer are yes has both fields",
-    "compression": "no row says yes with evidence",
+    "label_match": gettext_noop("no row has a label that its writer was not given"),
+    "format": gettext_noop("there is no row"),
+    "fidelity": gettext_noop("no entity stands in the evidence of rows where label and answer are yes"),
+    "language_by_rule": gettext_noop("no row where label and answer are yes has both fields"),
+    "compression": gettext_noop("no row says yes with evidence"),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from corpus.models import Collection, Pair
 from judges.models import Attempt, AttemptBody, Campaign, Work
@@ -91,15 +92,19 @@ class AttemptView:
         """Which question it answers, in words."""
         attempt = self.attempt
         words = {
-            "vote": f"vote {attempt.sample + 1}",
-            "generation": f"vote {attempt.sample + 1}, answer {attempt.round + 1}",
-            "filter": f"filter {attempt.sample + 1}",
-            "adjudicate": "adjudication",
-            "check": "check",
+            "vote": _("vote %(sample)s") % {"sample": attempt.sample + 1},
+            "generation": _("vote %(sample)s, answer %(round)s")
+            % {"sample": attempt.sample + 1, "round": attempt.round + 1},
+            "filter": _("filter %(sample)s") % {"sample": attempt.sample + 1},
+            "adjudicate": _("adjudication"),
+            "check": _("check"),
         }
         if attempt.role in ("for", "against"):
-            return f"round {attempt.round}, {attempt.role}{', second couple' if attempt.sample else ''}"
-        return words.get(attempt.role, f"text {attempt.round}, {attempt.role}")
+            turn = _("round %(round)s, %(role)s, second couple") if attempt.sample else _("round %(round)s, %(role)s")
+            return turn % {"round": attempt.round, "role": attempt.get_role_display()}
+        return words.get(
+            attempt.role, _("text %(round)s, %(role)s") % {"round": attempt.round, "role": attempt.get_role_display()}
+        )
 
     @property
     def share(self) -> float | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 from redis.asyncio import Redis
 
 from judges import prompts, verdicts
@@ -90,7 +91,7 @@ class _Asking:
         places = [(probe.name, at, inputs) for probe in probes for at, (_, inputs) in enumerate(probe.documents)]
         asked = [(name, at, inputs, sample) for name, at, inputs in places for sample in range(self.repeats)]
         grades = await asyncio.gather(*(self.one(account, room, checked, inputs, n) for _, _, inputs, n in asked))
-        for (name, at, _, _), grade in zip(asked, grades, strict=True):
+        for (name, at, _inputs, _sample), grade in zip(asked, grades, strict=True):
             checked.grades.setdefault((name, at), []).append(grade)
         return checked
 
@@ -151,11 +152,11 @@ def _tell(account: Account, error: ProviderError) -> None:
 def _grade(checked: Checked, reply: Reply) -> Grade:
     """On the judge's own scale; None for an answer that is no verdict."""
     if reply.refused or reply.truncated:
-        checked.error = checked.error or ("it refused" if reply.refused else "its answer was cut")
+        checked.error = checked.error or (_("it refused") if reply.refused else _("its answer was cut"))
         return None
     try:
         turn = verdicts.parse("vote", reply.text, "", checked.judge)
     except verdicts.Unusable as error:
-        checked.error = checked.error or f"its answer does not follow the schema ({error})"
+        checked.error = checked.error or _("its answer does not follow the schema (%(error)s)") % {"error": error}
         return None
     return turn.verdict if turn.score is None else turn.score

@@ -7,6 +7,8 @@ the command runs again, also after a kill.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from django.utils.translation import gettext as _
+
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges import ensemble, prompts
@@ -79,9 +81,12 @@ def synthesize(
     """Ask `judge` k times about each pair. Raises BadInput for an unknown judge, and one without a scale of its own."""
     wanted = replace(configuration(judge), policy=Campaign.Policy.EVIDENCE.value)
     if wanted.voters[0].grades == 1:
-        raise BadInput(f'{judge} answers yes or no: give it scale = "0-10" in the judges file')
+        raise BadInput(_('%(judge)s answers yes or no: give it scale = "0-10" in the judges file') % {"judge": judge})
     if k > 1 and not wanted.voters[0].parameters.get("temperature", 0) > 0:
-        raise BadInput(f"{judge} answers at temperature 0, so {k} generations would be alike: give it a temperature")
+        raise BadInput(
+            _("%(judge)s answers at temperature 0, so %(k)s generations would be alike: give it a temperature")
+            % {"judge": judge, "k": k}
+        )
     check_budget(collection, wanted, budget, max_calls, None)
     spent = False
 

@@ -3,41 +3,48 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from training import pages
 from training.recipes import TABLE
 
 OTHER = "other"
 BASES = [
-    ("tiny:qwen3", "Tiny, Qwen3's shape (made here, random weights): shows that the loop works"),
-    ("tiny:qwen3.5", "Tiny, Qwen3.5's shape (made here, random weights)"),
-    ("tiny:encoder", "Tiny encoder (made here, random weights), for the recipe cross-encoder"),
-    (OTHER, "A folder on the server, or a hub id in its local cache"),
+    ("tiny:qwen3", gettext_lazy("Tiny, Qwen3's shape (made here, random weights): shows that the loop works")),
+    ("tiny:qwen3.5", gettext_lazy("Tiny, Qwen3.5's shape (made here, random weights)")),
+    ("tiny:encoder", gettext_lazy("Tiny encoder (made here, random weights), for the recipe cross-encoder")),
+    (OTHER, gettext_lazy("A folder on the server, or a hub id in its local cache")),
 ]
 
 
 class TrainForm(forms.Form):
     """Which rows, which base, which recipe; empty fields take the preset's value."""
 
-    training_set = forms.ChoiceField(label="Training set", help_text="Exports of this collection in the format prism.")
+    training_set = forms.ChoiceField(
+        label=gettext_lazy("Training set"), help_text=gettext_lazy("Exports of this collection in the format prism.")
+    )
     recipe = forms.ChoiceField(choices=[(name, name) for name in TABLE], initial="prism")
-    base = forms.ChoiceField(choices=BASES, initial=BASES[0][0], label="Base model")
+    base = forms.ChoiceField(choices=BASES, initial=BASES[0][0], label=gettext_lazy("Base model"))
     base_path = forms.CharField(
-        required=False, max_length=300, label="Folder or hub id", help_text="Only with the last choice above."
+        required=False,
+        max_length=300,
+        label=gettext_lazy("Folder or hub id"),
+        help_text=gettext_lazy("Only with the last choice above."),
     )
     preset = forms.ChoiceField(
-        choices=[("", "tiny for a tiny base, else paper"), *((name, name) for name in TABLE["prism"])],
+        choices=[("", gettext_lazy("tiny for a tiny base, else paper")), *((name, name) for name in TABLE["prism"])],
         required=False,
-        help_text="Defaults of the recipe. For the cross-encoder: paper or tiny.",
+        help_text=gettext_lazy("Defaults of the recipe. For the cross-encoder: paper or tiny."),
     )
     device = forms.ChoiceField(choices=[("cpu", "CPU"), ("cuda", "GPU")], initial="cpu")
-    max_steps = forms.IntegerField(required=False, min_value=1, label="Steps at most")
+    max_steps = forms.IntegerField(required=False, min_value=1, label=gettext_lazy("Steps at most"))
     epochs = forms.FloatField(required=False, min_value=0.01)
     learning_rate = forms.FloatField(required=False, min_value=1e-9)
     sft_reduction = forms.ChoiceField(
-        choices=[("", "as the preset"), ("sum", "sum"), ("mean", "mean")],
+        choices=[("", gettext_lazy("as the preset")), ("sum", "sum"), ("mean", "mean")],
         required=False,
-        label="Cross-entropy of a row's tokens",
+        label=gettext_lazy("Cross-entropy of a row's tokens"),
     )
     seed = forms.IntegerField(required=False, min_value=0)
 
@@ -54,10 +61,10 @@ class TrainForm(forms.Form):
         if base == OTHER:
             base = str(given.get("base_path") or "").strip()
         if not base:
-            self.add_error("base_path", "Name the folder of a model or a hub id, or choose a tiny base.")
+            self.add_error("base_path", _("Name the folder of a model or a hub id, or choose a tiny base."))
         given["base"] = base
         if base.startswith("tiny:") and (base == "tiny:encoder") != (given.get("recipe") == "cross-encoder"):
-            self.add_error("base", "The recipe prism takes a causal base, cross-encoder the encoder.")
+            self.add_error("base", _("The recipe prism takes a causal base, cross-encoder the encoder."))
         return given
 
     def options(self) -> dict[str, Any]:

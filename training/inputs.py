@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from corpus.bm25 import index_for
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
@@ -26,7 +28,7 @@ def write(job: Job, folder: JobFolder) -> None:
     if job.kind in (Job.Kind.TRAIN, Job.Kind.GENERATE) or (folder.path / PAIRS).exists():
         return
     if job.collection is None:
-        raise BadInput("the job belongs to no collection: start it from a model's page")
+        raise BadInput(_("the job belongs to no collection: start it from a model's page"))
     lines = list(_waiting(job.collection) if job.kind == Job.Kind.ORDER else _ranked(job, job.collection))
     if not lines:
         raise BadInput(NOTHING[job.kind])

@@ -9,6 +9,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -48,7 +49,7 @@ def begin(
 ) -> Job:
     """A job in the queue. Raises BadInput for what is known to be wrong before anybody works on it."""
     if device not in ("cpu", "cuda"):
-        raise BadInput(f"device must be cpu or cuda, not {device!r}")
+        raise BadInput(_("device must be cpu or cuda, not %(device)s") % {"device": f"{device!r}"})
     folder = home("jobs", collection) / uuid4().hex
     job = Job.objects.create(
         collection=collection, kind=kind, options=dict(options), device=device, folder=str(folder), made_by=user
@@ -72,9 +73,12 @@ def begin_training(
     """A training in the queue; without `out` the model goes to VAR/models. Raises BadInput."""
     recipes.options(recipe, given)
     if not (data / "manifest.json").exists():
-        raise BadInput(f"{data} has no manifest.json: name the folder of an export (export NAME --format prism)")
+        raise BadInput(
+            _("%(data)s has no manifest.json: name the folder of an export (export NAME --format prism)")
+            % {"data": data}
+        )
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadInput(f"{out} is not empty: name a new or an empty folder")
+        raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": out})
     target = out or home("models", collection) / uuid4().hex
     options = {
         "recipe": recipe,
@@ -114,7 +118,7 @@ def end(job: Job, state: str, **changes: Any) -> bool:
 def give_back(job: Job) -> None:
     """The worker ends: another goes on from the checkpoint, and the claim does not count."""
     rows = Job.objects.filter(pk=job.pk, fence=job.fence, state=Job.State.RUNNING)
-    rows.update(state=Job.State.QUEUED, lease_until=None, claims=max(0, job.claims - 1), phase="waiting to go on")
+    rows.update(state=Job.State.QUEUED, lease_until=None, claims=max(0, job.claims - 1), phase=_("waiting to go on"))
 
 
 def cancel(job: Job) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection
@@ -96,4 +97,4 @@ class Model(models.Model):
 
 def verdict(found: dict[str, Any]) -> str:
     """The sentence of training.gains, or that there is none."""
-    return str((found.get("gain") or {}).get("words") or "not measured: there is no dev split")
+    return str((found.get("gain") or {}).get("words") or _("not measured: there is no dev split"))

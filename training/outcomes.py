@@ -5,6 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from benchmark import measures, runs
 from corpus.items import reprioritise
 from corpus.models import Pair
@@ -16,8 +18,10 @@ from training.models import Job
 MEASURES = ("nDCG@10", "RR@10", "R@20")
 BATCH = 5000
 CAVEAT = {
-    True: "These queries had no say in choosing the checkpoint.",
-    False: "The checkpoint was chosen on these same queries, which favours the tuned model: take p with care.",
+    True: gettext_lazy("These queries had no say in choosing the checkpoint."),
+    False: gettext_lazy(
+        "The checkpoint was chosen on these same queries, which favours the tuned model: take p with care."
+    ),
 }
 
 

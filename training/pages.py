@@ -9,6 +9,8 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from corpus.charts import Chart, Dot, line, scatter
 from corpus.models import Collection
@@ -26,11 +28,11 @@ LONG_CURVE = 400
 
 SIDES = ("base", "adapter", "merged")
 ROWS = {
-    "label_pearson": "Pearson with the labels",
-    "teacher_pearson": "Pearson with the teacher",
+    "label_pearson": gettext_noop("Pearson with the labels"),
+    "teacher_pearson": gettext_noop("Pearson with the teacher"),
     "auc": "AUC",
-    "accuracy": "Accuracy at 0.5",
-    "accuracy_at_threshold": "Accuracy at the chosen threshold",
+    "accuracy": gettext_noop("Accuracy at 0.5"),
+    "accuracy_at_threshold": gettext_noop("Accuracy at the chosen threshold"),
     "ndcg@10": "nDCG@10",
 }
 
@@ -65,7 +67,12 @@ class TrainingData:
     queries: int
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.rows:,} rows of {self.queries:,} queries, teacher {self.teacher}"
+        return _("%(self)s: %(rows)s rows of %(queries)s queries, teacher %(teacher)s") % {
+            "self": self.name,
+            "rows": f"{self.rows:,}",
+            "queries": f"{self.queries:,}",
+            "teacher": self.teacher,
+        }
 
 
 def sets(collection: Collection) -> list[TrainingData]:
@@ -106,10 +113,10 @@ def waits_for(job: Job) -> str:
         return ""
     workers = fleet.live_workers()
     if not workers:
-        return "No worker serves the queue: start one with `serve --gpu-workers 1`, or wait for the training extra."
+        return _("No worker serves the queue: start one with `serve --gpu-workers 1`, or wait for the training extra.")
     if not any(job.device in worker.devices for worker in workers):
-        return "It waits for a worker with a GPU: no worker that serves the queue has one."
-    return "It waits for its turn: another job is running."
+        return _("It waits for a worker with a GPU: no worker that serves the queue has one.")
+    return _("It waits for its turn: another job is running.")
 
 
 @dataclass(frozen=True)
@@ -163,22 +170,36 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
     series = {"step": thinned(points)}
     if len(points) < 2 * span:
         first, last = points[0][1], points[-1][1]
-        summary = f"The loss {moved(first, last)}: {first:,.2f} in the first step, {last:,.2f} in the last"
+        summary = _("The loss %(moved)s: %(first)s in the first step, %(last)s in the last") % {
+            "moved": moved(first, last),
+            "first": f"{first:,.2f}",
+            "last": f"{last:,.2f}",
+        }
     else:
         mean = means_of(points, span)
-        series[f"mean of {span}"] = thinned(mean)
+        series[_("mean of %(span)s") % {"span": span}] = thinned(mean)
         first, last = mean[span - 1][1], mean[-1][1]
-        summary = (
-            f"The loss {moved(first, last)}: a mean of {first:,.2f} over the first {span} steps, "
-            f"{last:,.2f} over the last"
-        )
+        summary = _("The loss %(moved)s: a mean of %(first)s over the first %(span)s steps, %(last)s over the last") % {
+            "moved": moved(first, last),
+            "first": f"{first:,.2f}",
+            "span": span,
+            "last": f"{last:,.2f}",
+        }
     summary += f" ({words(job)})."
-    return line("loss", f"Loss by step ({words(job)})", series, x="step", y="loss", low=0.0, summary=summary)
+    return line(
+        "loss",
+        _("Loss by step (%(words)s)") % {"words": words(job)},
+        series,
+        x="step",
+        y="loss",
+        low=0.0,
+        summary=summary,
+    )
 
 
 def moved(first: float, last: float) -> str:
     """In words."""
-    return "fell" if last < first else "did not fall"
+    return "fell" if last < first else _("did not fall")
 
 
 def means_of(points: list[tuple[float, float]], span: int) -> list[tuple[float, float]]:
@@ -204,7 +225,7 @@ def words(job: Job) -> str:
 def table(evaluation: dict[str, Any] | None) -> list[tuple[str, list[float | None]]]:
     """Rows of base, adapter and merged, None where undefined or missing."""
     found = evaluation or {}
-    return [(title, [(found.get(side) or {}).get(key) for side in SIDES]) for key, title in ROWS.items()]
+    return [(_(title), [(found.get(side) or {}).get(key) for side in SIDES]) for key, title in ROWS.items()]
 
 
 @dataclass(frozen=True)
@@ -223,7 +244,7 @@ class Compared:
     def verdict(self) -> str:
         """In words; no difference shown is not a proof that there is none."""
         if self.p >= 0.05:
-            return "no difference shown"
+            return _("no difference shown")
         return "higher" if self.difference > 0 else "lower"
 
 
@@ -248,8 +269,12 @@ def by_query(result: dict[str, Any]) -> Chart | None:
     dots = [Dot(base[query], tuned[query], query, "queries") for query in sorted(base)]
     better = sum(tuned[query] > base[query] for query in base)
     worse = sum(tuned[query] < base[query] for query in base)
-    summary = f"{len(base)} queries: {better} better with the tuned model, {worse} worse, the rest alike."
-    return scatter("queries", "nDCG@10 by query", dots, x="base", y="tuned", diagonal=True, summary=summary)
+    summary = _("%(base)s queries: %(better)s better with the tuned model, %(worse)s worse, the rest alike.") % {
+        "base": len(base),
+        "better": better,
+        "worse": worse,
+    }
+    return scatter("queries", _("nDCG@10 by query"), dots, x="base", y="tuned", diagonal=True, summary=summary)
 
 
 def charts(live: Live) -> Iterable[Chart | None]:

@@ -2,15 +2,22 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from corpus.charts import Chart, Dot, scatter
 
 ROWS = {
-    "label_match": "First word agrees with the label",
-    "format": "Format score",
-    "fidelity": "Entity fidelity (numbers, percentages, dates)",
-    "language": "In the language expected",
+    "label_match": gettext_noop("First word agrees with the label"),
+    "format": gettext_noop("Format score"),
+    "fidelity": gettext_noop("Entity fidelity (numbers, percentages, dates)"),
+    "language": gettext_noop("In the language expected"),
 }
-PARTS = {"p10": "Evidence over document, p10", "median": "the same, median", "p90": "the same, p90"}
+PARTS = {
+    "p10": gettext_noop("Evidence over document, p10"),
+    "median": gettext_noop("the same, median"),
+    "p90": gettext_noop("the same, p90"),
+}
 DRAWN = 400
 
 
@@ -22,17 +29,19 @@ def sides(result: dict[str, Any]) -> list[str]:
 def table(result: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
     """A row for each measure with each model's value; None where undefined."""
     found = (result.get("outputs") or {}).values()
-    rows = [(title, [one.get(key) for one in found]) for key, title in ROWS.items()]
-    rows += [(title, [one["compression"][key] for one in found]) for key, title in PARTS.items()]
+    rows = [(_(title), [one.get(key) for one in found]) for key, title in ROWS.items()]
+    rows += [(_(title), [one["compression"][key] for one in found]) for key, title in PARTS.items()]
     return rows if found else []
 
 
 def reasons(result: dict[str, Any]) -> list[str]:
     """Why values are missing, one line for each."""
-    titles = ROWS | {"compression": "Evidence over document"}
+    titles = ROWS | {"compression": _("Evidence over document")}
     found = (result.get("outputs") or {}).items()
     return [
-        f"{side}: {titles[key]} is not defined: {why}." for side, one in found for key, why in one["reasons"].items()
+        _("%(side)s: %(title)s is not defined: %(why)s.") % {"side": side, "title": _(titles[key]), "why": why}
+        for side, one in found
+        for key, why in one["reasons"].items()
     ]
 
 
@@ -43,10 +52,13 @@ def chart(result: dict[str, Any]) -> Chart | None:
     if not dots:
         return None
     shorter = sum(dot.y < dot.x for dot in dots)
-    summary = f"{len(dots)} rows with evidence; in {shorter} of them it is shorter than the document."
+    summary = _("%(dots)s rows with evidence; in %(shorter)s of them it is shorter than the document.") % {
+        "dots": len(dots),
+        "shorter": shorter,
+    }
     return scatter(
         "evidence",
-        "Evidence by document, in tokens of the model",
+        _("Evidence by document, in tokens of the model"),
         dots,
         x="document",
         y="evidence",

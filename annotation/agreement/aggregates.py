@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.dawid_skene import STARTS, Floats, Solution, counts_of, dawid_skene
@@ -12,9 +13,9 @@ from annotation.agreement.resampling import MISSING, patterns, places
 
 LARGE = 50_000
 """Patterns x assessors from which fewer starts are made."""
-TOO_FEW = "it needs three assessors: with two, errors cannot be told from the truth"
-NO_OVERLAP = "no pair was graded by two of them"
-ONE_CLASS = "every grade is the same"
+TOO_FEW = gettext_noop("it needs three assessors: with two, errors cannot be told from the truth")
+NO_OVERLAP = gettext_noop("no pair was graded by two of them")
+ONE_CLASS = gettext_noop("every grade is the same")
 
 
 @dataclass(frozen=True, slots=True)

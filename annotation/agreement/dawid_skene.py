@@ -7,6 +7,7 @@ Royal Statistical Society, Series C 28 (1979). The likelihood leaves out the mul
 from dataclasses import dataclass
 
 import numpy as np
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.agreement.resampling import MISSING
@@ -71,7 +72,7 @@ def dawid_skene(
     shares = _normal(counts.sum(axis=1), 1)
     random = np.random.default_rng(seed)
     runs = [_run(counts, weights, shares)]
-    for _ in range(max(0, starts - 1)):
+    for _start in range(max(0, starts - 1)):
         disturbed = 0.5 * shares + 0.5 * random.dirichlet(np.ones(len(classes)), size=len(counts))
         runs.append(_run(counts, weights, disturbed))
     solutions = [_solution(run, counts, weights, classes, runs) for run in runs]
@@ -138,16 +139,21 @@ def why_collapsed(
     shares = graded / graded.sum()
     for grade, prior, share in zip(classes, priors, shares, strict=True):
         if prior < min(TOO_SMALL, share / 3):
-            return f"grade {grade} is {share:.1%} of the grades given, and {prior:.1%} of the items in this solution"
+            return _(
+                "grade %(grade)s is %(share)s of the grades given, and %(prior)s of the items in this solution"
+            ) % {"grade": grade, "share": f"{share:.1%}", "prior": f"{prior:.1%}"}
     volume = np.einsum("iac,i->a", counts, weights)
     typical = np.einsum("atg,a->tg", confusion, volume) / volume.sum()
     if any(typical[place].argmax() != place for place in range(len(classes))):
-        return "the assessors as a whole would be wrong more often than right about one of the grades"
+        return _("the assessors as a whole would be wrong more often than right about one of the grades")
     majority, alone = _majority(counts)
     mine = _agreement(counts, weights, posterior.argmax(axis=1), alone)
     theirs = _agreement(counts, weights, majority, alone)
     if mine < theirs - 0.1:
-        return f"{mine:.0%} of the grades agree with it, and {theirs:.0%} agree with the majority"
+        return _("%(mine)s of the grades agree with it, and %(theirs)s agree with the majority") % {
+            "mine": f"{mine:.0%}",
+            "theirs": f"{theirs:.0%}",
+        }
     return ""
 
 

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.cohen import cohen
 from annotation.agreement.resampling import MISSING, Floats, Grades, Patterns, interval, patterns, resamples
 
-NO_ITEM = "no pair was graded by both"
-ONE_GRADE = "every grade is the same, so there is nothing to agree about beyond chance"
-ONE_ASSESSOR = "fewer than two assessors"
-NOT_ALL = "no pair was graded by all assessors"
-NO_DOUBLE = "no pair has two grades"
+NO_ITEM = gettext_noop("no pair was graded by both")
+ONE_GRADE = gettext_noop("every grade is the same, so there is nothing to agree about beyond chance")
+ONE_ASSESSOR = gettext_noop("fewer than two assessors")
+NOT_ALL = gettext_noop("no pair was graded by all assessors")
+NO_DOUBLE = gettext_noop("no pair has two grades")
 
 Number = float | np.floating | Floats
 """One number; a Floats here has no axis."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.report import OneAssessor, Report
@@ -15,17 +17,21 @@ from corpus.models import Assessor, Collection
 
 RESAMPLES = 1_000
 MEASURES = {
-    "kappa": "Cohen's kappa",
-    "kappa_linear": "Kappa, linear weights",
-    "kappa_quadratic": "Kappa, quadratic weights",
-    "percent": "Percent agreement",
+    "kappa": gettext_noop("Cohen's kappa"),
+    "kappa_linear": gettext_noop("Kappa, linear weights"),
+    "kappa_quadratic": gettext_noop("Kappa, quadratic weights"),
+    "percent": gettext_noop("Percent agreement"),
 }
 POPULATIONS: dict[Population, str] = {
-    "all": "all pairs",
-    "escalated": "escalated pairs only",
-    "audited": "audited pairs only",
+    "all": gettext_noop("all pairs"),
+    "escalated": gettext_noop("escalated pairs only"),
+    "audited": gettext_noop("audited pairs only"),
 }
-GROUPS = (("People", PEOPLE), ("Judges", JUDGES), ("Policies and references", BY_NAME_ONLY))
+GROUPS = (
+    (gettext_noop("People"), PEOPLE),
+    (gettext_noop("Judges"), JUDGES),
+    (gettext_noop("Policies and references"), BY_NAME_ONLY),
+)
 STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)
 """Bounds of the heat map's colours: below 0, then by fifths."""
 
@@ -114,8 +120,8 @@ def _cell(report: Report, asked: Asked, pair: Pairwise | None, row: int, at: int
         return Cell(None, None, None, "", "", "", "")
     shown: Statistic = getattr(pair, asked.measure)
     a, b = report.name(row), report.name(at)
-    names = f"{a} and {b}"
-    about = f"{names}: {words(shown)}, over {pair.n:,} pairs"
+    names = _("%(a)s and %(b)s") % {"a": a, "b": b}
+    about = _("%(names)s: %(words)s, over %(n)s pairs") % {"names": names, "words": words(shown), "n": f"{pair.n:,}"}
     where = ":".join(["disagree", *([str(asked.binarize)] if asked.binarize else [])])
     where += "" if asked.population == "all" else f":{asked.population}"
     pairs = urlencode({"a": a, "b": b, "cell": where})
@@ -133,7 +139,7 @@ def picture(report: Report, asked: Asked) -> Chart:
     places = range(len(report.assessors))
     return heat_chart(
         "matrix",
-        f"{MEASURES[asked.measure]}, two by two",
+        _("%(measure)s, two by two") % {"measure": _(MEASURES[asked.measure])},
         {report.name(row): [found.get((min(row, at), max(row, at))) for at in places] for row in places},
         [one.name for one in report.assessors],
         summary=" ".join(summary(report, asked)),
@@ -145,49 +151,67 @@ def words(statistic: Statistic) -> str:
     """A statistic in words: 0.42 (95% interval 0.31 to 0.53), or why it is undefined."""
     if statistic.value is None:
         return f"undefined, {statistic.reason}"
-    interval = "" if statistic.low is None else f" (95% interval {statistic.low:.2f} to {statistic.high:.2f})"
+    interval = (
+        ""
+        if statistic.low is None
+        else _(" (95%% interval %(low)s to %(high)s)")
+        % {"low": f"{statistic.low:.2f}", "high": f"{statistic.high:.2f}"}
+    )
     return f"{statistic.value:.2f}{interval}"
 
 
 def summary(report: Report, asked: Asked) -> list[str]:
     """The page in a few sentences, for those who do not read tables."""
-    measures, population = report.measures, POPULATIONS[report.population]
+    measures, population = report.measures, _(POPULATIONS[report.population])
     if not measures.items:
-        return [f"Nobody of these has graded a pair yet ({population})."]
-    people = f"{len(report.assessors)} assessors" if len(report.assessors) != 1 else "1 assessor"
+        return [_("Nobody of these has graded a pair yet (%(population)s).") % {"population": population}]
+    count = len(report.assessors)
+    people = ngettext("%(count)s assessor", "%(count)s assessors", count) % {"count": count}
     alpha = measures.alpha_nominal
     lines = [
-        f"{people} gave grades to {measures.items:,} pairs ({population}); "
-        f"{report.prevalence or 0:.0%} of their grades say relevant.",
-        f"Krippendorff's alpha over {alpha.n:,} pairs with two grades and more is {words(alpha)}.",
+        _("%(people)s gave grades to %(items)s pairs (%(population)s); %(prevalence)s of their grades say relevant.")
+        % {
+            "people": people,
+            "items": f"{measures.items:,}",
+            "population": population,
+            "prevalence": f"{report.prevalence or 0:.0%}",
+        },
+        _("Krippendorff's alpha over %(n)s pairs with two grades and more is %(words)s.")
+        % {"n": f"{alpha.n:,}", "words": words(alpha)},
     ]
-    label = MEASURES[asked.measure]
+    label = _(MEASURES[asked.measure])
     defined = [(value, pair) for pair in measures.pairwise if (value := getattr(pair, asked.measure).value) is not None]
     if len(defined) > 1:
         (low, least), (high, most) = (pick(defined, key=lambda one: one[0]) for pick in (min, max))
         lines.append(
-            f"{label} is highest between {_both(report, most)} ({high:.2f}) "
-            f"and lowest between {_both(report, least)} ({low:.2f})."
+            _("%(label)s is highest between %(most)s (%(high)s) and lowest between %(least)s (%(low)s).")
+            % {
+                "label": label,
+                "most": _both(report, most),
+                "high": f"{high:.2f}",
+                "least": _both(report, least),
+                "low": f"{low:.2f}",
+            }
         )
     return lines
 
 
 def _both(report: Report, pair: Pairwise) -> str:
-    return f"{report.name(pair.a)} and {report.name(pair.b)}"
+    return _("%(name)s and %(name2)s") % {"name": report.name(pair.a), "name2": report.name(pair.b)}
 
 
 def overall(report: Report, *, two_grades: bool) -> list[tuple[str, str, Statistic]]:
     """Measures over all assessors: name, what it rests on, value. With two grades the three alphas are one."""
-    measures, double = report.measures, "over pairs with two grades and more"
+    measures, double = report.measures, _("over pairs with two grades and more")
     alphas = [
-        ("Krippendorff's alpha, nominal", double, measures.alpha_nominal),
-        ("Krippendorff's alpha, ordinal", double, measures.alpha_ordinal),
-        ("Krippendorff's alpha, interval", double, measures.alpha_interval),
+        (_("Krippendorff's alpha, nominal"), double, measures.alpha_nominal),
+        (_("Krippendorff's alpha, ordinal"), double, measures.alpha_ordinal),
+        (_("Krippendorff's alpha, interval"), double, measures.alpha_interval),
     ]
     if two_grades:
-        equal = f"nominal, ordinal and interval alike; {double}"
-        alphas = [("Krippendorff's alpha", equal, measures.alpha_nominal)]
-    return [*alphas, ("Fleiss' kappa", "over pairs that all of them graded", measures.fleiss)]
+        equal = _("nominal, ordinal and interval alike; %(double)s") % {"double": double}
+        alphas = [(_("Krippendorff's alpha"), equal, measures.alpha_nominal)]
+    return [*alphas, (_("Fleiss' kappa"), _("over pairs that all of them graded"), measures.fleiss)]
 
 
 def groups(known: Sequence[Known]) -> list[tuple[str, list[Known]]]:

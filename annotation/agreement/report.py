@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Count, Q
+from django.utils.translation import gettext as _
 
 from annotation.agreement.measures import Measures, Pairwise, measure
 from annotation.agreement.resampling import MISSING
@@ -93,10 +94,10 @@ def mixed_prompts(collection: Collection) -> str:
     )
     if count["plain"] in (0, count["every"]):
         return ""
-    return (
-        f"{count['plain']:,} of {count['every']:,} queries have no answers, and judges are asked about them "
-        "by another prompt. These numbers mix both."
-    )
+    return _(
+        "%(count)s of %(count2)s queries have no answers, and judges are asked about them by another "
+        "prompt. These numbers mix both."
+    ) % {"count": f"{count['plain']:,}", "count2": f"{count['every']:,}"}
 
 
 def document(report: Report, dawid_skene: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """Charts of agreement over time, and of annotators side by side."""
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.agreement.measures import Statistic
 from annotation.trust.records import OverTime, People
 from corpus.charts import Bar, Chart, bars, line
 
-UNITS = {"day": "day", "week": "week (its Monday)"}
+UNITS = {"day": gettext_noop("day"), "week": gettext_noop("week (its Monday)")}
 
 
 def chart(collection: str, over: OverTime) -> Chart | None:
@@ -26,10 +29,10 @@ def chart(collection: str, over: OverTime) -> Chart | None:
     }
     return line(
         "over-time",
-        f"Agreement by {over.unit}",
+        _("Agreement by %(unit)s") % {"unit": over.unit},
         series,
-        x=UNITS.get(over.unit, over.unit),
-        y="Krippendorff's alpha",
+        x=_(UNITS.get(over.unit, over.unit)),
+        y=_("Krippendorff's alpha"),
         bands=bands,
         names={place: start for start, place in at.items()},
         low=min([0.0, *(point.kappa.value for point in points if point.kappa.value is not None)]),
@@ -42,8 +45,8 @@ def people_charts(collection: str, people: People) -> list[Chart]:
     """Agreement with the others and with the reference, annotator by annotator; none where nobody judged."""
     found = people.people or ()
     sides = (
-        ("majority", "Agreement with the others on the same item", "share equal to the majority of the others"),
-        ("gold", "Right against the reference", "share equal to the reference"),
+        ("majority", _("Agreement with the others on the same item"), _("share equal to the majority of the others")),
+        ("gold", _("Right against the reference"), _("share equal to the reference")),
     )
     return [
         bars(

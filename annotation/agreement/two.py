@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 import numpy as np
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.agreement.measures import Pairwise, Statistic
@@ -51,7 +52,7 @@ class Two:
     @property
     def measures(self) -> list[tuple[str, Statistic]]:
         """Every measure of two, by its words."""
-        return [(label, getattr(self.measured, name)) for name, label in MEASURES.items()]
+        return [(_(label), getattr(self.measured, name)) for name, label in MEASURES.items()]
 
 
 def compare(collection: Collection, filters: Filters) -> Two:
@@ -60,7 +61,7 @@ def compare(collection: Collection, filters: Filters) -> Two:
     Raises BadInput for a name that is no assessor's, or twice the same.
     """
     if filters.a == filters.b:
-        raise BadInput(f"{filters.a}: an assessor cannot be compared with themself; name two")
+        raise BadInput(_("%(a)s: an assessor cannot be compared with themself; name two") % {"a": filters.a})
     kind, binarize, population = options_of(filters.cell or "disagree")
     known = known_assessors(collection)
     chosen = [choose(known, names=[name])[0] for name in (filters.a, filters.b)]
@@ -69,12 +70,23 @@ def compare(collection: Collection, filters: Filters) -> Two:
     counts = _counts(report.found.grades[[place[filters.a], place[filters.b]]], 1 if binarize else collection.grades)
     rest = f"{f':{binarize}' if binarize else ''}{':escalated' if population == 'escalated' else ''}"
     (measured,) = report.measures.pairwise
-    grades = ("below", f"{binarize} and more") if binarize else tuple(map(str, range(collection.grades + 1)))
-    over = "escalated pairs" if population == "escalated" else "all pairs"
-    summary = (
-        f"{filters.a} and {filters.b} both graded {measured.n:,} pairs (over {over}) and gave the same grade to "
-        f"{int(np.trace(counts)):,}. Cohen's kappa is {words(measured.kappa)}."
+    grades = (
+        ("below", _("%(binarize)s and more") % {"binarize": binarize})
+        if binarize
+        else tuple(map(str, range(collection.grades + 1)))
     )
+    over = _("escalated pairs") if population == "escalated" else _("all pairs")
+    summary = _(
+        "%(a)s and %(b)s both graded %(n)s pairs (over %(over)s) and gave the same grade to %(int)s. "
+        "Cohen's kappa is %(words)s."
+    ) % {
+        "a": filters.a,
+        "b": filters.b,
+        "n": f"{measured.n:,}",
+        "over": over,
+        "int": f"{int(np.trace(counts)):,}",
+        "words": words(measured.kappa),
+    }
     return Two(
         a=filters.a,
         b=filters.b,
@@ -102,7 +114,13 @@ def _counts(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]:
 
 def _crossing(filters: Filters, counts: NDArray[np.int64], x: int, y: int, kind: str, rest: str) -> Crossing:
     cell = f"{x}x{y}"
-    said = f"{filters.a} {x}, {filters.b} {y}: {counts[x, y]:,} pairs"
+    said = _("%(a)s %(x)s, %(b)s %(y)s: %(counts)s pairs") % {
+        "a": filters.a,
+        "x": x,
+        "b": filters.b,
+        "y": y,
+        "counts": f"{counts[x, y]:,}",
+    }
     return Crossing(int(counts[x, y]), _query(filters, cell + rest), x == y, kind == cell, said)
 
 
@@ -113,9 +131,14 @@ def _query(filters: Filters, cell: str) -> str:
 def _shown(filters: Filters, kind: str, grades: tuple[str, ...]) -> str:
     x, cross, y = kind.partition("x")
     if cross and int(x) < len(grades) and int(y) < len(grades):
-        return f"Pairs that {filters.a} graded {grades[int(x)]} and {filters.b} {grades[int(y)]}"
-    return {"agree": "Pairs on which they agree", "both": "Pairs that both graded"}.get(
-        kind, "Pairs on which they differ"
+        return _("Pairs that %(a)s graded %(grades)s and %(b)s %(grades2)s") % {
+            "a": filters.a,
+            "grades": grades[int(x)],
+            "b": filters.b,
+            "grades2": grades[int(y)],
+        }
+    return {"agree": _("Pairs on which they agree"), "both": _("Pairs that both graded")}.get(
+        kind, _("Pairs on which they differ")
     )
 
 
@@ -123,10 +146,10 @@ def _chart(filters: Filters, counts: NDArray[np.int64], grades: tuple[str, ...],
     rows = {f"{filters.a}: {grade}": [float(n) for n in counts[x]] for x, grade in enumerate(grades)}
     return heat(
         "cross-table",
-        f"Grades of {filters.a} and {filters.b}",
+        _("Grades of %(a)s and %(b)s") % {"a": filters.a, "b": filters.b},
         rows,
         [f"{filters.b}: {grade}" for grade in grades],
         high=max(float(counts.max(initial=0)), 1.0),
         summary=summary,
-        source=f"{name}: pairs that both graded",
+        source=_("%(name)s: pairs that both graded") % {"name": name},
     )

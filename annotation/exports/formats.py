@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from corpus.cells import csv_line
 from corpus.errors import BadInput
 
@@ -66,8 +68,10 @@ FORMATS = {
         Format(
             name="qrels",
             file="qrels.txt",
-            title="TREC qrels",
-            about="The label of every settled pair, for trec_eval, ir_measures and other tools of the field.",
+            title=gettext_noop("TREC qrels"),
+            about=gettext_noop(
+                "The label of every settled pair, for trec_eval, ir_measures and other tools of the field."
+            ),
             line=_qrels,
             labels=True,
             counted={"grades": 2, "origins": 3},
@@ -75,8 +79,8 @@ FORMATS = {
         Format(
             name="csv",
             file="labels.csv",
-            title="CSV of labels",
-            about="The same labels with their origin: a policy, people, or an adjudicator.",
+            title=gettext_noop("CSV of labels"),
+            about=gettext_noop("The same labels with their origin: a policy, people, or an adjudicator."),
             line=csv_line,
             header="query_id,doc_id,grade,origin\n",
             labels=True,
@@ -85,16 +89,20 @@ FORMATS = {
         Format(
             name="judgments",
             file="judgments.jsonl",
-            title="Judgments",
-            about="Every standing grade by every person, judge, policy and import. Withdrawn ones are left out.",
+            title=gettext_noop("Judgments"),
+            about=gettext_noop(
+                "Every standing grade by every person, judge, policy and import. Withdrawn ones are left out."
+            ),
             line=_judgment,
             counted={"grades": 4, "kinds": 3, "steps": 5},
         ),
         Format(
             name="debates",
             file="debates.jsonl",
-            title="Debates",
-            about="Every turn of each pair's newest debate: verdict, reason, and the sentences it quoted.",
+            title=gettext_noop("Debates"),
+            about=gettext_noop(
+                "Every turn of each pair's newest debate: verdict, reason, and the sentences it quoted."
+            ),
             line=_debate,
             counted={"rounds": 2, "sides": 3, "verdicts": 5},
         ),
@@ -120,32 +128,40 @@ SETS = {
         SetFormat(
             name="prism",
             file="train.jsonl, dev.jsonl",
-            title="Prism",
-            about="Pairs with teacher score, label, contribution and evidence: what the trainer of this site reads.",
+            title=gettext_noop("Prism"),
+            about=gettext_noop(
+                "Pairs with teacher score, label, contribution and evidence: what the trainer of this site reads."
+            ),
         ),
         SetFormat(
             name="beir",
             file="corpus.jsonl, queries.jsonl, qrels/",
             title="BEIR",
-            about="The whole corpus, the queries, and the grades of each split, for retrieval experiments.",
+            about=gettext_noop(
+                "The whole corpus, the queries, and the grades of each split, for retrieval experiments."
+            ),
         ),
         SetFormat(
             name="sentence-transformers",
             file="train.jsonl, dev.jsonl",
             title="sentence-transformers",
-            about="Pairs, triplets, n-tuples or lists with the columns that its losses expect.",
+            about=gettext_noop("Pairs, triplets, n-tuples or lists with the columns that its losses expect."),
         ),
         SetFormat(
             name="parquet",
             file="README.md, data/",
-            title="Parquet with a card",
-            about="A folder for datasets.load_dataset and the Hugging Face Hub: every column, and what they mean.",
+            title=gettext_noop("Parquet with a card"),
+            about=gettext_noop(
+                "A folder for datasets.load_dataset and the Hugging Face Hub: every column, and what they mean."
+            ),
         ),
         SetFormat(
             name="trl",
             file="train.jsonl, dev.jsonl",
             title="TRL",
-            about="Prompt and completion for supervised fine-tuning: no, or yes with contribution and evidence.",
+            about=gettext_noop(
+                "Prompt and completion for supervised fine-tuning: no, or yes with contribution and evidence."
+            ),
         ),
     )
 }

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.cache import cache
 from django.db.models import Count
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.exports.files import MANIFEST
 from annotation.exports.formats import EVERY, Format, SetFormat
@@ -89,20 +90,32 @@ def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
     columns = [f"{low}-{high - 1}" for low, high in pairwise(edges)] + [f"{edges[-1]} +"]
     counts: list[list[int]] = spread["cells"]
     bins = len(counts)
-    rows = {f"{n / bins:.2f} to {(n + 1) / bins:.2f}": counts[n] for n in reversed(range(bins))}
+    rows = {
+        _("%(n)s to %(n2)s") % {"n": f"{n / bins:.2f}", "n2": f"{(n + 1) / bins:.2f}"}: counts[n]
+        for n in reversed(range(bins))
+    }
     filled = sum(n > 0 for row in counts for n in row)
     most, pairs = max(map(max, counts)), sum(map(sum, counts))
-    where = f"{pairs:,} pairs to train on in {filled} of {bins * len(columns)} cells, at most {most:,} in one"
-    even = f"entropy {spread['entropy']:.3f}, coefficient of variation {spread['coefficient_of_variation']:.2f}"
+    where = _("%(pairs)s pairs to train on in %(filled)s of %(bins)s cells, at most %(most)s in one") % {
+        "pairs": f"{pairs:,}",
+        "filled": filled,
+        "bins": bins * len(columns),
+        "most": f"{most:,}",
+    }
+    even = _("entropy %(spread)s, coefficient of variation %(spread2)s") % {
+        "spread": f"{spread['entropy']:.3f}",
+        "spread2": f"{spread['coefficient_of_variation']:.2f}",
+    }
     return heat(
         f"balance-{snapshot}-{when}",
-        f"Length by score {when} balancing",
+        _("Length by score %(when)s balancing") % {"when": when},
         rows,
         columns,
-        x="words of the document",
-        y="teacher's score",
+        x=_("words of the document"),
+        y=_("teacher's score"),
         high=max(most, 1),
-        summary=f"{when.capitalize()} balancing: {where}; normalised {even}.",
+        summary=_("%(capitalize)s balancing: %(where)s; normalised %(even)s.")
+        % {"capitalize": when.capitalize(), "where": where, "even": even},
     )
 
 

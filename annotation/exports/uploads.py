@@ -4,6 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext as _
 
 from annotation.exports.snapshots import home
 from corpus.errors import BadInput
@@ -17,7 +18,9 @@ MOST = 200_000_000
 def keep_run(collection: Collection, upload: "UploadedFile[bytes]") -> str:
     """The path of the run. Raises BadInput for a file that is too large or no run, and keeps nothing of it."""
     if upload.size is None or upload.size > MOST:
-        raise BadInput(f"the run is larger than {MOST // 1_000_000} MB; use the command export --run")
+        raise BadInput(
+            _("the run is larger than %(most)s MB; use the command export --run") % {"most": MOST // 1_000_000}
+        )
     digest = sha256()
     for chunk in upload.chunks():
         digest.update(chunk)
@@ -28,7 +31,7 @@ def keep_run(collection: Collection, upload: "UploadedFile[bytes]") -> str:
         with path.open("wb") as file:
             file.writelines(upload.chunks())
     try:
-        for _ in top_of_run(Source(path), 1):
+        for _row in top_of_run(Source(path), 1):
             pass
     except BadInput as error:
         path.unlink()

@@ -7,11 +7,14 @@ cost. Where neither is known it is not measured. A cost of which a part is unkno
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, overall
 from judges.money import Paid
 
-JUDGES, TOGETHER = "judges", "judges and people"
+JUDGES, TOGETHER = "judges", gettext_noop("judges and people")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,9 @@ def _cost(labels: int, paid: Paid, accuracy: Statistic) -> Statistic:
     if accuracy.value is None:
         return replace(nothing, reason=accuracy.reason)
     if paid.usd is None:
-        return replace(nothing, reason=f"the cost is {paid.text}")
+        return replace(nothing, reason=_("the cost is %(text)s") % {"text": paid.text})
     if not accuracy.value:
-        return replace(nothing, reason="none of the labels that were compared is correct")
+        return replace(nothing, reason=_("none of the labels that were compared is correct"))
     usd = paid.usd / labels
     low = None if accuracy.high is None else usd / accuracy.high
     high = usd / accuracy.low if accuracy.low and not paid.at_least else None
@@ -57,11 +60,11 @@ def against_gold(strata: Sequence[Stratum]) -> Statistic:
     """The share of correct labels over parts of known size; each part with labels must have some with gold."""
     used = [stratum for stratum in strata if stratum.size > 0]
     if not used:
-        return Statistic(None, None, None, 0, "not measured: there are no labels")
+        return Statistic(None, None, None, 0, _("not measured: there are no labels"))
     n = int(sum(stratum.n for stratum in used))
     if any(stratum.n <= 0 for stratum in used):
-        part = "none of them has" if not n else "not every part of them has"
-        return Statistic(None, None, None, n, f"not measured: {part} a reference grade")
+        part = _("none of them has") if not n else _("not every part of them has")
+        return Statistic(None, None, None, n, _("not measured: %(part)s a reference grade") % {"part": part})
     found = overall(used)
     assert found is not None
     value, bounds = found
@@ -72,9 +75,9 @@ def with_people(audited: Statistic, labelled: int, settled: int) -> Statistic:
     """Judges' labels as audited, together with people's, which are the truth of audits and so correct."""
     whole = labelled + settled
     if not whole:
-        return Statistic(None, None, None, 0, "not measured: there are no labels")
+        return Statistic(None, None, None, 0, _("not measured: there are no labels"))
     if not labelled:
-        return Statistic(None, None, None, 0, "not measured: people's labels are the truth of audits")
+        return Statistic(None, None, None, 0, _("not measured: people's labels are the truth of audits"))
     if audited.value is None or audited.low is None or audited.high is None:
         return audited
     value, low, high = ((share * labelled + settled) / whole for share in (audited.value, audited.low, audited.high))

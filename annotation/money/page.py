@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from annotation.money.report import Report
 from corpus.cells import csv_line
 from corpus.charts import Bar, Chart, bars
@@ -31,14 +34,17 @@ def spending(found: Report) -> Chart | None:
     lines = sorted(found.by_judge, key=lambda one: (one.paid.usd is not None, -(one.paid.usd or 0.0)))[:SHOWN]
     if not lines:
         return None
-    rows = [Bar(one.name, one.paid.usd, words="no price is known", detail=_detail(one)) for one in lines]
-    source = f"{found.collection.name}, campaign {found.campaign.pk}"
-    summary = f"All judges together: {found.machine.text}."
-    return bars("spending", "What each judge cost", rows, x="USD", summary=summary, source=source)
+    rows = [Bar(one.name, one.paid.usd, words=_("no price is known"), detail=_detail(one)) for one in lines]
+    source = _("%(collection)s, campaign %(campaign)s") % {
+        "collection": found.collection.name,
+        "campaign": found.campaign.pk,
+    }
+    summary = _("All judges together: %(text)s.") % {"text": found.machine.text}
+    return bars("spending", _("What each judge cost"), rows, x="USD", summary=summary, source=source)
 
 
 def _detail(one: Sum) -> str:
-    calls = f"{one.calls:,} call{'s' if one.calls != 1 else ''}"
+    calls = ngettext("%(calls)s call", "%(calls)s calls", one.calls) % {"calls": f"{one.calls:,}"}
     return f"{calls}, {', '.join(one.paid.missing)}" if one.paid.at_least else calls
 
 
@@ -69,9 +75,21 @@ def left_words(found: Report) -> str:
     """What the caps still allow, in a sentence; "" without a cap."""
     caps, campaign, told = found.caps, found.campaign, []
     if campaign.budget is not None:
-        told.append(f"{money(max(0.0, campaign.budget - campaign.spent))} of the campaign's {money(campaign.budget)}")
+        told.append(
+            _("%(max)s of the campaign's %(budget)s")
+            % {"max": money(max(0.0, campaign.budget - campaign.spent)), "budget": money(campaign.budget)}
+        )
     if caps.left is not None:
-        told.append(f"{money(caps.left)} of the collection's {money(caps.budget)}")
+        told.append(
+            _("%(left)s of the collection's %(budget)s") % {"left": money(caps.left), "budget": money(caps.budget)}
+        )
     if caps.left_today is not None:
-        told.append(f"{money(caps.left_today)} of {money(caps.daily_budget)} for today, {caps.day:%-d %b} (UTC)")
-    return f"Left: {'; '.join(told)}." if told else ""
+        told.append(
+            _("%(left_today)s of %(daily_budget)s for today, %(day)s (UTC)")
+            % {
+                "left_today": money(caps.left_today),
+                "daily_budget": money(caps.daily_budget),
+                "day": f"{caps.day:%-d %b}",
+            }
+        )
+    return _("Left: %(join)s.") % {"join": "; ".join(told)} if told else ""

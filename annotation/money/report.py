@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum
@@ -40,7 +42,7 @@ LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL
 """
 """Of labels that judges gave, and of pairs that people settled: with a reference grade, and equal to it."""
 
-NO_AUDIT = "not measured: no audited pair is settled yet"
+NO_AUDIT = gettext_noop("not measured: no audited pair is settled yet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,12 @@ class People:
         if not judgments:
             return Paid(0.0)
         if self.seconds is None:
-            return Paid(None, (f"people's time on {judgments:,} judgments was not measured",))
+            return Paid(
+                None,
+                (_("people's time on %(judgments)s judgments was not measured") % {"judgments": f"{judgments:,}"},),
+            )
         if self.hourly_rate is None:
-            return Paid(None, (f"{self.hours:,.1f} hours of people without a price",))
+            return Paid(None, (_("%(hours)s hours of people without a price") % {"hours": f"{self.hours:,.1f}"},))
         return Paid(self.hours * self.hourly_rate)
 
 
@@ -98,7 +103,7 @@ class Report:
     @property
     def wasted(self) -> Sum:
         """Calls that brought nothing: unparsed, refused, out of range, failed."""
-        return ledger.added("without a verdict", [entry for entry in self.entries if entry.outcome != "labelled"])
+        return ledger.added(_("without a verdict"), [entry for entry in self.entries if entry.outcome != "labelled"])
 
     @property
     def by_judge(self) -> list[Sum]:
@@ -119,9 +124,9 @@ class Report:
     def groups(self) -> list[tuple[str, str, list[Sum]]]:
         """The three tables: heading, first column, lines."""
         return [
-            ("By judge", "Judge", self.by_judge),
-            ("By round", "What was asked", self.by_step),
-            ("By outcome of the call", "Outcome", self.by_outcome),
+            (_("By judge"), _("Judge"), self.by_judge),
+            (_("By round"), _("What was asked"), self.by_step),
+            (_("By outcome of the call"), _("Outcome"), self.by_outcome),
         ]
 
 
@@ -165,19 +170,33 @@ def _labels(campaign: Campaign, status: dict[str, Any], counts: dict[str, float]
     judged = Stratum(labelled, known, right)
     whole = Stratum(settled, known_people, right_people)
     audited, covered = _audited(campaign, counts)
-    ours = f"{labelled:,} labels of judges"
-    all_of = f"{ours} and {settled:,} of people"
-    said = f", in routes with {covered:.0%} of them" if 0 < covered < 1 else ""
+    ours = _("%(labelled)s labels of judges") % {"labelled": f"{labelled:,}"}
+    all_of = _("%(ours)s and %(settled)s of people") % {"ours": ours, "settled": f"{settled:,}"}
+    said = _(", in routes with %(covered)s of them") % {"covered": f"{covered:.0%}"} if 0 < covered < 1 else ""
     return [
-        per_label(JUDGES, "gold", labelled, machine, against_gold([judged]), f"{known:,} of {ours} have gold"),
-        per_label(JUDGES, "audits", labelled, machine, audited, f"{audited.n:,} of {ours} were audited{said}"),
+        per_label(
+            JUDGES,
+            "gold",
+            labelled,
+            machine,
+            against_gold([judged]),
+            _("%(known)s of %(ours)s have gold") % {"known": f"{known:,}", "ours": ours},
+        ),
+        per_label(
+            JUDGES,
+            "audits",
+            labelled,
+            machine,
+            audited,
+            _("%(n)s of %(ours)s were audited%(said)s") % {"n": f"{audited.n:,}", "ours": ours, "said": said},
+        ),
         per_label(
             TOGETHER,
             "gold",
             labelled + settled,
             together,
             against_gold([judged, whole]),
-            f"{known + known_people:,} of {all_of} have gold",
+            _("%(known)s of %(all_of)s have gold") % {"known": f"{known + known_people:,}", "all_of": all_of},
         ),
         per_label(
             TOGETHER,
@@ -185,7 +204,8 @@ def _labels(campaign: Campaign, status: dict[str, Any], counts: dict[str, float]
             labelled + settled,
             together,
             with_people(audited, labelled, settled),
-            f"{audited.n:,} of {ours} were audited{said}; {settled:,} of people count as correct",
+            _("%(n)s of %(ours)s were audited%(said)s; %(settled)s of people count as correct")
+            % {"n": f"{audited.n:,}", "ours": ours, "said": said, "settled": f"{settled:,}"},
         ),
     ]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.panels.subsets import SIZE
 from corpus.errors import BadInput
@@ -88,13 +89,18 @@ def _base(collection: Collection, *, lock: bool = False) -> Panel:
     rows = Panel.objects.select_for_update() if lock else Panel.objects.all()
     panel = rows.filter(name=chosen_name(collection)).first() or rows.filter(is_default=True).first()
     if panel is None:
-        raise BadInput("no panel is the default: run configure_judges F")
+        raise BadInput(_("no panel is the default: run configure_judges F"))
     return panel
 
 
 def _check(judges: Sequence[str]) -> None:
     if len(judges) != SIZE or len(set(judges)) != SIZE:
-        raise BadInput(f"a panel has {SIZE} different judges, not {', '.join(judges) or 'none'}")
+        raise BadInput(
+            _("a panel has %(size)s different judges, not %(named)s")
+            % {"size": SIZE, "named": ", ".join(judges) or _("none")}
+        )
     known = set(JudgeVersion.objects.filter(name__in=judges, is_current=True).values_list("name", flat=True))
     if missing := [name for name in judges if name not in known]:
-        raise BadInput(f"no judge {', '.join(missing)} is configured: load it with configure_judges")
+        raise BadInput(
+            _("no judge %(names)s is configured: load it with configure_judges") % {"names": ", ".join(missing)}
+        )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.agreement.measures import Pairwise, Statistic, measure
@@ -120,9 +121,14 @@ def _mean_with_others(kappas: Kappas, place: int) -> float | None:
 
 def _too_few(candidates: int, eligible: int, passed: int) -> str:
     if candidates < SIZE:
-        return f"there are {candidates} candidates: a panel has {SIZE}"
-    alike = f", {passed} with copies" if passed > eligible else ""
-    return f"{eligible} of {candidates} candidates are above the floor{alike}: a panel has {SIZE}"
+        return _("there are %(candidates)s candidates: a panel has %(size)s") % {"candidates": candidates, "size": SIZE}
+    alike = _(", %(passed)s with copies") % {"passed": passed} if passed > eligible else ""
+    return _("%(eligible)s of %(candidates)s candidates are above the floor%(alike)s: a panel has %(size)s") % {
+        "eligible": eligible,
+        "candidates": candidates,
+        "alike": alike,
+        "size": SIZE,
+    }
 
 
 def _proposal(subset: Subset, votes: Votes, truth: Truth, errors: Kappas, costs: Sequence[float | None]) -> Proposal:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
 from annotation.agreement.resampling import MISSING
@@ -79,7 +81,10 @@ def material(collection: Collection, names: Sequence[str] = (), known: Sequence[
     enough = (mine != MISSING).sum(axis=1) >= PAIRS
     if names and not enough.all():
         few = ", ".join(one.name for one, ok in zip(chosen, enough, strict=True) if not ok)
-        raise BadInput(f"{few} judged fewer than {PAIRS} pairs of {collection.name}: leave out, or let judge more")
+        raise BadInput(
+            _("%(few)s judged fewer than %(pairs)s pairs of %(collection)s: leave out, or let judge more")
+            % {"few": few, "pairs": PAIRS, "collection": collection.name}
+        )
     left_out += [(one.name, _few(count)) for one, count in zip(chosen, found.counts(), strict=False) if count < PAIRS]
     candidates = _candidates(collection, [one for one, ok in zip(chosen, enough, strict=True) if ok], mine[enough])
     _check(collection, candidates, mine[enough])
@@ -95,7 +100,10 @@ def material(collection: Collection, names: Sequence[str] = (), known: Sequence[
 
 
 def _few(count: int) -> str:
-    return f"judged {count} {'pair' if count == 1 else 'pairs'}, {PAIRS} are needed"
+    words = ngettext(
+        "judged %(count)s pair, %(pairs)s are needed", "judged %(count)s pairs, %(pairs)s are needed", count
+    )
+    return words % {"count": count, "pairs": PAIRS}
 
 
 def _chosen(known: Sequence[Known], names: Sequence[str]) -> tuple[list[Known], list[tuple[str, str]]]:
@@ -103,13 +111,17 @@ def _chosen(known: Sequence[Known], names: Sequence[str]) -> tuple[list[Known], 
     if names:
         chosen = choose(known, names=names)
         if others := [one.name for one in chosen if one.kind not in JUDGES]:
-            raise BadInput(f"{', '.join(others)}: only judges and imports of the kind `judge` are candidates")
+            raise BadInput(
+                _("%(join)s: only judges and imports of the kind `judge` are candidates") % {"join": ", ".join(others)}
+            )
         return chosen, []
     judges = [one for one in known if one.kind in JUDGES]
     # Names of judges have no white space, and an older version carries "@" and its number.
     old = {one for one in judges if one.kind == Assessor.Kind.JUDGE and one.name.rpartition("@")[2].isdecimal()}
     old = {one for one in old if any(one.name.rpartition("@")[0] == other.name for other in judges)}
-    return [one for one in judges if one not in old], [(one.name, "an older version") for one in judges if one in old]
+    return [one for one in judges if one not in old], [
+        (one.name, _("an older version")) for one in judges if one in old
+    ]
 
 
 def _candidates(collection: Collection, chosen: Sequence[Known], votes: Votes) -> list[Candidate]:
@@ -136,11 +148,14 @@ def _candidates(collection: Collection, chosen: Sequence[Known], votes: Votes) -
 
 def _note(voted: JudgeVersion | None, current: JudgeVersion | None) -> str:
     if current is None:
-        return "imported; no judge of this name is configured" if voted is None else "it is configured no more"
+        return _("imported; no judge of this name is configured") if voted is None else _("it is configured no more")
     if voted is None:
-        return f"imported; {current.model} is configured under this name"
+        return _("imported; %(model)s is configured under this name") % {"model": current.model}
     if voted.pk != current.pk:
-        return f"version {voted.version} voted, version {current.version} is configured now"
+        return _("version %(version)s voted, version %(version2)s is configured now") % {
+            "version": voted.version,
+            "version2": current.version,
+        }
     return ""
 
 
@@ -155,19 +170,38 @@ def _costs(collection: Collection, judges: list[int]) -> dict[int, float]:
 def _check(collection: Collection, candidates: Sequence[Candidate], votes: Votes) -> None:
     if len(candidates) < 2:
         raise BadInput(
-            f"{collection.name}: a panel is chosen among judges that judged the same {PAIRS} pairs and more, and "
-            f"{candidates[0].name + ' alone did' if candidates else 'there is none'}: run a campaign, or import labels"
+            _(
+                "%(collection)s: a panel is chosen among judges that judged the same %(pairs)s pairs and more, "
+                "and %(name)s: run a campaign, or import labels"
+            )
+            % {
+                "collection": collection.name,
+                "pairs": PAIRS,
+                "name": _("%(name)s alone did") % {"name": candidates[0].name} if candidates else _("there is none"),
+            }
         )
     if len(candidates) > MOST:
-        raise BadInput(f"{len(candidates)} candidates are too many ({MOST}): name them with --candidates a,b,...")
+        raise BadInput(
+            _("%(candidates)s candidates are too many (%(most)s): name them with --candidates a,b,...")
+            % {"candidates": len(candidates), "most": MOST}
+        )
     there = votes != MISSING
     shared = int(there.all(axis=0).sum())
     if shared < PAIRS:
         without = [int(np.delete(there, place, axis=0).all(axis=0).sum()) for place in range(len(candidates))]
         worst = int(np.argmax(without))
         raise BadInput(
-            f"the {len(candidates)} candidates share {shared} pairs, {PAIRS} are needed; without "
-            f"{candidates[worst].name} the others share {without[worst]}: choose them with --candidates a,b,..."
+            _(
+                "the %(candidates)s candidates share %(shared)s pairs, %(pairs)s are needed; without %(name)s "
+                "the others share %(without)s: choose them with --candidates a,b,..."
+            )
+            % {
+                "candidates": len(candidates),
+                "shared": shared,
+                "pairs": PAIRS,
+                "name": candidates[worst].name,
+                "without": without[worst],
+            }
         )
 
 

@@ -6,6 +6,7 @@ from math import isfinite
 from urllib.parse import urlencode
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import heat
@@ -114,12 +115,12 @@ def page(chosen: Chosen, relevant_from: int) -> Page:
     """The choice as tables: passing candidates first, the best first."""
     choice = chosen.choice
     order = sorted(range(len(choice.qualities)), key=lambda place: _rank(chosen, place))
-    orders = (("By mean kappa", choice.by_mean), ("By largest kappa", choice.by_largest))
+    orders = ((_("By mean kappa"), choice.by_mean), (_("By largest kappa"), choice.by_largest))
     matrix = tuple((chosen.names([row])[0], _row(chosen, row, order, relevant_from)) for row in order)
     return Page(
         chosen=chosen,
         summary=summary(chosen),
-        measure=MEASURES[choice.floor.measure],
+        measure=_(MEASURES[choice.floor.measure]),
         by_gold=choice.floor.measure == BALANCED,
         lines=tuple(_line(chosen, place) for place in order),
         orders=tuple((title, tuple(_five(chosen, one) for one in found[:SHOWN])) for title, found in orders if found),
@@ -171,8 +172,8 @@ def _cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_fro
     copy = any(row in group and at in group for group in choice.copies)
     a, b = chosen.names([row, at])
     errors = _between(choice.correlations, row, at)
-    about = f"{a} and {b}: kappa {_words(pair.kappa)}"
-    about += f", correlation of errors {errors:.2f}" if errors is not None else ""
+    about = _("%(a)s and %(b)s: kappa %(words)s") % {"a": a, "b": b, "words": _words(pair.kappa)}
+    about += _(", correlation of errors %(errors)s") % {"errors": f"{errors:.2f}"} if errors is not None else ""
     about += ", copies" if copy else ""
     where = urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"})
     return Cell(pair, errors, heat(pair.kappa.value), copy, where, about)
@@ -185,7 +186,9 @@ def _between(matrix: Kappas, a: int, b: int) -> float | None:
 def _words(one: Statistic) -> str:
     if one.value is None:
         return f"undefined, {one.reason}"
-    return f"{one.value:.2f}" + ("" if one.low is None else f" ({one.low:.2f} to {one.high:.2f})")
+    return f"{one.value:.2f}" + (
+        "" if one.low is None else _(" (%(low)s to %(high)s)") % {"low": f"{one.low:.2f}", "high": f"{one.high:.2f}"}
+    )
 
 
 def _places(chosen: Chosen, order: Sequence[int]) -> Chart:
@@ -194,18 +197,22 @@ def _places(chosen: Chosen, order: Sequence[int]) -> Chart:
     for place in order:
         value, mean = chosen.quality(place).value, chosen.choice.means[place]
         if value is not None and mean is not None:
-            series = "above the floor" if chosen.choice.qualities[place].passes else "below it"
+            series = _("above the floor") if chosen.choice.qualities[place].passes else _("below it")
             dots.append(Dot(mean, value, chosen.names([place])[0], series))
-    measure = MEASURES[chosen.choice.floor.measure]
+    measure = _(MEASURES[chosen.choice.floor.measure])
     return scatter(
         "candidates",
-        "Candidates: how good, and how much like the others",
+        _("Candidates: how good, and how much like the others"),
         dots,
-        x="mean kappa with the other candidates",
+        x=_("mean kappa with the other candidates"),
         y=measure,
-        summary=f"{len(dots)} candidates; the floor is {chosen.choice.floor.value:.2f} of {measure}. High and to the "
-        "left is good and independent; low and to the left is noise.",
-        source=f"{chosen.collection}: {chosen.choice.pairs:,} pairs that all of them judged",
+        summary=_(
+            "%(dots)s candidates; the floor is %(floor_value)s of %(measure)s. High and to the left is good "
+            "and independent; low and to the left is noise."
+        )
+        % {"dots": len(dots), "floor_value": f"{chosen.choice.floor.value:.2f}", "measure": measure},
+        source=_("%(collection)s: %(pairs)s pairs that all of them judged")
+        % {"collection": chosen.collection, "pairs": f"{chosen.choice.pairs:,}"},
     )
 
 
@@ -214,9 +221,10 @@ def _picture(chosen: Chosen, order: Sequence[int]) -> Chart:
     found = {frozenset((pair.a, pair.b)): pair.kappa.value for pair in chosen.choice.pairwise}
     return heat_chart(
         "kappas",
-        "Cohen's kappa, two by two",
+        _("Cohen's kappa, two by two"),
         {chosen.names([row])[0]: [found.get(frozenset((row, at))) for at in order] for row in order},
         chosen.names(order),
         summary=" ".join(summary(chosen)),
-        source=f"{chosen.collection}: {chosen.choice.pairs:,} pairs that all of them judged",
+        source=_("%(collection)s: %(pairs)s pairs that all of them judged")
+        % {"collection": chosen.collection, "pairs": f"{chosen.choice.pairs:,}"},
     )

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.measures import Statistic, measure
@@ -65,9 +67,11 @@ def no_gold(truth: Truth) -> str:
     """Why the gold does not measure balanced accuracy; empty where it does."""
     relevant, other = int((truth == 1).sum()), int((truth == 0).sum())
     if not relevant + other:
-        return "no reference grade on these pairs"
+        return _("no reference grade on these pairs")
     if min(relevant, other) < CLASS:
-        return f"reference grades on {relevant} relevant and {other} other pairs: {CLASS} of each are needed"
+        return _(
+            "reference grades on %(relevant)s relevant and %(other)s other pairs: %(class)s of each are needed"
+        ) % {"relevant": relevant, "other": other, "class": CLASS}
     return ""
 
 
@@ -107,7 +111,9 @@ def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
     """The mean of the two recalls with a 95% interval that joins their exact ones (Donner and Zou)."""
     sizes = [int((truth == grade).sum()) for grade in (0, 1)]
     if not all(sizes):
-        return Statistic(None, None, None, sum(sizes), "reference grades of one class only" if any(sizes) else NO_GOLD)
+        return Statistic(
+            None, None, None, sum(sizes), _("reference grades of one class only") if any(sizes) else NO_GOLD
+        )
     right = [int(((truth == grade) & (votes == grade)).sum()) for grade in (0, 1)]
     joined = overall([Stratum(1, n, hits) for n, hits in zip(sizes, right, strict=True)])
     assert joined is not None
@@ -115,7 +121,7 @@ def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
     return Statistic(value, low, high, sum(sizes), None)
 
 
-NO_GOLD = "no reference grade on these pairs"
+NO_GOLD = gettext_noop("no reference grade on these pairs")
 
 
 def by_chance(votes: NDArray[np.int8], truth: Truth) -> float:
@@ -131,7 +137,7 @@ def _against(mine: NDArray[np.int8], other: Truth) -> tuple[Statistic, Statistic
     """Kappa with the majority of the others, and the share of equal answers."""
     there = other != MISSING
     if not there.any():
-        none = Statistic(None, None, None, 0, "the others have no majority on any pair")
+        none = Statistic(None, None, None, 0, _("the others have no majority on any pair"))
         return none, none
     kappa = measure(np.vstack([mine[there], other[there]])).pairwise[0].kappa
     n, equal = int(there.sum()), int((mine == other)[there].sum())
@@ -140,9 +146,13 @@ def _against(mine: NDArray[np.int8], other: Truth) -> tuple[Statistic, Statistic
 
 def _why(value: float | None, bound: float, chance: float, candidates: int, votes: NDArray[np.int8]) -> str:
     if votes.min() == votes.max():
-        return f"it says {'yes' if votes[0] else 'no'} to every pair"
+        return _("it says yes to every pair") if votes[0] else _("it says no to every pair")
     if value is None:
-        return "its quality could not be measured"
+        return _("its quality could not be measured")
     if chance > CHANCE / candidates:
-        return f"its answers are no better than chance (p = {chance:.2g})"
-    return "" if value >= bound else f"{value:.3f} is below the floor of {bound:.3f}"
+        return _("its answers are no better than chance (p = %(chance)s)") % {"chance": f"{chance:.2g}"}
+    return (
+        ""
+        if value >= bound
+        else _("%(value)s is below the floor of %(bound)s") % {"value": f"{value:.3f}", "bound": f"{bound:.3f}"}
+    )

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from annotation.agreement.measures import Statistic
 from annotation.assessments import Known
@@ -14,7 +16,10 @@ from annotation.panels.quality import BALANCED
 from annotation.panels.self_checks import Standing, standing
 from corpus.models import Collection
 
-MEASURES = {BALANCED: "balanced accuracy", "kappa_majority": "kappa with the majority of the others"}
+MEASURES = {
+    BALANCED: gettext_noop("balanced accuracy"),
+    "kappa_majority": gettext_noop("kappa with the majority of the others"),
+}
 
 WORTH_SAYING = 0.01
 """A difference of balanced accuracy that is worth a sentence."""
@@ -143,32 +148,65 @@ def summary(chosen: Chosen) -> list[str]:
     """A few sentences for people: on what it rests, who fails, who is a copy, what is proposed."""
     choice = chosen.choice
     failed = [place for place, one in enumerate(choice.qualities) if not one.passes]
-    lines = [f"{len(choice.qualities)} candidates judged the same {choice.pairs:,} pairs. {_floor(choice)}"]
+    lines = [
+        _("%(qualities)s candidates judged the same %(pairs)s pairs. %(floor)s")
+        % {"qualities": len(choice.qualities), "pairs": f"{choice.pairs:,}", "floor": _floor(choice)}
+    ]
     if failed:
         lines.append(
-            "Below it: " + "; ".join(f"{chosen.names([at])[0]}, {choice.qualities[at].why}" for at in failed) + "."
+            _("Below it: ") + "; ".join(f"{chosen.names([at])[0]}, {choice.qualities[at].why}" for at in failed) + "."
         )
-    lines += [f"{_listed(chosen.names(group))} are copies: one vote, not {len(group)}." for group in choice.copies]
-    lines.append(_proposed(chosen) if choice.proposed else f"No panel is proposed: {choice.reason}.")
+    lines += [
+        _("%(listed)s are copies: one vote, not %(group)s.")
+        % {"listed": _listed(chosen.names(group)), "group": len(group)}
+        for group in choice.copies
+    ]
+    lines.append(
+        _proposed(chosen) if choice.proposed else _("No panel is proposed: %(reason)s.") % {"reason": choice.reason}
+    )
     return [*lines, *_better(chosen)]
 
 
 def _floor(choice: Choice) -> str:
-    name = MEASURES[choice.floor.measure]
-    why = f" ({choice.floor.no_gold})" if choice.floor.no_gold else f" on {sum(choice.gold):,} reference grades"
-    source = "as asked" if choice.floor.given else "found from all candidates"
-    return f"Quality is {name}{why}; the floor is {choice.floor.value:.3f}, {source}."
+    name = _(MEASURES[choice.floor.measure])
+    why = (
+        f" ({choice.floor.no_gold})"
+        if choice.floor.no_gold
+        else _(" on %(sum)s reference grades") % {"sum": f"{sum(choice.gold):,}"}
+    )
+    source = _("as asked") if choice.floor.given else _("found from all candidates")
+    return _("Quality is %(name)s%(why)s; the floor is %(floor_value)s, %(source)s.") % {
+        "name": name,
+        "why": why,
+        "floor_value": f"{choice.floor.value:.3f}",
+        "source": source,
+    }
 
 
 def _proposed(chosen: Chosen) -> str:
     best, sets = chosen.choice.proposed, chosen.choice.sets
     assert best is not None
     members, between = chosen.names(best.members), chosen.names(best.subset.between)
-    worth = f"; their five votes are worth {best.effective:.1f} independent ones" if best.effective else ""
-    return (
-        f"Of {sets:,} {'set' if sets == 1 else 'sets'} of five the most independent is {_listed(members)}: mean kappa "
-        f"{best.subset.mean:.3f}, largest {best.subset.largest:.3f} between {_listed(between)}{worth}."
+    worth = (
+        _("; their five votes are worth %(effective)s independent ones") % {"effective": f"{best.effective:.1f}"}
+        if best.effective
+        else ""
     )
+    words = ngettext(
+        "Of %(sets)s set of five the most independent is %(members)s: mean kappa %(mean)s, largest "
+        "%(largest)s between %(between)s%(worth)s.",
+        "Of %(sets)s sets of five the most independent is %(members)s: mean kappa %(mean)s, largest "
+        "%(largest)s between %(between)s%(worth)s.",
+        sets,
+    )
+    return words % {
+        "sets": f"{sets:,}",
+        "members": _listed(members),
+        "mean": f"{best.subset.mean:.3f}",
+        "largest": f"{best.subset.largest:.3f}",
+        "between": _listed(between),
+        "worth": worth,
+    }
 
 
 def _better(chosen: Chosen) -> list[str]:
@@ -182,8 +220,15 @@ def _better(chosen: Chosen) -> list[str]:
     if value - best.majority.value < WORTH_SAYING:
         return []
     return [
-        f"Of the sets that are shown, the majority of {_listed(chosen.names(other.members))} is right most often: "
-        f"balanced accuracy {value:.3f}, that of the proposed set {best.majority.value:.3f}."
+        _(
+            "Of the sets that are shown, the majority of %(listed)s is right most often: balanced accuracy "
+            "%(value)s, that of the proposed set %(majority_value)s."
+        )
+        % {
+            "listed": _listed(chosen.names(other.members)),
+            "value": f"{value:.3f}",
+            "majority_value": f"{best.majority.value:.3f}",
+        }
     ]
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Min, Q
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
 
 from annotation.models import SelfCheck
 from corpus.errors import BadInput
@@ -44,14 +46,25 @@ class Standing:
     def words(self) -> str:
         """In a few words."""
         if self.row is None:
-            return "never checked"
-        when = f"{self.row.created_at:%-d %b %Y}"
+            return _("never checked")
+        when = date_format(self.row.created_at, "SHORT_DATE_FORMAT")
         if self.row.passes:
             clear = self.row.findings["clear"]
             repeated, repeats = self.row.findings["repeated"], self.row.findings["repeats"]
-            order = f"{clear['right']} of {clear['right'] + clear['tied'] + clear['reversed']} in the known order"
-            return f"passed on {when}: {order}, {repeated} of {repeats} repeated"
-        return f"failed on {when}: {'; '.join(self.row.findings['problems'])}"
+            order = _("%(right)s of %(all)s in the known order") % {
+                "right": clear["right"],
+                "all": clear["right"] + clear["tied"] + clear["reversed"],
+            }
+            return _("passed on %(when)s: %(order)s, %(repeated)s of %(repeats)s repeated") % {
+                "when": when,
+                "order": order,
+                "repeated": repeated,
+                "repeats": repeats,
+            }
+        return _("failed on %(when)s: %(problems)s") % {
+            "when": when,
+            "problems": "; ".join(self.row.findings["problems"]),
+        }
 
 
 def members(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:
@@ -60,7 +73,9 @@ def members(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:
     found = Panel.objects.filter(name=panel).first() if panel else Panel.objects.filter(is_default=True).first()
     if found is None:
         known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
-        raise BadInput(f"there is no panel {panel or 'by default'}: known are {known}")
+        raise BadInput(
+            _("there is no panel %(panel)s: known are %(known)s") % {"panel": panel or _("by default"), "known": known}
+        )
     names = list(dict.fromkeys([*found.ensemble, *found.debate, *filter(None, [found.adjudicator])]))
     # The offline debaters argue and cannot vote.
     return found, [
@@ -73,7 +88,7 @@ def versions(names: Iterable[str]) -> list[JudgeVersion]:
     names = list(names)
     known = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
     if missing := [name for name in names if name not in known]:
-        raise BadInput(f"there is no judge {', '.join(missing)}: load it with configure_judges")
+        raise BadInput(_("there is no judge %(join)s: load it with configure_judges") % {"join": ", ".join(missing)})
     return [known[name] for name in names]
 
 
@@ -140,9 +155,9 @@ def self_check(
 def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
     """A worker asks them. Raises BadInput where nobody is there to do it, and while one is at it for the collection."""
     if not wakeups.live_workers():
-        raise BadInput("no worker is there to ask them: start one, or use the command")
+        raise BadInput(_("no worker is there to ask them: start one, or use the command"))
     if not wakeups.redis().set(_key(collection.pk), 1, nx=True, ex=LONGEST_S):
-        raise BadInput("judges are being asked: the results come within minutes")
+        raise BadInput(_("judges are being asked: the results come within minutes"))
     send, arguments = wakeups.messenger().send_task, [collection.pk, [row.pk for row in judges]]
     transaction.on_commit(lambda: send(TASK, args=arguments, ignore_result=True))
 

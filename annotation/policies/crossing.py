@@ -6,6 +6,8 @@ A cell is named by row and column: `1y.5-0` is "agreed on relevant in round 1, f
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_noop
+
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, exact, overall
 from annotation.policies.people import People
@@ -17,7 +19,7 @@ from judges.verdicts import Gone
 
 OPEN, LOST, NONE = "open", "lost", "none"
 """Rows beside agreements: never agreed; a turn brought no verdict; no debate (as a column: no votes)."""
-NOT_MEASURED = "not measured"
+NOT_MEASURED = gettext_noop("not measured")
 
 
 @dataclass(frozen=True, slots=True)

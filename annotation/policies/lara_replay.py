@@ -7,6 +7,7 @@ asks: it is replayed over the pairs with a reference grade, and not available ag
 from collections.abc import Sequence
 
 import numpy as np
+from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.policies import lara
@@ -17,9 +18,9 @@ from annotation.policies.stored import Belief, Gathered, Spent
 
 PRESETS = (0.035, 0.125, 0.25, 0.5)
 """Shares of pairs that people get (DREAM 3.2)."""
-NO_JUDGE = "not available: no judge of this campaign gave log-probabilities"
-LEFT_OUT = "left out, because it takes seconds: ask for it below"
-NO_GOLD = "not available: it needs a reference in people's place, whichever pairs it hands them"
+NO_JUDGE = gettext_noop("not available: no judge of this campaign gave log-probabilities")
+LEFT_OUT = gettext_noop("left out, because it takes seconds: ask for it below")
+NO_GOLD = gettext_noop("not available: it needs a reference in people's place, whichever pairs it hands them")
 
 
 def replay_lara(

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext_noop
+
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, exact, overall
 
-NOT_MEASURED = "not measured"
+NOT_MEASURED = gettext_noop("not measured")
 NONE_LABELLED = {
-    1: "no pair whose truth is known to be relevant was labelled",
-    0: "no pair whose truth is known to be not relevant was labelled",
+    1: gettext_noop("no pair whose truth is known to be relevant was labelled"),
+    0: gettext_noop("no pair whose truth is known to be not relevant was labelled"),
 }
 
 

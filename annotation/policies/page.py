@@ -5,6 +5,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.agreement.measures import Statistic
 from annotation.policies.crossing import (
     LOST,
@@ -21,11 +24,11 @@ from annotation.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
 from corpus.charts import Chart, Dot, scatter
 
 SETTLED_BY = {
-    PEOPLE: "people settled the rest",
-    ADJUDICATOR: "a judge settled the rest",
-    AS_GOLD: "the reference settled the rest",
+    PEOPLE: gettext_noop("people settled the rest"),
+    ADJUDICATOR: gettext_noop("a judge settled the rest"),
+    AS_GOLD: gettext_noop("the reference settled the rest"),
 }
-SHORT = {OPEN: "never agreed", LOST: "a turn was lost", NONE: "no debate"}
+SHORT = {OPEN: gettext_noop("never agreed"), LOST: gettext_noop("a turn was lost"), NONE: gettext_noop("no debate")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def make(document: Mapping[str, Any], parameters: Any) -> Page:
         campaign=document["campaign"],
         population=document["population"],
         measured=document["reference"] != "none",
-        settled_by=SETTLED_BY[settler],
+        settled_by=_(SETTLED_BY[settler]),
         lines=rows,
         charts=tuple(_charts(document, rows)),
         query=urlencode(
@@ -201,20 +204,20 @@ def _charts(document: Mapping[str, Any], lines: Sequence[Line]) -> list[Chart]:
     return [
         scatter(
             "frontier",
-            "Right and left to people",
+            _("Right and left to people"),
             own,
-            x="% of pairs that people get",
-            y="% balanced accuracy of own labels",
+            x=_("% of pairs that people get"),
+            y=_("% balanced accuracy of own labels"),
             summary=_frontier_words(known),
             source=source,
         ),
         scatter(
             "bill",
-            "Right and paid for",
+            _("Right and paid for"),
             bill,
-            x="USD for 1,000 pairs, judges and people",
-            y="% balanced accuracy over all pairs",
-            summary="" if bill else "Nothing to draw yet: what a judgment takes, or an hour costs, is not known.",
+            x=_("USD for 1,000 pairs, judges and people"),
+            y=_("% balanced accuracy over all pairs"),
+            summary="" if bill else _("Nothing to draw yet: what a judgment takes, or an hour costs, is not known."),
             source=source,
         ),
     ]
@@ -223,12 +226,17 @@ def _charts(document: Mapping[str, Any], lines: Sequence[Line]) -> list[Chart]:
 def _frontier_words(lines: Sequence[Line]) -> str:
     best = sorted((line for line in lines if line.best), key=lambda line: line.found["escalation"])
     if not best:
-        return "Nothing to draw yet: no label is measured."
+        return _("Nothing to draw yet: no label is measured.")
     said = [
-        f"{line.name} ({line.own['balanced_accuracy'].value:.1%} right, {line.found['escalation']:.1%} to people)"
+        _("%(line)s (%(value)s right, %(found)s to people)")
+        % {
+            "line": line.name,
+            "value": f"{line.own['balanced_accuracy'].value:.1%}",
+            "found": f"{line.found['escalation']:.1%}",
+        }
         for line in best
     ]
-    return f"Named are the policies that no other beats: {'; '.join(said)}."
+    return _("Named are the policies that no other beats: %(join)s.") % {"join": "; ".join(said)}
 
 
 def _grid(cells: Sequence[Cell], handed: set[str], campaign: int) -> tuple[tuple[str, tuple[Box | None, ...]], ...]:
@@ -248,13 +256,15 @@ def _box(cell: Cell, handed: set[str], campaign: int) -> Box:
 def row_words(row: str) -> str:
     """ "agreed in round 1: relevant"."""
     if row in SHORT:
-        return SHORT[row]
-    return f"agreed in round {row[:-1]}: {'relevant' if row.endswith('y') else 'not relevant'}"
+        return _(SHORT[row])
+    if row.endswith("y"):
+        return _("agreed in round %(round)s: relevant") % {"round": row[:-1]}
+    return _("agreed in round %(round)s: not relevant") % {"round": row[:-1]}
 
 
 def column_words(column: str) -> str:
     """ "5 votes yes, 0 no"."""
     if column == NONE:
-        return "no votes"
+        return _("no votes")
     yes, no = column.split("-")
-    return f"{yes} votes yes, {no} no"
+    return _("%(yes)s votes yes, %(no)s no") % {"yes": yes, "no": no}

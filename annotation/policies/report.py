@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.judging_time import median_seconds
 from annotation.policies import reading
@@ -42,9 +43,17 @@ class Report:
     @property
     def population(self) -> str:
         """Which pairs the figures are of."""
-        of = f"{self.found.pairs:,} pairs of campaign {self.campaign} ({self.policy})"
-        known = {"gold": "have a reference grade", "people": "were settled by people", "none": ""}[self.reference]
-        return f"{of}, {self.measured:,} of them {known}" if known else f"{of}, none of them measured"
+        of = _("%(pairs)s pairs of campaign %(campaign)s (%(policy)s)") % {
+            "pairs": f"{self.found.pairs:,}",
+            "campaign": self.campaign,
+            "policy": self.policy,
+        }
+        known = {"gold": _("have a reference grade"), "people": _("were settled by people"), "none": ""}[self.reference]
+        return (
+            _("%(of)s, %(measured)s of them %(known)s") % {"of": of, "measured": f"{self.measured:,}", "known": known}
+            if known
+            else _("%(of)s, none of them measured") % {"of": of}
+        )
 
 
 def evaluate(
@@ -64,11 +73,17 @@ def evaluate(
     """
     campaign = campaign or answered(collection).first()
     if campaign is None:
-        raise BadInput(f"{collection.name} has no campaign yet: start one with `judge {collection.name}`")
+        raise BadInput(
+            _("%(collection)s has no campaign yet: start one with `judge %(collection)s`")
+            % {"collection": collection.name}
+        )
     panel, found = reading.panel_of(campaign), reading.read(campaign)
     known = {name: found.measured(name) for name in ("gold", "people")}
     if reference in known and not known[reference]:
-        raise BadInput(f"--reference {reference}: no pair of campaign {campaign.pk} has one; leave it out")
+        raise BadInput(
+            _("--reference %(reference)s: no pair of campaign %(campaign)s has one; leave it out")
+            % {"reference": reference, "campaign": campaign.pk}
+        )
     against: Reference = reference or ("gold" if known["gold"] else "people" if known["people"] else "none")
     counted = median_seconds(collection) if seconds is None else seconds
     people = People(collection.overlap, counted, collection.hourly_rate)

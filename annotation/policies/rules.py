@@ -6,6 +6,8 @@ What a policy would have asked and is not stored makes it "not available": nothi
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from annotation.policies.stored import Group, Slot
 from judges import debate, ensemble, routing
 from judges.collapse import rests_on_collapse
@@ -64,10 +66,10 @@ def every_rule(panel: Panel, *, guard: bool = False) -> Iterator[Rule]:
     for r in rounds:
         yield Rule("debate", r, name=f"debate, {_rounds(r)}", guard=guard)
     for m in margins:
-        yield Rule("ensemble", majority=m, name=f"ensemble, {m} of {size}")
+        yield Rule("ensemble", majority=m, name=_("ensemble, %(m)s of %(size)s") % {"m": m, "size": size})
     for r in rounds:
         for m in margins:
-            name = f"debate + ensemble, {_rounds(r)}, {m} of {size}"
+            name = _("debate + ensemble, %(rounds)s, %(m)s of %(size)s") % {"rounds": _rounds(r), "m": m, "size": size}
             yield Rule("debate+ensemble", r, m, name=name, guard=guard)
     for place, judge in enumerate(panel.judges):
         yield Rule("single", majority=1, place=place, name=f"single: {judge}")
@@ -75,7 +77,7 @@ def every_rule(panel: Panel, *, guard: bool = False) -> Iterator[Rule]:
 
 
 def _rounds(number: int) -> str:
-    return "1 round" if number == 1 else f"{number} rounds"
+    return "1 round" if number == 1 else _("%(number)s rounds") % {"number": number}
 
 
 def outcome(rule: Rule, panel: Panel, group: Group) -> Outcome | None:

@@ -3,6 +3,7 @@
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from annotation.prose import to_html
 from corpus import text
@@ -48,7 +49,7 @@ def seconds(value: float | None) -> str:
     """Milliseconds with a unit, as seconds from a tenth of one up."""
     if value is None:
         return ""
-    return f"{value:.0f} ms" if value < 100 else f"{value / 1000:,.1f} s"
+    return _("%(value)s ms") % {"value": f"{value:.0f}"} if value < 100 else f"{value / 1000:,.1f} s"
 
 
 @register.filter
@@ -57,5 +58,5 @@ def paid(value: Paid | None) -> SafeString:
     if value is None:
         return mark_safe("")
     known = "unknown" if value.usd is None else f"{'at least ' if value.at_least else ''}{usd(value.usd)}"
-    rest = format_html(' <span class="small muted">({})</span>', ", ".join(value.missing)) if value.missing else ""
+    rest = format_html(_(' <span class="small muted">({})</span>'), ", ".join(value.missing)) if value.missing else ""
     return format_html("<strong>{}</strong>{}", known, rest)

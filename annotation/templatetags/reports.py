@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from django import template
+from django.utils.translation import gettext as _
 
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import MEASURES
@@ -34,7 +35,7 @@ def tenths_span(statistic: Statistic) -> str:
     """The interval of a share as percentages with one decimal, or a dash."""
     if statistic.low is None or statistic.high is None:
         return "–"
-    return f"{statistic.low:.1%} to {statistic.high:.1%}"
+    return _("%(low)s to %(high)s") % {"low": f"{statistic.low:.1%}", "high": f"{statistic.high:.1%}"}
 
 
 @register.filter
@@ -42,7 +43,7 @@ def span(statistic: Statistic) -> str:
     """The interval, or a dash."""
     if statistic.low is None or statistic.high is None:
         return "–"
-    return f"{places(statistic.low, 2)} to {places(statistic.high, 2)}"
+    return _("%(low)s to %(high)s") % {"low": places(statistic.low, 2), "high": places(statistic.high, 2)}
 
 
 @register.filter

@@ -6,6 +6,8 @@ from statistics import median
 
 import numpy as np
 from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.measures import Statistic, measure
@@ -24,8 +26,8 @@ HASTE = 1 / 3
 """Of the median of everybody's medians."""
 SKIPS = 0.3
 RESAMPLES = 200
-NOBODY_ELSE = "nobody else judged the same items"
-NO_GOLD = "not measured: no reference grade on the judged pairs"
+NOBODY_ELSE = gettext_noop("nobody else judged the same items")
+NO_GOLD = gettext_noop("not measured: no reference grade on the judged pairs")
 
 
 @dataclass(slots=True)
@@ -84,13 +86,22 @@ def alarms(
     """Why an admin should look, in words. Shares alarm only where their whole interval lies below the mark."""
     found = []
     if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
-        found.append(f"right on {gold.value:.0%} of {gold.n} reference pairs, surely below {GOLD_MARK:.0%}")
+        found.append(
+            _("right on %(gold_value)s of %(n)s reference pairs, surely below %(gold_mark)s")
+            % {"gold_value": f"{gold.value:.0%}", "n": gold.n, "gold_mark": f"{GOLD_MARK:.0%}"}
+        )
     if majority.n >= FEW and majority.high is not None and majority.high < MAJORITY_MARK:
-        found.append(f"agrees with the others on {majority.value:.0%} of {majority.n} items, surely below 70%")
+        found.append(
+            _("agrees with the others on %(majority_value)s of %(n)s items, surely below 70%%")
+            % {"majority_value": f"{majority.value:.0%}", "n": majority.n}
+        )
     if judged >= FEW and seconds is not None and usual is not None and seconds * 1000 < usual * HASTE:
-        found.append(f"takes {seconds:.1f} s for a judgment, others {usual / 1000:.1f} s")
+        found.append(
+            _("takes %(seconds)s s for a judgment, others %(usual)s s")
+            % {"seconds": f"{seconds:.1f}", "usual": f"{usual / 1000:.1f}"}
+        )
     if skips >= FEW and skips > SKIPS * (judged + skips):
-        found.append(f"skips {skips / (judged + skips):.0%} of the items")
+        found.append(_("skips %(skips)s of the items") % {"skips": f"{skips / (judged + skips):.0%}"})
     return found
 
 

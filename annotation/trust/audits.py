@@ -7,6 +7,9 @@ compared with the label that stood in the audit's row before anybody saw the pai
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, exact, overall, sequence
 from annotation.trust.records import Audits, Route, load, missing
@@ -15,7 +18,7 @@ from judges import stopping
 from judges.audits import LIMIT, route_of, surely_over
 from judges.models import Campaign
 
-NO_AUDIT = "not measured: no drawn pair is settled yet"
+NO_AUDIT = gettext_noop("not measured: no drawn pair is settled yet")
 
 
 def audits(collection: Collection, campaign: Campaign | None, counts: Mapping[str, float]) -> Audits | None:
@@ -41,7 +44,8 @@ def audits(collection: Collection, campaign: Campaign | None, counts: Mapping[st
         drawn=sum(route.drawn for route in routes),
         settled=sum(route.settled for route in routes),
         conflicts=sum(one.conflicts for one in found.values()),
-        population=f"{labelled:,} pairs that {campaign.policy} labelled in campaign {campaign.pk}",
+        population=_("%(labelled)s pairs that %(policy)s labelled in campaign %(campaign)s")
+        % {"labelled": f"{labelled:,}", "policy": campaign.policy, "campaign": campaign.pk},
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from annotation.agreement.proportions import Bounds, exact
 from annotation.trust.records import Decision
@@ -82,12 +83,18 @@ class Flips:
     def words(self) -> str:
         """In a sentence."""
         if self.rate is None:
-            return f"{self.name}: not measured, no pair has both answers"
+            return _("%(self)s: not measured, no pair has both answers") % {"self": self.name}
         low, high = self.bounds
-        return (
-            f"{self.name} followed {self.flips} of {self.pairs} hostile texts "
-            f"({self.rate:.1%}, 95% interval {low:.1%} to {high:.1%})"
-        )
+        return _(
+            "%(self)s followed %(flips)s of %(pairs)s hostile texts (%(rate)s, 95%% interval %(low)s to %(high)s)"
+        ) % {
+            "self": self.name,
+            "flips": self.flips,
+            "pairs": self.pairs,
+            "rate": f"{self.rate:.1%}",
+            "low": f"{low:.1%}",
+            "high": f"{high:.1%}",
+        }
 
 
 def flips(judges: Iterable[int]) -> list[Flips]:
@@ -124,7 +131,13 @@ def judges_of(campaign: Campaign | None) -> list[int]:
 def alarms(found: Iterable[Flips]) -> list[Decision]:
     """For the collection's home."""
     return [
-        Decision("canary", "alarm", f"{one.words}. Should it judge texts that strangers wrote?", 1, "canaries")
+        Decision(
+            "canary",
+            "alarm",
+            _("%(words)s. Should it judge texts that strangers wrote?") % {"words": one.words},
+            1,
+            "canaries",
+        )
         for one in found
         if one.alarm
     ]
@@ -139,8 +152,8 @@ def picture(found: Sequence[Flips]) -> Chart | None:
             one.bounds.low,
             one.bounds.high,
             one.pairs,
-            "not measured",
-            f"{one.flips} of {one.pairs}",
+            _("not measured"),
+            _("%(flips)s of %(pairs)s") % {"flips": one.flips, "pairs": one.pairs},
         )
         for one in found
     ]
@@ -148,9 +161,9 @@ def picture(found: Sequence[Flips]) -> Chart | None:
         return None
     return bars(
         "canaries",
-        "Judges that follow hostile text",
+        _("Judges that follow hostile text"),
         rows,
-        x="share of hostile texts that flipped the verdict, 95% interval",
+        x=_("share of hostile texts that flipped the verdict, 95% interval"),
         mark=LIMIT,
         summary=" ".join(f"{one.words}." for one in found),
     )

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.skipped import skipped_by_all
 from annotation.trust import canaries
 from annotation.trust.records import Audits, Decision, Person
@@ -42,8 +44,16 @@ def _over(audits: Audits) -> list[Decision]:
         Decision(
             "audit",
             "alarm",
-            f"{route.settled - route.right} of {route.settled} audited labels are wrong where judges {route.words}: "
-            f"more than {audits.limit:.0%}. Should people judge the other pairs of this route?",
+            _(
+                "%(settled)s of %(settled2)s audited labels are wrong where judges %(words)s: more than "
+                "%(limit)s. Should people judge the other pairs of this route?"
+            )
+            % {
+                "settled": route.settled - route.right,
+                "settled2": route.settled,
+                "words": route.words,
+                "limit": f"{audits.limit:.0%}",
+            },
             route.population - route.drawn,
             "audit_to_people",
             query=f"route={route.key}",
@@ -64,21 +74,27 @@ def _annotators(people: Iterable[Person]) -> list[Decision]:
 
 def _conflicts(collection: Collection) -> list[Decision]:
     n = Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY].count()
-    words = f"{_many(n)} wait for an adjudicator: annotators differ, or somebody flagged the pair."
+    words = _("%(many)s wait for an adjudicator: annotators differ, or somebody flagged the pair.") % {"many": _many(n)}
     return [Decision("conflicts", "attention", words, n, "pairs", "state=conflict")] if n else []
 
 
 def _skipped(n: int) -> list[Decision]:
-    words = f"{_many(n)} were skipped by everybody who could judge them."
+    words = _("%(many)s were skipped by everybody who could judge them.") % {"many": _many(n)}
     return [Decision("skipped", "attention", words, n, "pairs", "state=skipped")] if n else []
 
 
 def _failed(status: dict[str, Any]) -> list[Decision]:
     n = int(status["failed"])
-    words = f"{n:,} pairs failed: retry them, or hand them to people."
+    words = _("%(n)s pairs failed: retry them, or hand them to people.") % {"n": f"{n:,}"}
     query = f"campaign={status['campaign']}&state=failed"
     return [Decision("failed", "attention", words, n, "pairs", query)] if n else []
 
 
 def _many(n: int) -> str:
-    return f"{MANY:,} pairs and more" if n >= MANY else "1 pair" if n == 1 else f"{n:,} pairs"
+    return (
+        _("%(many)s pairs and more") % {"many": f"{MANY:,}"}
+        if n >= MANY
+        else "1 pair"
+        if n == 1
+        else _("%(n)s pairs") % {"n": f"{n:,}"}
+    )

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 
 import numpy as np
 from django.db.models import Q
+from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.groups import group
@@ -29,13 +30,13 @@ from annotation.trust.records import Kappa, Point
 from corpus.models import Collection, Item, Judgment
 
 RESAMPLES = 400
-MEASURE = "Krippendorff's alpha, relevant or not"
+MEASURE = gettext_noop("Krippendorff's alpha, relevant or not")
 EPOCH = date(2000, 1, 3)
 """A Monday: days are counted from it."""
 LONG = 31
 """Days from which agreement is shown by week."""
-OVER_TIME = "pairs with two grades and more, by the day of their last grade"
-FIRST, FINAL = "people", "people (final answers)"
+OVER_TIME = gettext_noop("pairs with two grades and more, by the day of their last grade")
+FIRST, FINAL = "people", gettext_noop("people (final answers)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from django.utils.translation import gettext_noop
+
 from annotation.agreement.measures import Statistic
 
 T = TypeVar("T")
-NOT_MEASURED = "not measured"
+NOT_MEASURED = gettext_noop("not measured")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from annotation.models import Computed
 from annotation.trust import kappas
@@ -32,7 +33,7 @@ SELECT (SELECT coalesce(sum(t.value), 0) FROM judges_tally t JOIN judges_campaig
         SELECT FROM corpus_assessor a JOIN corpus_judgment j ON j.assessor_id = a.id
         WHERE a.collection_id = %(collection)s AND a.kind NOT IN ('policy', 'reference') LIMIT %(small)s) AS spoken)
 """
-PEOPLE_POPULATION = "each annotator's first answers on this collection's pairs"
+PEOPLE_POPULATION = gettext_noop("each annotator's first answers on this collection's pairs")
 
 
 @dataclass(frozen=True, slots=True)

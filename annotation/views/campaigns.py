@@ -7,6 +7,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation import overview
@@ -74,12 +75,12 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     else:
         messages.success(
             request,
-            _("Campaign %(campaign)s writes for %(added)s pair%(value)s.")
-            % {
-                "campaign": started.campaign.pk,
-                "added": f"{started.added:,}",
-                "value": "s" if started.added != 1 else "",
-            },
+            ngettext(
+                "Campaign %(campaign)s writes for %(added)s pair.",
+                "Campaign %(campaign)s writes for %(added)s pairs.",
+                started.added,
+            )
+            % {"campaign": started.campaign.pk, "added": f"{started.added:,}"},
         )
     return redirect("campaigns", scope.collection.name)
 

@@ -2,9 +2,11 @@
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from annotation import history, judging
+from annotation.numbers import meant
 from annotation.permissions import Scope, action
 
 
@@ -21,10 +23,11 @@ def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_safe
 def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpResponse:
     """One pair that the member decided on, with their grade; `n` and `p` go on from here."""
+    item = meant(item)
     decision = history.decision(scope.member, item)
     work = judging.own_work(scope.member, item)
     if decision is None or work is None:
-        raise Http404("You did not decide on this pair.")
+        raise Http404(_("You did not decide on this pair."))
     newer, older = history.neighbours(scope.member, decision)
     context = {
         "scope": scope,

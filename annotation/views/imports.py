@@ -78,8 +78,8 @@ def _sentence(report: Report) -> str:
     new = report.new
     if not report.changed:
         return _("Nothing changed: the collection holds all of this already.")
-    return _("Imported %(new)s documents, %(new2)s queries and %(new3)s pairs.") % {
-        "new": f"{new['documents']:,}",
-        "new2": f"{new['queries']:,}",
-        "new3": f"{new['pairs']:,}",
+    return _("Imported %(documents)s documents, %(queries)s queries and %(pairs)s pairs.") % {
+        "documents": f"{new['documents']:,}",
+        "queries": f"{new['queries']:,}",
+        "pairs": f"{new['pairs']:,}",
     }

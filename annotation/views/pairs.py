@@ -5,6 +5,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation import evidence, skipped
@@ -58,11 +59,11 @@ def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
     with transaction.atomic():
         count = skipped.hand_over(scope.collection)
         record(scope, "skipped.handed-over", pairs=count)
-    words = _("%(count)s pair%(value)s for an adjudicator now.") % {
-        "count": f"{count:,}",
-        "value": "s wait" if count != 1 else " waits",
-    }
-    messages.success(request, words if count else _("No pair was left that everybody skipped."))
+    words = ngettext(
+        "%(count)s pair waits for an adjudicator now.", "%(count)s pairs wait for an adjudicator now.", count
+    )
+    told = words % {"count": f"{count:,}"}
+    messages.success(request, told if count else _("No pair was left that everybody skipped."))
     return redirect("collection", scope.collection.name)
 
 

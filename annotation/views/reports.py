@@ -7,6 +7,7 @@ from django.db import transaction
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.exports import listing
@@ -65,7 +66,7 @@ def _exports_page(
 def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Make a snapshot: a small one at once, a large one by a worker."""
     if (name := request.POST.get("format", "")) not in EVERY:
-        messages.error(request, "Choose a format.")
+        messages.error(request, _("Choose a format."))
         return redirect("exports", scope.collection.name)
     form = format_named(name)
     asked = SetForm(request.POST, request.FILES, collection=scope.collection)
@@ -93,9 +94,11 @@ def _fill(request: HttpRequest, snapshot: Snapshot) -> None:
     try:
         fill(snapshot)
     except (BadInput, OSError):
-        messages.error(request, "The export failed and left nothing behind. The list below says why.")
+        messages.error(request, _("The export failed and left nothing behind. The list below says why."))
     else:
-        messages.success(request, f"{snapshot.manifest['counts']['rows']:,} rows are ready.")
+        messages.success(
+            request, _("%(manifest)s rows are ready.") % {"manifest": f"{snapshot.manifest['counts']['rows']:,}"}
+        )
 
 
 @action("admin")
@@ -105,6 +108,6 @@ def export_file(request: HttpRequest, scope: Scope, snapshot: int, file: str) ->
     row = get_object_or_404(Snapshot.objects.select_related("collection"), pk=snapshot, collection=scope.collection)
     path = listing.file_of(row, file)
     if path is None:
-        raise Http404("No such file.")
+        raise Http404(_("No such file."))
     name = f"{scope.collection.name}-{row.pk}-{file.replace('/', '-')}"
     return FileResponse(path.open("rb"), as_attachment=True, filename=name)

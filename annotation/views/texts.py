@@ -8,6 +8,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation import guidelines, texts
 from annotation.forms import SettingsForm, TextForm
+from annotation.forms_fairness import ArmsForm
 from annotation.forms_money import MoneyForm
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
@@ -32,6 +33,7 @@ def settings_page(
     form: SettingsForm | None = None,
     *,
     money: MoneyForm | None = None,
+    arms: ArmsForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
     """The page with its forms, of which one may hold what could not be saved."""
@@ -42,6 +44,7 @@ def settings_page(
         "section": "settings",
         "form": form or SettingsForm(instance=scope.collection),
         "money": money or MoneyForm.of(scope.collection),
+        "arms": arms or ArmsForm.of(scope.collection),
         "caps": caps_of(scope.collection),
         "guidelines": guidelines.current(scope.collection),
     }

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from corpus.charts.drawing import WIDTH, Canvas, clipped, figure, svg, ticks, wide
 from corpus.charts.plot import Plot
 from corpus.charts.record import Chart, Value
@@ -50,7 +52,7 @@ def bars(
         if mark is not None and row.value is not None:
             middle = plot.top + place * step + (45 if row.detail else 29)
             canvas.rule(plot.x(mark), middle - 10, plot.x(mark), middle + 10, kind="soft", width=1.5)
-    words = summary or " ".join(f"{row.label}: {_bar_words(row)}." for row in rows) or "Nothing to draw yet."
+    words = summary or " ".join(f"{row.label}: {_bar_words(row)}." for row in rows) or _("Nothing to draw yet.")
     picture = svg(canvas, key=key, title=title, summary=words)
     header = ("", "value", "low", "high", "n", "note")
     table = tuple((row.label, row.value, row.low, row.high, row.n, row.detail or row.words) for row in rows)
@@ -76,8 +78,10 @@ def _bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
 
 def _bar_words(row: Bar) -> str:
     if row.value is None:
-        return row.words or "not measured"
-    interval = f" ({_two(row.low)} to {_two(row.high)})" if row.low is not None else ""
+        return row.words or _("not measured")
+    interval = (
+        _(" (%(two)s to %(two2)s)") % {"two": _two(row.low), "two2": _two(row.high)} if row.low is not None else ""
+    )
     return f"{_two(row.value)}{interval}" + (f", n = {figure(row.n)}" if row.n is not None else "")
 
 

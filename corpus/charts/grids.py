@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from django.utils.translation import gettext as _
+
 from corpus.charts.drawing import HEAT, WIDTH, Canvas, clipped, figure, svg, wide
 from corpus.charts.record import Chart, Value
 
@@ -55,8 +57,13 @@ def _step(value: Value, low: float, high: float) -> int:
 
 def _heat_words(known: Sequence[tuple[float, str, str]]) -> str:
     if not known:
-        return "Nothing to draw yet."
+        return _("Nothing to draw yet.")
     least, most = min(known), max(known)
-    return (
-        f"Highest at {most[1]}, {most[2]} ({figure(most[0])}); lowest at {least[1]}, {least[2]} ({figure(least[0])})."
-    )
+    return _("Highest at %(row)s, %(column)s (%(high)s); lowest at %(low_row)s, %(low_column)s (%(low)s).") % {
+        "row": most[1],
+        "column": most[2],
+        "high": figure(most[0]),
+        "low_row": least[1],
+        "low_column": least[2],
+        "low": figure(least[0]),
+    }

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from django.utils.translation import gettext as _
+
 from corpus.charts.drawing import CHARACTER, SERIES, WIDTH, Canvas, clipped, figure, svg, ticks, wide
 from corpus.charts.plot import Plot
 from corpus.charts.record import Cell, Chart, Value
@@ -38,7 +40,7 @@ def line(
     xs = [at for points in kept.values() for at, _ in points]
     canvas = Canvas(WIDTH, 300)
     if not xs:
-        canvas.text(WIDTH / 2, 150, "Nothing to draw yet.", anchor="middle")
+        canvas.text(WIDTH / 2, 150, _("Nothing to draw yet."), anchor="middle")
     else:
         ends = (min(ys) if low is None else low, max(ys) if high is None else high)
         room = min(180.0, max(wide(name) for name in kept) + 16)
@@ -81,14 +83,20 @@ def _curves(canvas: Canvas, plot: Plot, kept: Mapping[str, list[tuple[float, flo
 
 def _line_words(kept: Mapping[str, list[tuple[float, float]]], y: str) -> str:
     said = [
-        f"{name} is {figure(points[0][1])}"
+        _("%(name)s is %(figure)s") % {"name": name, "figure": figure(points[0][1])}
         if len(points) == 1
-        else f"{name} goes from {figure(points[0][1])} to {figure(points[-1][1])} "
-        f"(lowest {figure(min(value for _, value in points))}, highest {figure(max(value for _, value in points))})"
+        else _("%(name)s goes from %(first)s to %(last)s (lowest %(least)s, highest %(most)s)")
+        % {
+            "name": name,
+            "first": figure(points[0][1]),
+            "last": figure(points[-1][1]),
+            "least": figure(min(value for _, value in points)),
+            "most": figure(max(value for _, value in points)),
+        }
         for name, points in kept.items()
         if points
     ]
-    return f"{y}: {'; '.join(said)}." if said else "Nothing to draw yet."
+    return f"{y}: {'; '.join(said)}." if said else _("Nothing to draw yet.")
 
 
 def _line_table(

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from corpus.charts.drawing import WIDTH, Canvas, clipped, figure, svg, ticks
 from corpus.charts.plot import Plot
 from corpus.charts.record import Chart
@@ -36,7 +38,7 @@ def scatter(
     groups = list(dict.fromkeys(dot.series for dot in kept))
     canvas = Canvas(WIDTH, 360)
     if not kept:
-        canvas.text(WIDTH / 2, 180, "Nothing to draw yet.", anchor="middle")
+        canvas.text(WIDTH / 2, 180, _("Nothing to draw yet."), anchor="middle")
     else:
         xs, ys = [dot.x for dot in kept], [dot.y for dot in kept]
         both = [*xs, *ys]
@@ -46,7 +48,11 @@ def scatter(
         if diagonal:
             canvas.rule(plot.left, plot.bottom, plot.right, plot.top, kind="soft")
         _dots(canvas, plot, kept, groups)
-    words = summary or (f"{figure(len(kept))} points of {x} against {y}." if kept else "Nothing to draw yet.")
+    words = summary or (
+        _("%(figure)s points of %(x)s against %(y)s.") % {"figure": figure(len(kept)), "x": x, "y": y}
+        if kept
+        else _("Nothing to draw yet.")
+    )
     picture = svg(canvas, key=key, title=title, summary=words)
     table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in kept)
     return Chart(key, title, words, picture, ("name", "group", x, y), table, source, canvas.height, numbers=2)
