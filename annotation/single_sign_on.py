@@ -8,6 +8,7 @@ the subject and the name by which the account page calls the connection.
 import logging
 from typing import Any
 
+from allauth.account.adapter import get_adapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, _build_apps_from_settings
 from allauth.socialaccount.internal import jwtkit
 from allauth.socialaccount.models import SocialAccount, SocialApp
@@ -47,9 +48,10 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has
         return invitation_of(request) is not None
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> User:
-        """A proposal for the user name; no address is taken over."""
+        """A free user name like the provider's; no address is taken over."""
         user: User = sociallogin.user
-        user.username = str(data.get("username") or data.get("name") or "").strip()[:150]
+        wanted = [str(data.get(name) or "") for name in ("username", "name")]
+        user.username = get_adapter().generate_unique_username([*wanted, "person"])
         return user
 
     def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
