@@ -2,8 +2,10 @@
 
 from annotation.urls_accounts import urlpatterns as accounts
 from annotation.urls_admin import urlpatterns as admin
+from annotation.urls_aspects import urlpatterns as aspects
 from annotation.urls_audit_log import urlpatterns as audit_log
 from annotation.urls_canaries import urlpatterns as canaries
+from annotation.urls_fairness import urlpatterns as fairness
 from annotation.urls_judging import urlpatterns as judging
 from annotation.urls_money import urlpatterns as money
 from annotation.urls_panel import urlpatterns as panel
@@ -12,4 +14,17 @@ from annotation.urls_reports import urlpatterns as reports
 from annotation.urls_trust import urlpatterns as trust
 
 # Money before the administration: there `campaigns/<id>/<act>/` would take its address.
-urlpatterns = [*judging, *accounts, *audit_log, *money, *admin, *trust, *reports, *panel, *canaries, *reach]
+urlpatterns = [
+    *judging,
+    *aspects,
+    *accounts,
+    *audit_log,
+    *money,
+    *admin,
+    *trust,
+    *reports,
+    *panel,
+    *canaries,
+    *fairness,
+    *reach,
+]

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from annotation import members
-from annotation.models import Assignment, Guideline, Membership, Role, User
+from annotation.models import Assignment, Guideline, Membership, Role, Study, User
 from annotation.permissions import SMALLEST
 from corpus.models import Assessor, Item, Judgment, Pair
 from judges.models import Campaign
@@ -71,6 +71,7 @@ class World:
         self.model = Model.objects.create(
             collection=self.collection, job=self.job, name="m", folder="/nowhere", summary={"merge_difference": 0.0}
         )
+        self.study = Study.objects.create(collection=self.collection)
         self.invitation = members.invite(collection=self.collection, role=Role.ANNOTATOR, author=self.people["owner"])
 
     def fill(self, pattern: str) -> str:
@@ -87,6 +88,7 @@ class World:
             "<int:item>": self.item.pk,
             "<int:job>": self.job.pk,
             "<int:model>": self.model.pk,
+            "<int:study>": self.study.pk,
             "<int:session>": 1,
             "<slug:provider_id>": "sso",
             "(?P<uidb36>[0-9A-Za-z]+)-(?P<key>[0-9A-Za-z-]+)": "1-nothing",

@@ -9,12 +9,14 @@ not relevant.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_noop
+
 from annotation.agreement.measures import Statistic
 from annotation.fairness.votes import Vote, share
 
-NO_RIGHT = "no first vote was right"
-NO_WRONG = "no first vote was wrong"
-NO_PAIR = "nobody has cast both votes yet"
+NO_RIGHT = gettext_noop("no first vote was right")
+NO_WRONG = gettext_noop("no first vote was wrong")
+NO_PAIR = gettext_noop("nobody has cast both votes yet")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.groups import group
@@ -17,10 +18,11 @@ from annotation.agreement.resampling import MISSING, Floats, interval, resamples
 from corpus.arms import HIDDEN, REVEAL, SHOWN
 
 RESAMPLES = 1000
-NO_VOTE = "nobody has voted here yet"
-NO_GOLD = "no reference grade on these pairs"
-NO_CLASS = "no reference pair of this class"
-NO_BOTH = "reference pairs of one class only"
+NO_VOTE = gettext_noop("nobody has voted here yet")
+NO_GOLD = gettext_noop("no reference grade on these pairs")
+NO_CLASS = gettext_noop("no reference pair of this class")
+NO_REFERENCE_IN_ONE = gettext_noop("one of the two arms has no vote on a reference pair")
+NO_BOTH = gettext_noop("reference pairs of one class only")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,7 @@ def gain(measure: Callable[..., Measure], votes: Sequence[Vote], *, bootstrap: i
         items = _places(vote.item for vote in mine)
         sides.append((measure(mine, items) if items else _nothing, len(items)))
     (a, a_items), (b, b_items) = sides
-    reason = NO_BOTH if a_items and b_items else "one of the two arms has no vote on a reference pair"
+    reason = NO_BOTH if a_items and b_items else NO_REFERENCE_IN_ONE
     return difference(a, a_items, b, b_items, reason, bootstrap=bootstrap)
 
 

@@ -1,0 +1,292 @@
+"""Arms and paired studies on a real database: what the page says is what people did (checks 5 and 6)."""
+
+import json
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation import queue
+from annotation.auditing import ACTS
+from annotation.fairness import report
+from annotation.fairness.studies import end_study, groups_of, make_study
+from annotation.models import Assignment, Membership, Role, Study
+from annotation.queue import Answer, Desk
+from annotation.undo import undo
+from corpus.errors import BadInput
+from corpus.models import Collection, Item, Judgment, Label
+from tests.evidence import make_assessor, make_judgment
+from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.judging_scene import make_scene
+
+pytestmark = pytest.mark.django_db
+REVEAL = {"shown": 0, "hidden": 0, "reveal": 1}
+
+
+def claim(member: Membership):
+    member = Membership.objects.select_related("collection").get(pk=member.pk)
+    queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    return member.assignments.filter(state="open").select_related("item").first()
+
+
+def answer(member: Membership, grade: int, *, seconds: float | None = None):
+    """One answer to whatever is on the member's desk; the lease that follows."""
+    lease = claim(member)
+    Assignment.objects.filter(pk=lease.pk).update(lent_at=timezone.now() - timedelta(minutes=5))
+    member = Membership.objects.select_related("collection").get(pk=member.pk)
+    ms = None if seconds is None else round(seconds * 1000)
+    given = Answer(lease.item_id, lease.token, grade, milliseconds=ms)
+    queue.in_transaction(lambda db: queue.submit(db, Desk.of(member), given))
+    return lease
+
+
+def gold(item: Item, grade: int) -> None:
+    make_judgment(item.pair, make_assessor(item.collection, "gold", "reference"), grade)
+
+
+@pytest.fixture
+def books():
+    return make_collection("books", arms=REVEAL)
+
+
+def test_the_flip_table_equals_a_count_by_hand(books):
+    """Six pairs, truths 1 1 0 0 1 -. Alice: 11 10 10 01 01 01 (first, final); Bob on the first and fourth: 00 00."""
+    items = make_scene(books, 6, overlap=2)
+    for item, truth in zip(items, (1, 1, 0, 0, 1, None), strict=True):
+        if truth is not None:
+            gold(item, truth)
+    alice, bob = make_member(books, "alice"), make_member(books, "bob")
+    for first, final in ("11", "10", "10", "01", "01", "01"):
+        answer(alice, int(first))
+        answer(alice, int(final))
+    for place in range(6):
+        lease = claim(bob)
+        if place in (0, 3):
+            answer(bob, 0)
+            answer(bob, 0)
+        else:
+            queue.in_transaction(lambda db, own=lease: queue.skip(db, Desk.of(bob), own.item_id, own.token, "other"))
+    found = report.document(books, report.arms(books), [])
+    flips = found["flips"]
+    names = ("n", "known", "right_right", "right_wrong", "wrong_right", "wrong_wrong")
+    counts = {name: flips["all"][name] for name in names}
+    # Right first votes: Alice on 1, 2, 4, Bob on 4; of them Alice's 2 and 4 end wrong.
+    # Wrong first votes: Alice on 3, 5, Bob on 1; of them Alice's two end right. Her sixth is without a reference.
+    assert counts == {"n": 8, "known": 7, "right_right": 2, "right_wrong": 2, "wrong_right": 2, "wrong_wrong": 1}
+    assert (flips["all"]["right_to_wrong"]["value"], flips["all"]["wrong_to_right"]["value"]) == (0.5, 2 / 3)
+    assert flips["all"]["flipped"]["value"] == 5 / 8
+    assert {side: (some["right_wrong"], some["wrong_right"], some["n"]) for side, some in flips["by_side"].items()} == {
+        "for": (1, 1, 5),  # 4 and 5, of Alice's 4, 5, 6 and Bob's two
+        "against": (1, 1, 3),  # 2 and 3, of Alice's 1, 2, 3
+    }
+    by_name = {one["name"]: (one["right_wrong"], one["wrong_right"], one["n"]) for one in flips["by_person"]}
+    assert by_name == {"alice": (2, 2, 6), "bob": (0, 0, 2)}
+    sides = {one["moment"]: one for one in found["moments"]}
+    assert (sides["reveal-first"]["votes"], sides["reveal-final"]["votes"], sides["shown"]["votes"]) == (8, 8, 0)
+    # Blind on the two pairs that both judged: 1/0 and 0/0; in the end 1/0 and 1/0.
+    assert (sides["reveal-first"]["percent"]["value"], sides["reveal-final"]["percent"]["value"]) == (0.5, 0.0)
+    assert sides["hidden"]["accuracy"] == {
+        "value": None, "low": None, "high": None, "n": 0, "reason": "nobody has voted here yet",
+    }  # fmt: skip
+
+
+def test_an_undone_first_vote_is_counted_apart_and_never_as_blind(books):
+    (item,) = make_scene(books, 1)
+    alice = make_member(books, "alice")
+    answer(alice, 0)
+    undo(Membership.objects.get(pk=alice.pk), item.pk)
+    answer(alice, 1)
+    answer(alice, 1)
+    found = report.arms(books)
+    assert found.seen == 1
+    assert {side.moment.key: side.votes for side in found.sides} == {
+        "hidden": 0, "reveal-first": 0, "reveal-final": 1, "shown": 0,
+    }  # fmt: skip
+    assert found.flips.all.n == 0
+
+
+def test_audits_studies_and_what_was_judged_before_arms_are_not_compared(books):
+    alice = make_member(books, "alice")
+    Collection.objects.update(arms={"shown": 1, "hidden": 1, "reveal": 0})
+    for reason in ("audit", "disagreement", "disagreement", "study"):
+        make_item(make_pair(books), reason=reason)
+    for _ in range(4):
+        answer(alice, 1, seconds=3)
+    found = {side.moment.key: side.votes for side in report.arms(books).sides}
+    assert sum(found.values()) == 2
+    assert Judgment.objects.count() == 4
+    Item.objects.update(arm="")
+    assert report.arms(books).votes == 0
+
+
+def test_seconds_that_the_debate_saves(books):
+    Collection.objects.update(arms={"shown": 1, "hidden": 1, "reveal": 0})
+    alice = make_member(books, "alice")
+    make_scene(books, 6)
+    for _ in range(6):
+        lease = claim(alice)
+        answer(alice, 1, seconds={"shown": 10, "hidden": 25}[lease.item.arm])
+    saved = report.arms(books).times.saved
+    assert (saved.value, saved.low, saved.high, saved.n) == (15, 15, 15, 6)
+
+
+def people(collection, count: int = 6) -> list[Membership]:
+    return [make_member(collection, f"person-{number}") for number in range(count)]
+
+
+def test_a_paired_study_lends_the_same_pairs_to_two_disjoint_groups(books):
+    items = make_scene(books, 5)
+    Collection.objects.update(arms={"shown": 1, "hidden": 0, "reveal": 0})
+    for item in items:
+        gold(item, 1)
+    members = people(books, 7)
+    outsider, *taking_part = members
+    study = make_study(by=None, collection=books, people=[m.pk for m in taking_part], pairs=4, seed=9)
+    shown, hidden = groups_of([m.pk for m in taking_part], 9)
+    assert (len(shown), len(hidden), set(shown) & set(hidden)) == (3, 3, set())
+    made = Item.objects.filter(reason="study")
+    assert Counter(made.values_list("arm", flat=True)) == {"shown": 4, "hidden": 4}
+    assert set(made.filter(arm="shown").values_list("pair")) == set(made.filter(arm="hidden").values_list("pair"))
+    # Whoever takes no part gets the one pair that is not in the study; the others wait.
+    lease = answer(outsider, 0)
+    assert lease.item.reason == "disagreement"
+    first_met = lease.item.pair_id
+    assert claim(outsider) is None
+    met: dict[int, set[tuple[int, str]]] = {}
+    for member in taking_part:
+        for turn in range(4):
+            lease = answer(member, int(member.pk in shown or turn % 2), seconds=5 if member.pk in shown else 8)
+            met.setdefault(member.pk, set()).add((lease.item.pair_id, lease.item.arm))
+        assert claim(member) is None
+    for member, arms in met.items():
+        assert {arm for _, arm in arms} == {"shown" if member in shown else "hidden"}
+        assert len({pair for pair, _ in arms}) == 4
+    assert set(made.values_list("state", flat=True)) == {"settled"}
+    assert list(Label.objects.values_list("pair", flat=True)) == [first_met]
+    (found,) = report.studies(books)
+    assert (found.pairs, found.table.pairs, found.table.known) == (4, 4, 4)
+    assert {*found.shown, *found.hidden} == {member.user.username for member in taking_part}
+    assert found.table.shown.recall_relevant.value == 1.0
+    assert (found.table.hidden.seconds.value, found.table.shown.seconds.value) == (8, 5)
+    assert found.table.difference.seconds.value == 3
+    assert found.table.shown.fleiss.value is None
+    assert found.table.shown.balanced.reason == "reference pairs of one class only"
+    end_study(None, study)
+    assert claim(outsider).item.reason == "disagreement"
+    assert not Item.objects.filter(reason="disagreement", reserved=True).exists()
+
+
+def test_a_study_that_ends_early_withdraws_what_is_open(books):
+    make_scene(books, 3)
+    members = people(books, 2)
+    study = make_study(by=None, collection=books, people=[m.pk for m in members], pairs=3, overlap=1, gold=False)
+    lease = claim(members[0])
+    end_study(None, study)
+    end_study(None, study)
+    assert Counter(Item.objects.filter(reason="study").values_list("state", flat=True)) == {"withdrawn": 6}
+    assert Study.objects.get().ended_at is not None
+    with pytest.raises(queue.Lost):
+        queue.in_transaction(lambda db: queue.submit(db, Desk.of(members[0]), Answer(lease.item_id, lease.token, 1)))
+    again = make_study(by=None, collection=books, people=[m.pk for m in members], pairs=2, overlap=1, gold=False)
+    assert again.items.count() == 4
+
+
+def test_a_study_never_asks_somebody_about_a_pair_that_they_have_met(books):
+    make_scene(books, 3)
+    alice, bob = people(books, 2)
+    answer(alice, 0)
+    answer(alice, 1)
+    with pytest.raises(BadInput, match="1 escalated pairs have a debate and are new to all of these people, not 2"):
+        make_study(by=None, collection=books, people=[alice.pk, bob.pk], pairs=2, overlap=1, gold=False)
+    assert not Study.objects.exists()
+    with pytest.raises(BadInput, match="two groups of 3 need 6 active people"):
+        make_study(by=None, collection=books, people=[alice.pk, bob.pk], pairs=1)
+    with pytest.raises(BadInput, match="0 escalated pairs with a reference grade"):
+        make_study(by=None, collection=books, people=[alice.pk, bob.pk], pairs=1, overlap=1)
+
+
+@pytest.fixture
+def admin(books):
+    client = Client()
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    return client
+
+
+def test_the_page_its_json_and_its_csv_say_the_same(books, admin):
+    items = make_scene(books, 2)
+    gold(items[0], 1)
+    alice = make_member(books, "alice")
+    for grade in (0, 1, 1, 1):
+        answer(alice, grade, seconds=4)
+    page = admin.get("/c/books/fairness/")
+    assert page.status_code == 200
+    assert "wrong to right" in page.text and "100.0%" in page.text and "alice" in page.text
+    found = json.loads(admin.get("/c/books/fairness.json").text)
+    assert found["flips"]["all"]["wrong_to_right"]["value"] == 1.0
+    rows = admin.get("/c/books/fairness.csv").text.splitlines()
+    assert rows[0] == "part,row,measure,value,low,high,n,reason"
+    assert "flips,all,right_to_wrong,,,,0,no first vote was right" in rows
+    assert any(row.startswith("flips by person,alice,wrong_to_right,1.0,0.02") for row in rows)
+    svg = admin.get("/c/books/fairness/?chart=flips&as=svg")
+    assert svg["Content-Type"].startswith("image/svg+xml")
+    assert admin.get("/c/books/fairness.json?since=2999-01-01").json()["votes"] == 0
+    assert admin.get("/c/books/fairness/?since=2999-99-99").status_code == 200
+
+
+def test_the_page_costs_at_most_twenty_statements(books, admin):
+    make_scene(books, 6)
+    members = people(books, 2)
+    for _ in range(3):
+        make_study(by=None, collection=books, people=[m.pk for m in members], pairs=2, overlap=1, gold=False)
+    answer(members[0], 1)
+    with CaptureQueriesContext(connection) as counted:
+        assert admin.get("/c/books/fairness/").status_code == 200
+    assert len(counted) <= 20
+
+
+def test_an_empty_page_says_what_to_do_next(books, admin):
+    page = admin.get("/c/books/fairness/").text
+    assert "No vote in an arm yet" in page
+    assert "Set the arms" in page
+
+
+def test_the_settings_page_sets_the_weights(books, admin):
+    assert "What annotators read of the debate" in admin.get("/c/books/settings/").text
+    answer = admin.post("/c/books/settings/arms/", {"shown": 2, "hidden": 1, "reveal": 1})
+    assert (answer.status_code, answer["Location"]) == (302, "/c/books/settings/")
+    assert Collection.objects.get().arms == {"shown": 2, "hidden": 1, "reveal": 1}
+    for bad in ({"shown": 0, "hidden": 0, "reveal": 0}, {"shown": 101, "hidden": 0, "reveal": 0}, {"shown": 1}):
+        refused = admin.post("/c/books/settings/arms/", bad)
+        assert refused.status_code == 422
+    assert (
+        "at least one arm a weight above 0"
+        in admin.post("/c/books/settings/arms/", {"shown": 0, "hidden": 0, "reveal": 0}).text
+    )
+    assert Collection.objects.get().arms == {"shown": 2, "hidden": 1, "reveal": 1}
+
+
+def test_a_study_is_made_and_ended_on_the_page_and_in_the_audit_log(books, admin):
+    from annotation.models import AuditEntry
+
+    make_scene(books, 2)
+    members = people(books, 2)
+    given = {"pairs": 2, "overlap": 1, "people": [m.pk for m in members]}
+    answer = admin.post("/c/books/fairness/studies/", given)
+    assert answer.status_code == 302
+    study = Study.objects.get()
+    assert study.made_by.username == "charlie"
+    page = admin.get("/c/books/fairness/").text
+    assert "0 of 2 pairs have all 1 votes of both groups" in page
+    assert admin.post(f"/c/books/fairness/studies/{study.pk}/end/").status_code == 302
+    assert Study.objects.get().ended_at
+    acts = list(AuditEntry.objects.filter(act__startswith="study").order_by("pk").values_list("act", flat=True))
+    assert acts == ["study.made", "study.ended"]
+    assert set(acts) <= set(ACTS)
+    refused = admin.post("/c/books/fairness/studies/", {**given, "pairs": 2000})
+    assert refused.status_code == 422
+    assert "ask for fewer" in refused.text
+    assert admin.post("/c/books/fairness/studies/", {"pairs": 0}).status_code == 422
