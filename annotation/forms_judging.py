@@ -4,6 +4,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment
+from annotation.numbers import meant
 from annotation.queue import Answer
 from corpus.models import Collection
 
@@ -18,12 +19,17 @@ class Invalid(Exception):
 def answer(data: QueryDict, collection: Collection) -> Answer:
     """A submitted judgment on the collection's scale."""
     return Answer(
-        item=whole(data, "item"),
+        item=item(data),
         token=data.get("token", ""),
         grade=grade(data, collection),
         comment=text(data, "comment"),
         milliseconds=milliseconds(data),
     )
+
+
+def item(data: QueryDict) -> int:
+    """The item that the form is about, from its number on the page."""
+    return meant(whole(data, "item"))
 
 
 def grade(data: QueryDict, collection: Collection) -> int:

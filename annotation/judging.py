@@ -1,7 +1,7 @@
 """What the judging page shows: one statement for a pair with its debate, as frozen records."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.debating import Debate, Text, debate_of, text_of
 from annotation.marks import marked
 from annotation.models import Membership
+from annotation.numbers import shown
 from annotation.queue import EVIDENCE, rows
 from annotation.targets import Draft, draft_of
 from corpus.arms import REVEAL
@@ -33,6 +34,7 @@ WHY = {
     "refused": gettext_lazy("A judge declined to answer."),
     "error": gettext_lazy("A judge could not be reached."),
     "audit": gettext_lazy("To be judged from the texts alone, without a debate."),
+    "qualification": gettext_lazy("Part of the practice and the test that come before your work."),
     "evidence": gettext_lazy("It was found relevant, and what a judge wrote about it did not pass its checks."),
 }
 WHY_ELSE = gettext_lazy("People are asked about it.")
@@ -53,6 +55,7 @@ class Work:
     """A pair on somebody's desk. `seconds` are left of the lease (negative: it ran out)."""
 
     item: int
+    """Its number on the page (annotation.numbers)."""
     token: str
     seconds: int
     why: str
@@ -112,19 +115,21 @@ i.reason NOT IN ('audit', 'evidence')
 AND (i.arm IN ('', 'shown') OR i.arm = 'reveal' AND f.grade IS NOT NULL)
 """
 _ADJUDICATES = "i.reason NOT IN ('audit', 'evidence')"
+# A check may bring its own turns; else the newest debate about the pair.
 _DEBATE = """
-(SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict,
+CASE WHEN i.turns IS NOT NULL THEN i.turns::json ELSE (
+ SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict,
                                    'reason', t.reason, 'quotes', t.quotes) ORDER BY t.round, t.sample, t.role DESC)
  FROM judges_attempt t
  WHERE t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
    AND t.campaign_id = (
     SELECT max(c.campaign_id) FROM judges_attempt c
-    WHERE c.pair_id = i.pair_id AND c.counts AND c.role IN ('for', 'against')))
+    WHERE c.pair_id = i.pair_id AND c.counts AND c.role IN ('for', 'against'))) END
 """
 
 _TEXTS = """
-i.id AS item, i.reason, i.arm, q.text AS query, q.answers, q.instruction, d.title, d.text AS document,
-d.external_id AS source
+i.id AS item, coalesce(nullif(i.shown_as, ''), i.reason) AS reason, i.arm, q.text AS query, q.answers, q.instruction,
+d.title, d.text AS document, d.external_id AS source
 """
 _PAIR = f"{_TEXTS}, f.grade AS first, {_READS} AS reads, CASE WHEN {_READS} THEN {_DEBATE} END AS debate"
 
@@ -163,7 +168,7 @@ WHERE m.id = %(membership)s
 _RESTING = f"SELECT {_AROUND} FROM annotation_membership m {_LAST} WHERE m.id = %(membership)s"
 _WAITING = f"""
 SELECT count(*) AS waiting FROM (
-    SELECT FROM corpus_item WHERE collection_id = %(collection)s AND state = 'open' AND taken < overlap
+    SELECT FROM corpus_item WHERE collection_id = %(collection)s AND state = 'open' AND taken < overlap AND NOT reserved
     ORDER BY priority, place LIMIT {QUEUE_SHOWN + 1}) counted
 """
 _WAITING_FOR = f"""
@@ -203,8 +208,9 @@ def desk(membership: Membership) -> tuple[Work | None, Desktop]:
 def _desktop(row: dict[str, Any], waiting: int) -> Desktop:
     if row.get("first_seconds") is not None:
         # The last decision is the first vote on the open pair itself.
-        return Desktop(row["today"], waiting, row["item"], "saved", row["first_seconds"])
-    return Desktop(row["today"], waiting, row["last_item"], row["last_what"], row["last_seconds"])
+        return Desktop(row["today"], waiting, shown(row["item"]), "saved", row["first_seconds"])
+    last = row["last_item"]
+    return Desktop(row["today"], waiting, last and shown(last), row["last_what"], row["last_seconds"])
 
 
 _counted: dict[int, tuple[float, int]] = {}
@@ -226,8 +232,8 @@ def own_work(membership: Membership, item: int) -> Work | None:
 
 
 def conflict_work(collection: Collection, item: int) -> Work:
-    """A pair for an adjudicator."""
-    return _work(_rows(_ITEM, item=item)[0], collection)
+    """A pair for an adjudicator, under its plain number."""
+    return replace(_work(_rows(_ITEM, item=item)[0], collection), item=item)
 
 
 def grades(collection: Collection) -> list[Grade]:
@@ -260,7 +266,7 @@ def _rows(statement: str, **values: Any) -> list[dict[str, Any]]:
 def _work(row: dict[str, Any], collection: Collection) -> Work:
     debate = debate_of(row["debate"] or [])
     return Work(
-        item=row["item"],
+        item=shown(row["item"]),
         token=row["token"],
         seconds=row["seconds"],
         why=_why(row, len(debate.rounds), collection.grades),

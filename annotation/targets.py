@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 from psycopg import Connection
 
 from annotation import queue
-from annotation.forms_judging import Invalid, milliseconds, whole
+from annotation.forms_judging import Invalid, milliseconds
+from annotation.forms_judging import item as item_of
 from annotation.models import Membership
 from corpus import evidence
 from corpus.models import Item, Pair, Target
@@ -79,7 +80,7 @@ def edited(data: QueryDict) -> Edited:
     except evidence.Malformed as error:
         words = str(error)
         raise Invalid(_("%(problem)s. Nothing was saved.") % {"problem": words[0].upper() + words[1:]}) from None
-    return Edited(whole(data, "item"), data.get("token", ""), evidence.Target(contribution, text), milliseconds(data))
+    return Edited(item_of(data), data.get("token", ""), evidence.Target(contribution, text), milliseconds(data))
 
 
 def _field(data: QueryDict, name: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Role
+from annotation.numbers import meant
 from corpus.models import Item, Judgment, Label
 from tests.factories import make_collection, make_member
 from tests.judging_scene import EVIL, make_evil_item, make_scene
@@ -33,7 +34,7 @@ def settle(page, key: str) -> None:
 
 def shown(page) -> int:
     """The item on the desk."""
-    return int(page.locator("#desk").get_attribute("data-item"))
+    return meant(int(page.locator("#desk").get_attribute("data-item")))
 
 
 @pytest.fixture
