@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from annotation.aspects import drafts
 from annotation.exports.listing import MAKE, tell_progress
 from annotation.exports.snapshots import fill
 from annotation.models import Snapshot
@@ -54,3 +55,5 @@ def _go_on_with_lara(campaign: int) -> None:
 
 
 go_on_with_lara = shared_task(_go_on_with_lara, name=waking.GO_ON, ignore_result=True)
+
+fetch_passage = shared_task(drafts.work, name=drafts.FETCH, ignore_result=True)

@@ -109,8 +109,8 @@ def test_a_merged_aspect_takes_the_documents_of_its_parts_over(query: Query, ali
     one, two, three = (make_document(query.collection, f"Text {n}.", external_id=f"d{n}") for n in (1, 2, 3))
     for text in ("Flow", "Sliding", "Snowfall"):
         revising.add(query, alice, wording(text))
-    documents.keep(query, alice, one, "a1")
-    documents.keep(query, alice, two, "a2")
+    documents.keep(query, alice, one, ["a1"])
+    documents.keep(query, alice, two, ["a2"])
     documents.discard(query, alice, three, "off the topic")
     revising.merge(query, alice, ["a1", "a2"], wording("Movement", 5))
     assert names(query) == ["a4", "a3"]
@@ -125,7 +125,7 @@ def test_a_split_aspect_sends_its_documents_to_review_again(query: Query, alice:
     document = make_document(query.collection, external_id="d1")
     revising.add(query, alice, wording("Movement"))
     revising.add(query, alice, wording("Snowfall"))
-    documents.keep(query, alice, document, "a1")
+    documents.keep(query, alice, document, ["a1"])
     revising.split(query, alice, "a1", [wording("Flow"), wording("Sliding")])
     assert names(query) == ["a3", "a4", "a2"]
     assert kept(query) == set()
@@ -144,7 +144,7 @@ def test_no_id_ever_means_two_aspects(query: Query, alice: Assessor) -> None:
 def test_undo_goes_back_act_by_act_and_each_step_is_kept(query: Query, alice: Assessor, bob: Assessor) -> None:
     document = make_document(query.collection, external_id="d1")
     revising.add(query, alice, wording("Flow"))
-    documents.keep(query, alice, document, "a1")
+    documents.keep(query, alice, document, ["a1"])
     documents.discard(query, bob, document, "it says nothing of flow")
     revising.weigh(query, bob, {"a1": 5})
     for expected in ("weigh", "discard", "keep", "add"):
@@ -171,10 +171,10 @@ def test_the_newest_word_on_a_document_holds_and_all_words_are_kept(
 ) -> None:
     document = make_document(query.collection, external_id="d1")
     revising.add(query, alice, wording("Flow"))
-    documents.keep(query, alice, document, "a1")
+    documents.keep(query, alice, document, ["a1"])
     documents.discard(query, bob, document, "a menu, no evidence")
     assert kept(query) == set()
-    documents.keep(query, bob, document, "a1")
+    documents.keep(query, bob, document, ["a1"])
     assert kept(query) == {("d1", "a1")}
     rows = Judgment.objects.order_by("pk").values_list("assessor__name", "grade", "comment")
     assert list(rows) == [("alice", 1, ""), ("bob", 0, "a menu, no evidence"), ("bob", 1, "")]
@@ -190,7 +190,7 @@ def test_the_judgment_of_an_aspect_leaves_the_label_of_the_pair_alone(query: Que
     policy = Assessor.objects.create(collection=query.collection, kind="policy", name="debate")
     Judgment.objects.create(pair=pair, assessor=policy, step="final", grade=0)
     revising.add(query, alice, wording("Flow"))
-    documents.keep(query, alice, document, "a1")
+    documents.keep(query, alice, document, ["a1"])
     assert Label.objects.get(pair=pair, aspect=None).grade == 0
     assert Label.objects.get(pair=pair, aspect__external_id="a1").grade == 1
 
@@ -198,7 +198,7 @@ def test_the_judgment_of_an_aspect_leaves_the_label_of_the_pair_alone(query: Que
 def test_a_document_that_was_no_pair_becomes_one_that_nobody_is_asked_to_judge(query: Query, alice: Assessor) -> None:
     document = make_document(query.collection)
     revising.add(query, alice, wording("Flow"))
-    documents.keep(query, alice, document, "a1")
+    documents.keep(query, alice, document, ["a1"])
     assert not Pair.objects.get(document=document).is_candidate
 
 
@@ -231,7 +231,7 @@ def test_contiguous_passages_of_one_source_and_aspect_are_joined(query: Query, a
     texts = [f"Ice is plastic {shared}", f"{shared} Friction slows it.", "Then it melts."]
     made = [make_document(query.collection, text, external_id=f"Ice_sheet_{n}") for n, text in enumerate(texts, 3)]
     for document in made:
-        documents.keep(query, alice, document, "a1")
+        documents.keep(query, alice, document, ["a1"])
     documents.join(query, alice, [made[2], made[0], made[1]], "a1")
     whole = Document.objects.get(external_id__startswith="passage-")
     assert whole.text == "Ice is plastic and it spreads under its own weight. Friction slows it.\n\nThen it melts."
@@ -256,7 +256,7 @@ def test_passages_that_do_not_belong_together_are_not_joined(
     revising.add(query, alice, wording("Flow"))
     made = [make_document(query.collection, f"Text of {name}.", external_id=name) for name in ids]
     for document in made:
-        documents.keep(query, alice, document, "a1")
+        documents.keep(query, alice, document, ["a1"])
     with pytest.raises(BadInput, match=said):
         documents.join(query, alice, made, "a1")
 
@@ -265,8 +265,8 @@ def test_passages_under_different_aspects_are_not_joined(query: Query, alice: As
     revising.add(query, alice, wording("Flow"))
     revising.add(query, alice, wording("Melting"))
     made = [make_document(query.collection, f"Text {n}.", external_id=f"Ice_{n}") for n in (1, 2)]
-    documents.keep(query, alice, made[0], "a1")
-    documents.keep(query, alice, made[1], "a2")
+    documents.keep(query, alice, made[0], ["a1"])
+    documents.keep(query, alice, made[1], ["a2"])
     with pytest.raises(BadInput, match="Keep all of these"):
         documents.join(query, alice, made, "a1")
 
@@ -275,12 +275,13 @@ def test_a_text_over_several_aspects_is_cut_into_documents_of_its_own(query: Que
     revising.add(query, alice, wording("Flow"))
     revising.add(query, alice, wording("Melting"))
     document = make_document(query.collection, "Ice flows. It melts below.", external_id="Ice_1")
-    documents.keep(query, alice, document, "a1")
-    source = documents.source_record(document)
+    documents.keep(query, alice, document, ["a1"])
+    record = documents.cut_record(document)
     parts = [
-        documents.NewPassage("", "Ice flows.", ["a1"], {"source": source, "cut_from": "Ice_1"}),
-        documents.NewPassage("", "It melts below.", ["a2"], {"source": source, "cut_from": "Ice_1"}),
+        documents.NewPassage("", "Ice flows.", ["a1"], record),
+        documents.NewPassage("", "It melts below.", ["a2"], record),
     ]
+    assert record == {"source": {"document": "Ice_1"}, "cut_from": "Ice_1"}
     documents.cut(query, alice, document, parts)
     by_text = {one.text: one.external_id for one in Document.objects.exclude(pk=document.pk)}
     assert kept(query) == {(by_text["Ice flows."], "a1"), (by_text["It melts below."], "a2")}
@@ -328,7 +329,7 @@ def test_an_import_replaces_the_sets_of_its_queries_and_can_be_taken_back(
 ) -> None:
     document = make_document(query.collection, external_id="d1")
     revising.add(query, alice, wording("Flow"))
-    documents.keep(query, alice, document, "a1")
+    documents.keep(query, alice, document, ["a1"])
     import_aspects(query.collection, write(tmp_path / "f", row(aspect="a1", text="Creep"), row(aspect="x")))
     assert (names(query), kept(query)) == (["a1", "x"], set())
     revising.undo(query, alice, revising.undoable(query).number)

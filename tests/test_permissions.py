@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from annotation import members
+from annotation.aspect_models import PassageDraft
 from annotation.models import Assignment, Guideline, Membership, Role, Study, User
 from annotation.permissions import SMALLEST
 from corpus.models import Assessor, Item, Judgment, Pair
@@ -72,6 +73,8 @@ class World:
             collection=self.collection, job=self.job, name="m", folder="/nowhere", summary={"merge_difference": 0.0}
         )
         self.study = Study.objects.create(collection=self.collection)
+        adjudicator = Membership.objects.get(user=self.people["adjudicator"])
+        self.draft = PassageDraft.objects.create(query=self.pair.query, asked_by=adjudicator, url="http://ice.example/")
         self.invitation = members.invite(collection=self.collection, role=Role.ANNOTATOR, author=self.people["owner"])
 
     def fill(self, pattern: str) -> str:
@@ -79,6 +82,9 @@ class World:
             "<slug:name>": "birds",
             "<str:name>": "birds",
             "<int:pair>": self.pair.pk,
+            "<int:query>": self.pair.query_id,
+            "<int:document>": self.pair.document_id,
+            "<int:draft>": self.draft.pk,
             "<int:member>": self.bystander.pk,
             "<int:user>": self.bystander.user.pk,
             "<int:invitation>": self.invitation.pk,

@@ -28,18 +28,18 @@ class NewPassage:
     metadata: Mapping[str, Any]
 
 
-def keep(query: Query, author: Assessor, document: Document, aspect: str) -> AspectRevision:
-    """The document supports the aspect. That it was discarded before holds no longer."""
+def keep(query: Query, author: Assessor, document: Document, aspects: Sequence[str]) -> AspectRevision:
+    """The document supports these aspects and, of the query's, no other. A discard before holds no longer."""
+    chosen = list(dict.fromkeys(aspects))
 
     def plan(held: Held) -> Change:
-        standing = held.standing([entry.id for entry in held.entries])
-        others = [
-            Decision(document.pk, name, None)
-            for (pk, name), judgment in standing.items()
-            if pk == document.pk and name != aspect and judgment.grade == 0
-        ]
-        _must_hold(held, [aspect])
-        return Change(held.entries, [Decision(document.pk, aspect, True), *others], f"{document} → {aspect}")
+        _must_hold(held, chosen)
+        if not chosen:
+            raise BadInput(_("Choose the aspects that the document supports, or discard it with a reason."))
+        others = [entry.id for entry in held.entries if entry.id not in chosen]
+        decisions = [Decision(document.pk, name, True) for name in chosen]
+        decisions += [Decision(document.pk, name, None) for name in others]
+        return Change(held.entries, decisions, f"{document} → {', '.join(chosen)}")
 
     return revise(query, author, Act.KEEP, plan)
 
@@ -139,6 +139,13 @@ def source_record(document: Document) -> dict[str, Any]:
     """What a passage made of the document says of its source."""
     given = document.metadata.get("source")
     return dict(given) if isinstance(given, dict) else {"document": as_passage(document).source.name}
+
+
+def cut_record(document: Document) -> dict[str, Any]:
+    """What a portion of the document says of its source: an address where there is one, else this document."""
+    given = document.metadata.get("source")
+    named = isinstance(given, dict) and given.get("url")
+    return {"source": given if named else {"document": document.external_id}, "cut_from": document.external_id}
 
 
 def _refuse_apart(passages: Sequence[Passage]) -> None:

@@ -10,11 +10,18 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from corpus.errors import BadInput
 from corpus.text import sentences
 
-ANCHORS = {5: "dominant", 4: "strong", 3: "moderate", 2: "supporting", 1: "peripheral"}
+ANCHORS = {
+    5: gettext_lazy("dominant"),
+    4: gettext_lazy("strong"),
+    3: gettext_lazy("moderate"),
+    2: gettext_lazy("supporting"),
+    1: gettext_lazy("peripheral"),
+}
 """What an importance means (BRIGHT-Pro appendix A)."""
 MOST = 20
 """Aspects of a query: a compact set, not a list of facts."""

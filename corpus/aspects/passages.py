@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
-from corpus.text import sentences
+from corpus.text import Sentence, sentences
 
 _CHUNK = re.compile(r"(.+)[_#.:/-]([0-9]{1,6})")
 OVERLAP = 20
 """Characters that the end of one passage and the beginning of the next must share to count as the same text."""
+SEGMENTS = 200
+"""Pieces of a text that a person puts under aspects, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,13 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Characters [start, end) of a text, under one aspect."""
+    """Characters [start, end) of a text, under one aspect; its first and last segment, counted from 0."""
 
     aspect: str
     start: int
     end: int
+    first: int
+    last: int
 
 
 def source_of(id: str, metadata: Mapping[str, Any]) -> Source:
@@ -110,11 +114,19 @@ def joinable(passages: Sequence[Passage]) -> list[list[Passage]]:
     return [group for group in groups if len(group) > 1]
 
 
-def portions(text: str, marks: Sequence[str]) -> list[Portion]:
-    """Neighbouring sentences of the same aspect as one portion each. `marks`: for each sentence an aspect, "" to trim.
+def segments(text: str, most: int = SEGMENTS) -> list[Sentence]:
+    """The sentences of a text; of a long one, neighbours together, so that a person can go through them."""
+    found = sentences(text)
+    size = -(-len(found) // most) or 1
+    return [Sentence(found[at].start, found[min(at + size, len(found)) - 1].end) for at in range(0, len(found), size)]
 
-    ValueError unless there is a mark for every sentence of the text.
+
+def portions(text: str, marks: Sequence[str]) -> list[Portion]:
+    """Neighbouring segments of the same aspect as one portion each. `marks`: for each an aspect, or "" to trim it.
+
+    ValueError unless there is a mark for every segment of the text.
     """
-    found = list(zip(sentences(text), marks, strict=True))
-    runs = [(aspect, list(run)) for aspect, run in groupby(found, key=lambda one: one[1])]
-    return [Portion(aspect, run[0][0].start, run[-1][0].end) for aspect, run in runs if aspect]
+    cut = segments(text)
+    places = zip(range(len(cut)), marks, strict=True)
+    runs = [(aspect, [place for place, _mark in run]) for aspect, run in groupby(places, key=lambda one: one[1])]
+    return [Portion(aspect, cut[run[0]].start, cut[run[-1]].end, run[0], run[-1]) for aspect, run in runs if aspect]

@@ -1,0 +1,150 @@
+"""Passages on their way in: a page that a worker fetches, or an uploaded file, until a person has refined it."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import PurePath
+from time import monotonic
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from annotation.aspect_models import PassageDraft
+from annotation.auditing import record
+from annotation.fetching import texts
+from annotation.fetching.pages import Limits, Page, checked, fetch
+from annotation.models import Membership
+from corpus.errors import BadInput
+from corpus.models import Query
+from judges import wakeups
+
+FETCH = "annotation.fetch_passage"
+State = PassageDraft.State
+PENDING = (State.WAITING, State.FETCHING)
+MOST_PENDING = 5
+"""Pages that one person may wait for at a time."""
+MOST_UPLOADED = 2_000_000
+"""Bytes of an uploaded file."""
+SILENT = timedelta(seconds=60)
+"""After this long without news somebody may ask again."""
+TOLD_SECONDS = 0.5
+
+
+def open_drafts(query: Query) -> QuerySet[PassageDraft]:
+    """Those that wait for a worker or for a person, newest first."""
+    return PassageDraft.objects.filter(query=query, state__in=[*PENDING, State.READY, State.FAILED]).order_by("-pk")
+
+
+@transaction.atomic
+def ask(member: Membership, query: Query, url: str) -> PassageDraft:
+    """Have a worker fetch a page. BadInput for an address that cannot be one, and for too many at a time."""
+    url = url.strip()
+    checked(url)
+    waiting = PassageDraft.objects.filter(asked_by=member, state__in=PENDING, asked_at__gt=timezone.now() - SILENT)
+    if waiting.count() >= MOST_PENDING:
+        raise BadInput(_("%(most)d pages are being fetched for you: wait for one of them.") % {"most": MOST_PENDING})
+    draft = PassageDraft.objects.create(query=query, asked_by=member, url=url)
+    record(member.user, "aspects.fetched", member.collection, query=query.external_id, url=url)
+    transaction.on_commit(lambda: send(draft.pk))
+    return draft
+
+
+def send(draft: int) -> None:
+    """Wake a worker; a lost message costs a click on "try again"."""
+    wakeups.messenger().send_task(FETCH, args=[draft], ignore_result=True)
+
+
+@transaction.atomic
+def again(draft: PassageDraft) -> None:
+    """Fetch once more what failed, or what nobody was heard of."""
+    if not (draft.state == State.FAILED or is_silent(draft)) or not draft.url:
+        raise BadInput(_("This page is being fetched: wait a moment."))
+    fresh: dict[str, Any] = {"asked_at": timezone.now(), "started_at": None, "error": "", "bytes": 0}
+    PassageDraft.objects.filter(pk=draft.pk).update(state=State.WAITING, **fresh)
+    transaction.on_commit(lambda: send(draft.pk))
+
+
+def dismiss(draft: PassageDraft) -> None:
+    """Put it away; the row stays."""
+    PassageDraft.objects.filter(pk=draft.pk).exclude(state=State.USED).update(state=State.DISMISSED)
+
+
+def is_silent(draft: PassageDraft) -> bool:
+    """No worker took it, or the one that did is gone."""
+    return draft.state in PENDING and (draft.started_at or draft.asked_at) < timezone.now() - SILENT
+
+
+def work(draft: int, limits: Limits | None = None) -> None:
+    """Fetch a page that was asked for; quiet when somebody else does, or it is wanted no longer. Safe to run twice."""
+    now = timezone.now()
+    free = Q(state=State.WAITING) | Q(state=State.FETCHING, started_at__lt=now - SILENT)
+    mine = PassageDraft.objects.filter(free, pk=draft)
+    if not mine.update(state=State.FETCHING, started_at=now, bytes=0):
+        return
+    held = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)
+    row = PassageDraft.objects.select_related("asked_by__user").get(pk=draft)
+    with translation.override(row.asked_by.user.language or None):  # what went wrong is told to who asked
+        _fetch(row, held, limits)
+
+
+def _fetch(row: PassageDraft, held: QuerySet[PassageDraft], limits: Limits | None) -> None:
+    try:
+        page = fetch(row.url, limits, _telling(held))
+        title, text = texts.read(page)
+    except BadInput as problem:
+        held.update(state=State.FAILED, error=str(problem))
+    except Exception:
+        held.update(state=State.FAILED, error=_("The page broke the reader: copy what you need and paste it."))
+        raise
+    else:
+        held.update(
+            state=State.READY, final_url=page.url[:2000], title=title, text=text, sha256=page.sha256,
+            bytes=len(page.body), fetched_at=timezone.now(),
+        )  # fmt: skip
+
+
+def _telling(held: QuerySet[PassageDraft]) -> Callable[[int], None]:
+    """Write down how much has come, twice a second at most."""
+    told = monotonic()
+
+    def tell(received: int) -> None:
+        nonlocal told
+        if monotonic() - told > TOLD_SECONDS:
+            told = monotonic()
+            held.update(bytes=received)
+
+    return tell
+
+
+@transaction.atomic
+def upload(member: Membership, query: Query, name: str, body: bytes) -> PassageDraft:
+    """A file of text or HTML, to be refined. BadInput when it is neither, too large or empty."""
+    if len(body) > MOST_UPLOADED:
+        raise BadInput(_("The file is larger than %(most)d MB: cut it first.") % {"most": MOST_UPLOADED // 1_000_000})
+    if b"\0" in body:
+        raise BadInput(_("This is not a file of text: save it as plain text or as a web page."))
+    page = Page("", texts.media_of(body), "", body)
+    title, text = texts.read(page)
+    name = PurePath(name.replace("\\", "/")).name[:255]
+    return PassageDraft.objects.create(
+        query=query, asked_by=member, state=State.READY, file=name, title=title, text=text,
+        sha256=page.sha256, bytes=len(body), fetched_at=timezone.now(),
+    )  # fmt: skip
+
+
+def source(draft: PassageDraft) -> dict[str, str]:
+    """What the passage's metadata says of where it comes from."""
+    at = draft.fetched_at.isoformat(timespec="seconds") if draft.fetched_at else ""
+    if draft.url:
+        redirected = {"asked_url": draft.url} if draft.final_url != draft.url else {}
+        found = {"kind": "url", "url": draft.final_url, **redirected}
+    else:
+        found = {"kind": "upload", "file": draft.file}
+    return {**found, "fetched_at": at, "sha256": draft.sha256}
+
+
+def used(draft: PassageDraft) -> None:
+    """It became a passage."""
+    PassageDraft.objects.filter(pk=draft.pk).update(state=State.USED)

@@ -1,0 +1,143 @@
+"""The second person: a seeded sample of queries whose aspects somebody else weighs anew, without seeing the weights."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from annotation.aspect_models import BlindSample, SecondReading
+from annotation.aspects.kappa import Agreement, agreement
+from annotation.auditing import record
+from annotation.models import Membership
+from corpus.aspects.entries import Entries, Entry, load
+from corpus.errors import BadInput
+from corpus.models import AspectRevision, Collection
+
+SIZE = 50
+"""Queries of a sample (BRIGHT-Pro 3.3)."""
+MOST = 5_000
+FAR = 2
+"""Steps between two importances from which on an aspect is shown as one to talk about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A query to weigh anew: its aspects in an order that says nothing of their weights."""
+
+    revision: AspectRevision
+    entries: Entries
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """An aspect that two people weighed far apart."""
+
+    revision: AspectRevision
+    entry: Entry
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What the sample says so far."""
+
+    sample: BlindSample
+    agreement: Agreement
+    apart: list[Apart]
+
+    @property
+    def drawn(self) -> int:
+        """Queries of the sample."""
+        return len(self.sample.revisions)
+
+
+def newest_sample(collection: Collection) -> BlindSample | None:
+    """The one that is worked on."""
+    return BlindSample.objects.filter(collection=collection).order_by("-pk").first()
+
+
+@transaction.atomic
+def draw(member: Membership, *, size: int = SIZE, seed: int = 0) -> BlindSample:
+    """A new sample of queries that have aspects; the same seed over the same sets draws the same queries."""
+    if not 1 <= size <= MOST:
+        raise BadInput(_("Draw 1 to %(most)d queries.") % {"most": MOST})
+    newest = (
+        AspectRevision.objects.filter(query__collection=member.collection, query__is_current=True)
+        .order_by("query__external_id", "query", "-number")
+        .distinct("query__external_id", "query")
+    )
+    known = [row.pk for row in newest if row.aspects]
+    if not known:
+        raise BadInput(_("No query has aspects yet: decompose some first."))
+    drawn = random.Random(seed).sample(known, min(size, len(known)))
+    record(member.user, "aspects.sample", member.collection, queries=len(drawn), seed=seed)
+    return BlindSample.objects.create(collection=member.collection, seed=seed, revisions=drawn)
+
+
+def next_task(sample: BlindSample, member: Membership) -> Task | None:
+    """A query of the sample that nobody has weighed anew and that the person never worked on."""
+    read = set(SecondReading.objects.filter(sample=sample).values_list("revision", flat=True))
+    unread = [pk for pk in sample.revisions if pk not in read]
+    own = AspectRevision.objects.filter(author=member.assessor, query__collection=sample.collection).values("query")
+    open_to = set(AspectRevision.objects.filter(pk__in=unread).exclude(query__in=own).values_list("pk", flat=True))
+    # Two people who begin together seldom get the same query.
+    order = sorted((pk for pk in unread if pk in open_to), key=lambda pk: _place(f"{member.pk}:{pk}"))
+    if not order:
+        return None
+    revision = AspectRevision.objects.select_related("query").get(pk=order[0])
+    return Task(revision, blind(sample, load(revision.aspects)))
+
+
+def blind(sample: BlindSample, entries: Entries) -> Entries:
+    """In an order drawn from the sample and the aspects' ids alone."""
+    return tuple(sorted(entries, key=lambda entry: _place(f"{sample.pk}:{entry.id}")))
+
+
+def _place(what: str) -> str:
+    return sha256(what.encode()).hexdigest()
+
+
+@transaction.atomic
+def submit(
+    sample: BlindSample, member: Membership, revision: int, importances: dict[str, int], comment: str = ""
+) -> SecondReading:
+    """Keep a second reading. BadInput unless every aspect is weighed, the query is not the person's own, and nobody
+    was faster.
+    """
+    if revision not in sample.revisions:
+        raise BadInput(_("This query is not in the sample."))
+    row = AspectRevision.objects.select_related("query").get(pk=revision)
+    if AspectRevision.objects.filter(query=row.query, author=member.assessor).exists():
+        raise BadInput(_("You worked on this query yourself: somebody else weighs it anew."))
+    if set(importances) != {entry.id for entry in load(row.aspects)}:
+        raise BadInput(_("Weigh every aspect of the query."))
+    try:
+        with transaction.atomic():
+            return SecondReading.objects.create(
+                sample=sample, revision=row, reader=member, importances=importances, comment=comment[:5_000]
+            )
+    except IntegrityError:
+        raise BadInput(_("Somebody else has just weighed this query: here is the next one.")) from None
+
+
+def results(sample: BlindSample) -> Results:
+    """Agreement of the readings with the weights that were drawn."""
+    readings = list(SecondReading.objects.filter(sample=sample).select_related("revision__query").order_by("revision"))
+    pairs = [
+        [(entry.importance, reading.importances[entry.id]) for entry in load(reading.revision.aspects)]
+        for reading in readings
+    ]
+    return Results(sample, agreement(pairs, seed=sample.seed), _apart(readings))
+
+
+def _apart(readings: Sequence[SecondReading]) -> list[Apart]:
+    found = [
+        Apart(reading.revision, entry, reading.importances[entry.id])
+        for reading in readings
+        for entry in load(reading.revision.aspects)
+        if abs(entry.importance - reading.importances[entry.id]) >= FAR
+    ]
+    return sorted(found, key=lambda one: -abs(one.entry.importance - one.second))[:50]
