@@ -24,6 +24,15 @@ from judges.ensemble import drawn_first, pair_seed
 from judges.models import Campaign, JudgeVersion
 
 Population = Literal["all", "escalated", "audited"]
+Votes = Literal["first", "blind", "shown", "final"]
+"""A person's first answer on a pair; only one that was given without the debate; only one with the debate in view from
+the start; the last one."""
+CAST: dict[Votes, str] = {
+    "first": "j.arm <> 'reveal:seen'",
+    "blind": "(j.item_id IS NULL OR j.arm = 'hidden' OR j.step = 'first' AND j.arm = 'reveal:all')",
+    "shown": "j.step = 'final' AND j.arm LIKE 'shown%%'",
+    "final": "true",
+}
 Kind = Assessor.Kind
 PEOPLE = (Kind.PERSON, Kind.HUMAN_IMPORT)
 JUDGES = (Kind.JUDGE, Kind.JUDGE_IMPORT)
@@ -115,20 +124,20 @@ def assessments(
     assessors: Sequence[Known] | None = None,
     *,
     population: Population = "all",
-    final: bool = False,
+    votes: Votes = "first",
 ) -> Assessments:
     """What the assessors said about the pairs of the collection; by default every judge, person and import.
 
-    A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`. A person's first answer on a pair counts,
-    with `final` the last one; of a judge's votes that of the newest campaign.
+    A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`; of a judge's votes that of the newest
+    campaign counts. Of a person's answers on a pair `votes` says which.
     """
     chosen = list(choose(known_assessors(collection)) if assessors is None else assessors)
     rows = {(one.kind == Kind.JUDGE, one.id): place for place, one in enumerate(chosen)}
-    spoken = _spoken(collection, [one.id for one in chosen if one.kind != Kind.JUDGE], final=final)
-    votes = _votes(collection, [one.id for one in chosen if one.kind == Kind.JUDGE])
+    spoken = _spoken(collection, [one.id for one in chosen if one.kind != Kind.JUDGE], votes)
+    cast = _votes(collection, [one.id for one in chosen if one.kind == Kind.JUDGE])
     parts = [
         (_places(spoken["who"], rows, False), spoken["pair"], spoken["grade"]),
-        (_places(votes["who"], rows, True), votes["pair"], votes["verdict"] * collection.relevant_from),
+        (_places(cast["who"], rows, True), cast["pair"], cast["verdict"] * collection.relevant_from),
     ]
     row, pair, grade = (np.concatenate(column) for column in zip(*parts, strict=True))
     if population != "all":
@@ -179,15 +188,16 @@ def _places(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judge: bo
     return np.array([rows[judge, int(one)] for one in unique], dtype=np.int64)[inverse]
 
 
-def _spoken(collection: Collection, ids: list[int], *, final: bool) -> NDArray[np.void]:
+def _spoken(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.void]:
     """Standing judgments of people, imports, policies: the one that shall count for a pair comes last."""
-    order = "j.step = 'final', j.id" if final else "j.step = 'first', j.id DESC"
+    order = "j.step = 'final', j.id" if votes == "final" else "j.step = 'first', j.id DESC"
     return columns(
         f"""
         SELECT j.assessor_id::bigint, j.pair_id::bigint, j.grade::bigint
         FROM corpus_judgment j JOIN corpus_pair p ON p.id = j.pair_id
         WHERE j.assessor_id = ANY(%s) AND p.collection_id = %s AND j.aspect_id IS NULL AND j.grade IS NOT NULL
           AND j.step <> 'adjudication' AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+          AND {CAST[votes]}
         ORDER BY {order}
         """,
         [ids, collection.pk],

@@ -16,6 +16,7 @@ from annotation.fairness import report
 from annotation.fairness.studies import end_study, groups_of, make_study
 from annotation.models import Assignment, Membership, Role, Study
 from annotation.queue import Answer, Desk
+from annotation.trust.kappas import kappas, read
 from annotation.undo import undo
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Judgment, Label
@@ -132,6 +133,26 @@ def test_seconds_that_the_debate_saves(books):
         answer(alice, 1, seconds={"shown": 10, "hidden": 25}[lease.item.arm])
     saved = report.arms(books).times.saved
     assert (saved.value, saved.low, saved.high, saved.n) == (15, 15, 15, 6)
+
+
+def test_human_agreement_is_of_blind_votes_and_the_others_are_named_apart(books):
+    """Two pairs revealed: blind 1/0, 0/0, final 1/1, 0/0. Two shown: 1/0, 1/0. One hidden: 1/1."""
+    pair = [make_member(books, name) for name in ("alice", "bob")]
+    for arm, answers in (
+        ("reveal", ("11", "01")), ("reveal", ("00", "00")), ("shown", "10"), ("shown", "10"), ("hidden", "11"),
+    ):  # fmt: skip
+        make_item(make_pair(books), overlap=2, arm=arm)
+        for member, given in zip(pair, answers, strict=True):
+            for grade in given:
+                answer(member, int(grade))
+    found = {one.group: (one.pairs, one.percent.value) for one in figures(books) if one.population == "all"}
+    assert found["people"] == (3, pytest.approx(2 / 3))
+    assert found["people (with the debate in view)"] == (2, 0)
+    assert found["people (final answers)"] == (5, pytest.approx(3 / 5))
+
+
+def figures(collection):
+    return list(kappas(collection, read(collection)))
 
 
 def people(collection, count: int = 6) -> list[Membership]:

@@ -45,8 +45,11 @@ WITH wanted AS (
     SELECT pair, arm, row_number() OVER (PARTITION BY pair ORDER BY arm) AS side
     FROM unnest(%(pairs)s::bigint[]) pair, unnest(ARRAY['hidden', 'shown']) arm
 ), made AS (
-    INSERT INTO corpus_item (collection_id, pair_id, reason, seq, arm, reserved, state, priority, overlap, taken, done)
-    SELECT %(collection)s, pair, 'study', side - 1 + COALESCE(
+    INSERT INTO corpus_item (collection_id, pair_id, reason, shown_as, seq, arm, reserved, state, priority, overlap,
+                             taken, done)
+    SELECT %(collection)s, pair, 'study', COALESCE((
+               SELECT i.reason FROM corpus_item i WHERE i.pair_id = pair AND i.reason NOT IN ('audit', 'evidence')
+                 AND i.reason <> ALL (%(others)s) ORDER BY i.id DESC LIMIT 1), ''), side - 1 + COALESCE(
                (SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = pair AND i.reason = 'study'), 0),
            arm, true, 'open', %(first)s, %(overlap)s, 0, 0
     FROM wanted ORDER BY sha256(convert_to(%(seed)s::text || ':' || pair, 'UTF8')), arm
@@ -110,7 +113,7 @@ def make_study(
     values: Values = {"collection": collection.pk, "study": study.pk, "pairs": chosen, "shown": shown, "hidden": hidden}
     with connection.cursor() as cursor:
         cursor.execute(HOLD, {"pairs": chosen})
-        cursor.execute(MAKE, {**values, "overlap": overlap, "seed": seed, "first": FIRST})
+        cursor.execute(MAKE, {**values, "overlap": overlap, "seed": seed, "first": FIRST, "others": list(MEASURING)})
     forget_watermarks(collection)
     record(by, "study.made", collection, study=study.pk, pairs=pairs, overlap=overlap, people=len(shown) + len(hidden))
     return study

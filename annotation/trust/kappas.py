@@ -1,8 +1,8 @@
 """Kappa of judges and of people over named populations, and over time (MECHANICS M4).
 
-People's agreement is that of their first answers, given without each other's in view; where a second, final answer
-exists (an arm that reveals the debate afterwards), its agreement is a group of its own. Votes that an early stop left
-to chance are not in it (annotation.assessments).
+People's agreement is that of their first answers, given without each other's in view. Where arms hide or reveal the
+debate it is that of blind votes alone; answers with the debate in view, and final ones after the reveal, are groups of
+their own. Votes that an early stop left to chance are not in it (annotation.assessments).
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ from annotation.assessments import (
     PEOPLE,
     Assessments,
     Known,
+    Votes,
     assessments,
     columns,
     known_assessors,
@@ -37,6 +38,7 @@ LONG = 31
 """Days from which agreement is shown by week."""
 OVER_TIME = gettext_noop("pairs with two grades and more, by the day of their last grade")
 FIRST, FINAL = "people", gettext_noop("people (final answers)")
+SHOWN = gettext_noop("people (with the debate in view)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,13 @@ class Said:
 
 
 def read(collection: Collection) -> Said:
-    """Everybody's first answers and votes, as relevant or not."""
-    return _read(collection, known_assessors(collection))
+    """Everybody's votes and first answers, blind ones where there are arms, as relevant or not."""
+    return _read(collection, known_assessors(collection), "blind" if _has_arms(collection) else "first")
 
 
-def _read(collection: Collection, known: list[Known], *, final: bool = False) -> Said:
-    chosen = [one for one in known if one.kind in (PEOPLE if final else (*JUDGES, *PEOPLE))]
-    found = assessments(collection, chosen, final=final)
+def _read(collection: Collection, known: list[Known], votes: Votes) -> Said:
+    chosen = [one for one in known if one.kind in ((*JUDGES, *PEOPLE) if votes in ("first", "blind") else PEOPLE)]
+    found = assessments(collection, chosen, votes=votes)
     relevant = np.where(found.grades == MISSING, MISSING, found.grades >= collection.relevant_from)
     is_judge = np.array([one.kind in JUDGES for one in found.assessors], dtype=np.bool_)
     return Said(Assessments(found.assessors, found.pairs, relevant.astype(np.int16)), is_judge)
@@ -75,9 +77,10 @@ def kappas(collection: Collection, known: Said) -> Iterator[Kappa]:
     for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
         for population, mask in masks.items():
             yield _kappa(name, population, known.relevance[rows][:, mask])
-    if _has_both_steps(collection):
-        finals = _read(collection, known_assessors(collection), final=True)
-        yield _kappa(FINAL, "all", finals.relevance)
+    apart: list[tuple[str, Votes]] = [(SHOWN, "shown")] if _has_arms(collection) else []
+    apart += [(FINAL, "final")] if _has_both_steps(collection) else []
+    for name, votes in apart:
+        yield _kappa(name, "all", _read(collection, known_assessors(collection), votes).relevance)
 
 
 def _kappa(name: str, population: str, grades: NDArray[np.integer]) -> Kappa:
@@ -92,6 +95,12 @@ def _kappa(name: str, population: str, grades: NDArray[np.integer]) -> Kappa:
         percent=measured.percent,
         prevalence=measured.prevalence,
     )
+
+
+def _has_arms(collection: Collection) -> bool:
+    """Somebody has voted where an arm hid the debate at first, or altogether."""
+    blind = Item.objects.filter(collection=collection, arm__in=[Item.Arm.HIDDEN, Item.Arm.REVEAL])
+    return blind.exclude(judgments=None).exists()
 
 
 def _has_both_steps(collection: Collection) -> bool:
