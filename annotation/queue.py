@@ -4,6 +4,7 @@ The functions that take a `db` work on one psycopg connection inside a transacti
 web and a race of raw clients run the same statements. `in_transaction` is the web's way to call them.
 """
 
+import json
 import random
 import time
 from base64 import urlsafe_b64encode
@@ -21,6 +22,7 @@ from psycopg.rows import dict_row
 from annotation import queue_sql as sql
 from annotation.care.gates import closed, is_tried, why_closed
 from annotation.care.placing import QUALIFICATION, SEPARATE, place
+from annotation.care.qualification import decide
 from annotation.models import Membership, new_token
 from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.settling import Outcome, outcome
@@ -100,7 +102,11 @@ class Desk:
     @property
     def arm(self) -> str:
         """The arm of the next item whose arm is drawn for this member; "" where everybody reads the debate anyway."""
-        return "" if self.weights == SHOWN_ONLY else draw(self.weights, self.seed, self.membership, self.drawn)
+        return self.arm_at(self.drawn)
+
+    def arm_at(self, number: int) -> str:
+        """The arm of the item that draws after `number` others of this member."""
+        return "" if self.weights == SHOWN_ONLY else draw(self.weights, self.seed, self.membership, number)
 
     @property
     def instead(self) -> str:
@@ -120,6 +126,18 @@ class Answer:
     grade: int
     comment: str = ""
     milliseconds: int | None = None
+    idle: int | None = None
+    """Of these, with the page hidden or untouched."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """Characters of the document that the author marked as evidence: [start, end)."""
+
+    def fields(self, held: float) -> dict[str, Any]:
+        """What is stored of it as it came. Nobody was on the page for longer than the `held` seconds of the lease."""
+        most = max(0, round(held * 1000))
+        spent = None if self.milliseconds is None else min(self.milliseconds, most)
+        idle = None if spent is None or self.idle is None else min(self.idle, spent)
+        marked = json.dumps(self.spans) if self.spans else None
+        return {"grade": self.grade, "comment": self.comment, "milliseconds": spent, "idle": idle, "spans": marked}
 
 
 def arm_of(reason: str, arm: str = "") -> str:
@@ -168,30 +186,42 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
     In the reveal arm the first judgment is kept as the blind one, and the same item comes back with its debate. The
     same token again changes nothing and answers the same. Raises Unknown, and Lost when the item is closed.
     """
+    own = settle(db, desk, answer)
+    if own is None:
+        return claim(db, desk)
+    if own["revealed"]:
+        return int(own["id"])
+    return _next(db, desk, own)
+
+
+def settle(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> dict[str, Any] | None:
+    """Settle one judgment and claim nothing: the assignment as it was before; None where the answer was known already.
+
+    `revealed` of it: that was the first vote of the reveal arm, and the same lease goes on with the debate.
+    """
     own = _own(db, desk, answer.item)
     if own["state"] == "done" and own["token"] == answer.token:
-        return claim(db, desk)
+        return None
     has_first = own["first_grade"] is not None
     if has_first and own["state"] in ("open", "returned") and own["token"] == final_token(answer.token):
-        return claim(db, desk)
+        return None
     _check(own, answer.token)
     if own["reason"] == EVIDENCE:
         raise Lost(_("This pair asks for its contribution and evidence, not for a grade."))
     if own["arm"] == REVEAL and not has_first:
-        return _first(db, desk, own, answer)
+        _first(db, desk, own, answer)
+        return own | {"revealed": True}
     came_to = _outcome(db, desk, own, answer.grade)
     _one(
         db,
         sql.SETTLE,
+        **answer.fields(own["held"]),
         pair=own["pair_id"],
         assessor=desk.assessor,
         item=answer.item,
-        grade=answer.grade,
         supersedes=own["judgment_id"],
         arm=arm_of(own["reason"], own["arm"]),
         collection=desk.collection,
-        milliseconds=answer.milliseconds,
-        comment=answer.comment,
         assignment=own["id"],
         retaken=int(own["state"] == "returned"),
         state=came_to.state,
@@ -203,10 +233,10 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
     )
     if own["reason"] == UNCERTAIN and came_to.grade is not None:
         go_on(own["campaign"])
-    return _next(db, desk, own)
+    return own | {"revealed": False}
 
 
-def _first(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], answer: Answer) -> int:
+def _first(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], answer: Answer) -> None:
     """Keep the blind vote of the reveal arm; the lease begins anew, now with the debate."""
     late = own["state"] == "returned"
     if late and _one(db, sql.OPEN, membership=desk.membership) is not None:
@@ -214,21 +244,18 @@ def _first(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], answer:
     _one(
         db,
         sql.FIRST,
+        **answer.fields(own["held"]),
         pair=own["pair_id"],
         assessor=desk.assessor,
         item=answer.item,
-        grade=answer.grade,
         supersedes=own["first_id"],
         arm=REVEALED if own["first_id"] is None else SEEN,
         collection=desk.collection,
-        milliseconds=answer.milliseconds,
-        comment=answer.comment,
         assignment=own["id"],
         retaken=int(late),
         token=final_token(answer.token),
         minutes=desk.minutes,
     )
-    return int(own["id"])
 
 
 def finish(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, write: Callable[[int], None]) -> int | None:
@@ -282,10 +309,36 @@ def claim(db: psycopg.Connection[Any], desk: Desk) -> int | None:
     mine = _one(db, sql.OPEN, membership=desk.membership)
     if mine is not None:
         if mine["item_state"] in WORKABLE:
-            _one(db, sql.RENEW, assignment=mine["id"], minutes=desk.minutes)
+            _one(db, sql.RENEW, membership=desk.membership, minutes=desk.minutes)
             return int(mine["id"])
         _end(db, mine, ended="returned", state=mine["item_state"])
     return _claim_new(db, desk, None)
+
+
+def claim_query(db: psycopg.Connection[Any], desk: Desk) -> int | None:
+    """As `claim`, and with a new lease all that waits of its query, up to 20 pairs: one lease group."""
+    held = _one(db, sql.OPEN, membership=desk.membership)
+    lease = claim(db, desk)
+    if held is None and lease is not None:
+        arms = [desk.arm_at(desk.drawn + number) for number in range(sql.GROUP_SIZE)]
+        _one(
+            db,
+            sql.GROUP,
+            assignment=lease,
+            collection=desk.collection,
+            membership=desk.membership,
+            minutes=desk.minutes,
+            drawn=desk.drawn,
+            arms=arms,
+            tokens=[new_token() for _ in arms],
+        )
+    return lease
+
+
+def draft(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, typed: dict[str, Any] | None) -> bool:
+    """Keep what is typed on the page, or forget it (None); whether the lease, running or lost, was found."""
+    kept = json.dumps(typed) if typed else None
+    return _one(db, sql.DRAFT, membership=desk.membership, item=item, token=token, draft=kept) is not None
 
 
 def _next(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any]) -> int | None:
@@ -295,7 +348,7 @@ def _next(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any]) -> int |
     """
     if own["reason"] == QUALIFICATION and own["priority"] < 0:
         return None
-    if own["state"] != "open":
+    if own["state"] != "open" or own["place"]:
         return claim(db, desk)
     return _claim_new(db, desk, desk.watermark if own["id"] % FROM_THE_START else None)
 
@@ -306,6 +359,8 @@ def _claim_new(db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, 
     common = {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
     if desk.trial is not None:
         found = _one(db, sql.CLAIM_TRIAL, **common, token=new_token(), kind=QUALIFICATION, trial=desk.trial)
+        if found is None:
+            decide(desk.membership)
         return int(found["id"]) if found else None
     before = desk.instead
     common |= {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
@@ -324,8 +379,8 @@ def _own(db: psycopg.Connection[Any], desk: Desk, item: int) -> dict[str, Any]:
     own = _one(db, sql.OWN, membership=desk.membership, item=item)
     if own is None:
         raise Unknown
-    if desk.closed:
-        raise Lost(why_closed(desk.closed))
+    if refused := why_closed(desk.closed):
+        raise Lost(refused)
     return own
 
 

@@ -7,7 +7,8 @@ and only then the items of others, always with SKIP LOCKED.
 OWN = """
 SELECT a.id, a.item_id, a.token, a.state, a.judgment_id, a.flagged, a.ended_at, a.lease_until <= now() AS late,
        i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done, i.arm,
-       i.priority, a.first_id, f.grade AS first_grade
+       i.priority, a.first_id, f.grade AS first_grade, a.place,
+       extract(epoch FROM clock_timestamp() - a.lent_at)::float8 AS held
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
 LEFT JOIN corpus_judgment f ON f.id = a.first_id
 WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
@@ -18,6 +19,7 @@ OPEN = """
 SELECT a.id, a.item_id, a.lease_until <= now() AS late, i.state AS item_state
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
 WHERE a.membership_id = %(membership)s AND a.state = 'open'
+ORDER BY a.place LIMIT 1
 FOR UPDATE OF a
 """
 
@@ -33,10 +35,10 @@ WHERE a.item_id = %(item)s AND a.state = 'done' AND a.membership_id <> %(members
 FIRST = """
 WITH judged AS (
     INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
-                                 milliseconds, comment)
+                                 milliseconds, idle_milliseconds, spans, comment)
     VALUES (%(pair)s, %(assessor)s, %(item)s, 'first', %(grade)s, %(supersedes)s, %(arm)s,
             coalesce((SELECT max(version) FROM annotation_guideline WHERE collection_id = %(collection)s), 0),
-            %(milliseconds)s, %(comment)s)
+            %(milliseconds)s, %(idle)s, %(spans)s::jsonb, %(comment)s)
     RETURNING id
 ), counted AS (
     UPDATE corpus_item SET taken = taken + %(retaken)s::int WHERE id = %(item)s AND %(retaken)s::int > 0
@@ -51,14 +53,14 @@ WHERE id = %(assignment)s
 SETTLE = """
 WITH judged AS (
     INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
-                                 milliseconds, comment)
+                                 milliseconds, idle_milliseconds, spans, comment)
     VALUES (%(pair)s, %(assessor)s, %(item)s, 'final', %(grade)s, %(supersedes)s, %(arm)s,
             coalesce((SELECT max(version) FROM annotation_guideline WHERE collection_id = %(collection)s), 0),
-            %(milliseconds)s, %(comment)s)
+            %(milliseconds)s, %(idle)s, %(spans)s::jsonb, %(comment)s)
     RETURNING id
 ), ended AS (
     UPDATE annotation_assignment
-    SET state = 'done', ended_at = now(), judgment_id = (SELECT id FROM judged)
+    SET state = 'done', ended_at = now(), judgment_id = (SELECT id FROM judged), draft = NULL
     WHERE id = %(assignment)s
 ), counted AS (
     UPDATE corpus_item
@@ -87,7 +89,7 @@ SELECT id FROM judged
 # An item that asks for texts and not for a grade: what was written stands in corpus_target.
 FINISH = """
 WITH ended AS (
-    UPDATE annotation_assignment SET state = 'done', ended_at = now() WHERE id = %(assignment)s
+    UPDATE annotation_assignment SET state = 'done', ended_at = now(), draft = NULL WHERE id = %(assignment)s
 ), tallied AS (
     INSERT INTO judges_tally (campaign_id, shard, key, value)
     SELECT %(campaign)s, %(shard)s, %(tally)s, 1 WHERE %(campaign)s::bigint IS NOT NULL
@@ -126,7 +128,15 @@ FROM (SELECT item_id, count(*) AS n FROM late GROUP BY item_id) late WHERE corpu
 """
 
 RENEW = """
-UPDATE annotation_assignment SET lease_until = now() + make_interval(mins => %(minutes)s) WHERE id = %(assignment)s
+UPDATE annotation_assignment SET lease_until = now() + make_interval(mins => %(minutes)s)
+WHERE membership_id = %(membership)s AND state = 'open'
+"""
+"""Of a group all: whoever works on one has the others on the same page."""
+
+DRAFT = """
+UPDATE annotation_assignment SET draft = %(draft)s::jsonb
+WHERE membership_id = %(membership)s AND item_id = %(item)s AND token = %(token)s AND state IN ('open', 'returned')
+RETURNING id
 """
 
 
@@ -138,7 +148,7 @@ _STANDING = f"""
     SELECT i.id, i.priority, i.place, {_MAY_DRAW} AS draws, false AS queued
     FROM corpus_item i
     WHERE i.collection_id = %(collection)s AND i.state = 'standing' AND i.reason = %(kind)s AND i.taken < i.overlap
-      AND i.seq = %(trial)s
+      AND (i.reason = 'check' OR i.seq = %(trial)s)
       AND NOT EXISTS (
         SELECT FROM corpus_item other JOIN annotation_assignment a ON a.item_id = other.id
         WHERE other.pair_id = i.pair_id AND other.seq >= i.seq AND a.membership_id = %(membership)s
@@ -220,9 +230,59 @@ SELECT id, %(membership)s, 'open', %(token)s, now() + make_interval(mins => %(mi
 FROM found, marked
 ON CONFLICT (item_id, membership_id) DO UPDATE
 SET state = 'open', token = excluded.token, lent_at = now(), lease_until = excluded.lease_until, ended_at = NULL,
-    number = excluded.number
+    number = excluded.number, place = 0
 RETURNING id"""
 
+
+GROUP_SIZE = 20
+"""Pairs of one query that are lent together, at most."""
+
+# What else waits of the query of a lease that was just made, each pair once. The items that draw an arm get the next
+# ones of this member's sequence, which the lease itself may have moved on.
+GROUP = f"""
+WITH first AS MATERIALIZED (
+    SELECT i.pair_id, p.query_id, m.arms_drawn - %(drawn)s::int AS moved
+    FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id JOIN corpus_pair p ON p.id = i.pair_id
+    JOIN annotation_membership m ON m.id = a.membership_id
+    WHERE a.id = %(assignment)s AND i.reason NOT IN ('evidence', 'qualification')
+), more AS MATERIALIZED (
+    SELECT i.id, {_MAY_DRAW} AS draws, first.moved
+    FROM first JOIN corpus_pair p ON p.query_id = first.query_id AND p.id <> first.pair_id
+    JOIN corpus_item i ON i.pair_id = p.id
+    WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap
+      AND NOT i.reserved AND i.reason <> 'evidence'
+      AND NOT EXISTS (
+        SELECT FROM corpus_item other JOIN annotation_assignment a ON a.item_id = other.id
+        WHERE other.pair_id = i.pair_id AND a.membership_id = %(membership)s
+          AND NOT (other.id = i.id AND a.state = 'returned'))
+      AND NOT EXISTS (
+        SELECT FROM corpus_item other
+        WHERE other.pair_id = i.pair_id AND other.id < i.id AND other.state = 'open' AND other.taken < other.overlap
+          AND NOT other.reserved AND other.reason <> 'evidence')
+    ORDER BY hashint8extended(i.id, %(membership)s) LIMIT {GROUP_SIZE - 1}
+    FOR UPDATE OF i SKIP LOCKED
+), placed AS (
+    SELECT id, draws, row_number() OVER w::int AS place,
+           CASE WHEN draws THEN (%(arms)s::text[])[moved + sum(draws::int) OVER w] END AS arm
+    FROM more WINDOW w AS (ORDER BY id)
+), taken AS (
+    UPDATE corpus_item SET taken = taken + 1, arm = coalesce(placed.arm, corpus_item.arm)
+    FROM placed WHERE corpus_item.id = placed.id
+), marked AS (
+    UPDATE annotation_membership SET lent = lent + n, arms_drawn = arms_drawn + drawn
+    FROM (SELECT count(*) AS n, count(*) FILTER (WHERE arm <> '') AS drawn FROM placed) counted
+    WHERE id = %(membership)s AND n > 0
+    RETURNING lent - n AS before
+)
+INSERT INTO annotation_assignment (item_id, membership_id, state, token, lease_until, skip_reason, flagged, flag_note,
+                                   number, place)
+SELECT id, %(membership)s, 'open', (%(tokens)s::text[])[place], now() + make_interval(mins => %(minutes)s), '', false,
+       '', before + place - 1, place
+FROM placed, marked
+ON CONFLICT (item_id, membership_id) DO UPDATE
+SET state = 'open', token = excluded.token, lent_at = now(), lease_until = excluded.lease_until, ended_at = NULL,
+    number = excluded.number, place = excluded.place
+"""
 
 CLAIM_AGAIN = claim(above_watermark=False, again=True)
 CLAIM_TRIAL = f"WITH found AS ({_STANDING}), {_lend(counts=False)}"

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation import targets
-from annotation.care.gates import closed, why_closed
+from annotation.care.gates import refuses
 from annotation.exports.snapshots import used_since
 from annotation.models import Assignment, Membership, new_token
 from annotation.queue import EVIDENCE, SHARDS, Lost, Unknown, retried, settled_key
@@ -33,14 +33,15 @@ def undo(membership: Membership, item: int) -> None:
 
 
 def _undo(membership: Membership, item_id: int) -> None:
-    if shut := closed(membership):
-        raise Lost(why_closed(shut))
+    if refused := refuses(membership):
+        raise Lost(refused)
     mine = {row.item_id: row for row in _locked_assignments(membership, item_id)}
     own = mine.pop(item_id, None)
     if own is not None and own.state == Assignment.State.OPEN and own.first and own.first.grade is not None:
         return _take_back_first(own, own.first, membership)
     if own is None or own.state not in (Assignment.State.DONE, Assignment.State.SKIPPED):
         raise Unknown
+    mine = {item: row for item, row in mine.items() if row.place == own.place}
     # Both items in the order of their ids: two people who undo at once never wait for each other.
     items = {row.pk: row for row in Item.objects.select_for_update().filter(pk__in=[item_id, *mine]).order_by("pk")}
     reason = refusal(own, items[item_id])
@@ -63,7 +64,7 @@ def _take_back_first(own: Assignment, first: Judgment, membership: Membership) -
 
 
 def _locked_assignments(membership: Membership, item: int) -> list[Assignment]:
-    """The one to take back, and the open lease that its submit claimed."""
+    """The one to take back, and the open leases: its submit claimed the one in its place."""
     rows = Assignment.objects.select_for_update().filter(membership=membership).order_by("pk")
     return list(rows.filter(Q(item=item) | Q(state=Assignment.State.OPEN)))
 

@@ -109,10 +109,22 @@ def test_no_more_people_than_the_overlap_get_an_item(collection, alice, bob, cha
     assert claim(charlie) is None
 
 
+def test_nobody_was_on_a_page_for_longer_than_the_lease(collection, alice):
+    (item,) = items(collection, 1)
+    lease = claim(alice)
+    Assignment.objects.filter(pk=lease.pk).update(lent_at=timezone.now() - timedelta(seconds=5))
+    submit(alice, lease, 1, milliseconds=3_600_000, idle=7_200_000)
+    judgment = Judgment.objects.get(item=item)
+    assert 5_000 <= judgment.milliseconds < 30_000
+    assert judgment.idle_milliseconds == judgment.milliseconds
+
+
 def test_submit_settles_labels_and_claims_the_next(collection, alice):
     campaign = Campaign.objects.create(collection=collection, policy="debate", panel="offline")
     first, second = items(collection, 2, campaign=campaign.pk)
-    lease = submit(alice, claim(alice), 1, comment="clear", milliseconds=1234)
+    lent = claim(alice)
+    Assignment.objects.filter(pk=lent.pk).update(lent_at=timezone.now() - timedelta(minutes=1))
+    lease = submit(alice, lent, 1, comment="clear", milliseconds=1234, idle=234, spans=((4, 9), (12, 20)))
     assert lease.item_id == second.pk
     item = Item.objects.get(pk=first.pk)
     assert (item.state, item.done, item.taken) == ("settled", 1, 1)
@@ -120,6 +132,7 @@ def test_submit_settles_labels_and_claims_the_next(collection, alice):
     assert (judgment.grade, judgment.step, judgment.arm, judgment.comment, judgment.milliseconds) == (
         1, "final", "shown:all", "clear", 1234,
     )  # fmt: skip
+    assert (judgment.idle_milliseconds, judgment.spans) == (234, [[4, 9], [12, 20]])
     assert Label.objects.get(pair=first.pair).origin == "people"
     assert sum(Tally.objects.filter(campaign=campaign, key="settled").values_list("value", flat=True)) == 1
     assert submit(alice, lease, 0) is None

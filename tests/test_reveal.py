@@ -47,6 +47,7 @@ def claim(member: Membership) -> Assignment | None:
 
 def submit(member: Membership, item: int, token: str, grade: int, **values: object) -> Assignment | None:
     member.refresh_from_db()
+    Assignment.objects.filter(item=item).update(lent_at=timezone.now() - timedelta(minutes=1))
     lent = queue.in_transaction(lambda db: queue.submit(db, Desk.of(member), Answer(item, token, grade, **values)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
