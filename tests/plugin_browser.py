@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
@@ -54,14 +55,21 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 @pytest.fixture(scope="session")
 def live_site(instance_environment: dict[str, str]) -> Iterator[str]:
     """The address of a real gunicorn with collected, compressed files on the test's database; needs `instance`."""
+    with site(instance_environment) as address:
+        yield address
+
+
+@contextmanager
+def site(environment: dict[str, str]) -> Iterator[str]:
+    """A real gunicorn in this environment, until the block ends; its address."""
     from corpus.processes import spawn, stop
 
-    environment = {**instance_environment, "QUORUM_WEB_PROCESSES": "1", "QUORUM_WEB_THREADS": "4"}
-    log = Path(environment["QUORUM_VAR"]) / "gunicorn.log"
+    environment = {**environment, "QUORUM_WEB_PROCESSES": "1", "QUORUM_WEB_THREADS": "4"}
+    port = free_port()
+    log = Path(environment["QUORUM_VAR"]) / f"gunicorn-{port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"]
     subprocess.run(collect, env=environment, check=True, cwd=Path(__file__).parent.parent)
-    port = free_port()
     with log.open("w") as output:
         args = ["-m", "gunicorn", "-c", "config/gunicorn.py", "-b", f"127.0.0.1:{port}", "config.wsgi"]
         server = spawn([sys.executable, *args], environment, cwd=Path(__file__).parent.parent, stderr=output)
