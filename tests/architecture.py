@@ -28,6 +28,7 @@ PURE = {
     "annotation.agreement.measures",
     "annotation.agreement.proportions",
     "annotation.agreement.resampling",
+    "annotation.aspects.kappa",
     "annotation.exports.sets.balancing",
     "annotation.exports.sets.choosing",
     "annotation.exports.sets.near",

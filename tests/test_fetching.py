@@ -1,111 +1,26 @@
-"""Pages are fetched from the open network alone, within limits, and lose their menus (check 12).
+"""Pages are fetched from the open network alone, within limits, and lose their menus (check 12)."""
 
-`addresses.resolve` is the one place where names become addresses: here it says that a name has a public address, and
-where the socket for that address is opened. Every other rule stays on.
-"""
-
-import contextlib
 import gzip
+import inspect
 import ipaddress
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from annotation.fetching import addresses, pages, texts
-from annotation.fetching.addresses import Place, is_public
+from annotation.fetching.addresses import is_public
 from annotation.fetching.pages import Limits, fetch
 from corpus.errors import BadInput
-
-PUBLIC = "93.184.215.14"
-SENTENCE = "Ice sheets spread under their own weight because ice creeps under stress. "
-NOISY = f"""<!doctype html><html><head><title>Why ice sheets are thin</title>
-<script>var cookies = "accept all cookies";</script><style>nav {{ color: red }}</style></head><body>
-<nav><ul><li><a href="/">Home</a></li><li><a href="/shop">Shop now</a></li><li><a href="/login">Log in</a></li></ul>
-</nav>
-<div class="cookie-banner">We value your privacy. Accept all cookies?</div>
-<aside class="sidebar"><h3>Advertisement</h3><p>Buy the best skis of the season today!</p></aside>
-<main><article><h1>Why ice sheets are thin</h1><p>{SENTENCE * 3}</p><p>Geothermal heat melts the base of the sheet, and
-the melt water lets it slide towards the coast, where it calves into the sea.</p></article></main>
-<div class="related"><h3>Related posts</h3><ul><li><a href="/1">Ten facts about penguins</a></li></ul></div>
-<footer><p>Copyright 2026 Example Media. All rights reserved.</p><a href="/imprint">Imprint</a></footer></body>
-</html>"""
-
-Answer = Callable[[BaseHTTPRequestHandler], None]
-
-
-@dataclass
-class Web:
-    """A local server that stands for the open network: path to answer; what was asked for, in order."""
-
-    port: int = 0
-    answers: dict[str, Answer] = field(default_factory=dict)
-    asked: list[tuple[str, str]] = field(default_factory=list)
-    names: dict[str, list[str]] = field(default_factory=lambda: {"ice.example": [PUBLIC]})
-    looked_up: list[str] = field(default_factory=list)
-
-    def resolve(self, host: str, port: int) -> list[Place]:
-        """Names as `names` has them, and addresses: all reached at the local server. Other names as they really are."""
-        self.looked_up.append(host)
-        with contextlib.suppress(ValueError):
-            return [Place(str(ipaddress.ip_address(host)), ("127.0.0.1", self.port))]
-        if host not in self.names:
-            return real_resolve(host, port)
-        return [Place(address, ("127.0.0.1", self.port)) for address in self.names[host]]
-
-    def page(self, path: str, body: str | bytes, **headers: str) -> None:
-        """An ordinary answer."""
-        sent = body.encode() if isinstance(body, str) else body
-        kept = {"Content-Type": "text/html; charset=utf-8", **{k.replace("_", "-"): v for k, v in headers.items()}}
-
-        def answer(handler: BaseHTTPRequestHandler) -> None:
-            handler.send_response(200)
-            for name, value in {**kept, "Content-Length": str(len(sent))}.items():
-                handler.send_header(name, value)
-            handler.end_headers()
-            handler.wfile.write(sent)
-
-        self.answers[path] = answer
-
-    def redirect(self, path: str, to: str) -> None:
-        def answer(handler: BaseHTTPRequestHandler) -> None:
-            handler.send_response(302)
-            handler.send_header("Location", to)
-            handler.end_headers()
-
-        self.answers[path] = answer
-
-
-real_resolve = addresses.resolve
+from tests.open_web import NOISY, PUBLIC, Web, open_web
 
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    found = Web()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            found.asked.append((self.headers["Host"], self.path))
-            answer = found.answers.get(self.path)
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                answer(self) if answer else self.send_error(404)
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    found.port = server.server_address[1]
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    monkeypatch.setattr(addresses, "resolve", found.resolve)
-    yield found
-    server.shutdown()
-    server.server_close()
+    with open_web(monkeypatch) as found:
+        yield found
 
 
 def test_a_page_is_fetched_with_its_name_from_the_address_that_was_checked(web: Web) -> None:
@@ -347,7 +262,5 @@ def test_a_page_without_text_says_so(web: Web, body: str) -> None:
 
 def test_the_page_module_asks_the_one_place_for_addresses() -> None:
     """A name resolved anywhere else would go round the checks."""
-    import inspect
-
     assert "getaddrinfo" not in inspect.getsource(pages)
     assert inspect.getsource(addresses).count("socket.getaddrinfo(") == 1

@@ -38,7 +38,8 @@ def agreement(readings: Readings, *, resamples: int = RESAMPLES, seed: int = 0) 
     pairs = [pair for reading in readings for pair in reading]
     grades: Grades = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     values = _values(np.ones((1, len(pairs))), grades)[:, 0] if pairs else np.full(3, np.nan)
-    low, high = _bounds(readings, grades, resamples, seed) if len(readings) > 1 else (values * np.nan, values * np.nan)
+    drawable = resamples > 0 and len(readings) > 1
+    low, high = _bounds(readings, grades, resamples, seed) if drawable else (values * np.nan, values * np.nan)
     linear, quadratic, percent = (_statistic(values[k], low[k], high[k], len(pairs)) for k in range(3))
     table = [[pairs.count((first, second)) for second in LEVELS] for first in LEVELS]
     return Agreement(len(readings), len(pairs), linear, quadratic, percent, table)

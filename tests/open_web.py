@@ -1,0 +1,104 @@
+"""The open network as a local server: names become addresses in ONE place, which the tests replace.
+
+`addresses.resolve` says here that a name has a public address, and where the socket for that address is opened. Every
+other rule stays on.
+"""
+
+import contextlib
+import ipaddress
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from annotation.fetching import addresses
+from annotation.fetching.addresses import Place
+
+PUBLIC = "93.184.215.14"
+SENTENCE = "Ice sheets spread under their own weight because ice creeps under stress. "
+NOISY = f"""<!doctype html><html><head><title>Why ice sheets are thin</title>
+<script>var cookies = "accept all cookies";</script><style>nav {{ color: red }}</style></head><body>
+<nav><ul><li><a href="/">Home</a></li><li><a href="/shop">Shop now</a></li><li><a href="/login">Log in</a></li></ul>
+</nav>
+<div class="cookie-banner">We value your privacy. Accept all cookies?</div>
+<aside class="sidebar"><h3>Advertisement</h3><p>Buy the best skis of the season today!</p></aside>
+<main><article><h1>Why ice sheets are thin</h1><p>{SENTENCE * 3}</p><p>Geothermal heat melts the base of the sheet, and
+the melt water lets it slide towards the coast, where it calves into the sea.</p></article></main>
+<div class="related"><h3>Related posts</h3><ul><li><a href="/1">Ten facts about penguins</a></li></ul></div>
+<footer><p>Copyright 2026 Example Media. All rights reserved.</p><a href="/imprint">Imprint</a></footer></body>
+</html>"""
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@dataclass
+class Web:
+    """A local server that stands for the open network: path to answer; what was asked for, in order."""
+
+    port: int = 0
+    answers: dict[str, Answer] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    names: dict[str, list[str]] = field(default_factory=lambda: {"ice.example": [PUBLIC]})
+    looked_up: list[str] = field(default_factory=list)
+
+    def resolve(self, host: str, port: int) -> list[Place]:
+        """Names as `names` has them, and addresses: all reached at the local server. Other names as they really are."""
+        self.looked_up.append(host)
+        with contextlib.suppress(ValueError):
+            return [Place(str(ipaddress.ip_address(host)), ("127.0.0.1", self.port))]
+        if host not in self.names:
+            return real_resolve(host, port)
+        return [Place(address, ("127.0.0.1", self.port)) for address in self.names[host]]
+
+    def page(self, path: str, body: str | bytes, **headers: str) -> None:
+        """An ordinary answer."""
+        sent = body.encode() if isinstance(body, str) else body
+        kept = {"Content-Type": "text/html; charset=utf-8", **{k.replace("_", "-"): v for k, v in headers.items()}}
+
+        def answer(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(200)
+            for name, value in {**kept, "Content-Length": str(len(sent))}.items():
+                handler.send_header(name, value)
+            handler.end_headers()
+            handler.wfile.write(sent)
+
+        self.answers[path] = answer
+
+    def redirect(self, path: str, to: str) -> None:
+        def answer(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(302)
+            handler.send_header("Location", to)
+            handler.end_headers()
+
+        self.answers[path] = answer
+
+
+real_resolve = addresses.resolve
+
+
+@contextlib.contextmanager
+def open_web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    """The server, and `resolve` replaced, for a fixture."""
+    found = Web()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found.asked.append((self.headers["Host"], self.path))
+            answer = found.answers.get(self.path)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                answer(self) if answer else self.send_error(404)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    found.port = server.server_address[1]
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    monkeypatch.setattr(addresses, "resolve", found.resolve)
+    yield found
+    server.shutdown()
+    server.server_close()
