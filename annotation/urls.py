@@ -5,6 +5,7 @@ from annotation.urls_admin import urlpatterns as admin
 from annotation.urls_aspects import urlpatterns as aspects
 from annotation.urls_audit_log import urlpatterns as audit_log
 from annotation.urls_canaries import urlpatterns as canaries
+from annotation.urls_care import urlpatterns as care
 from annotation.urls_fairness import urlpatterns as fairness
 from annotation.urls_judging import urlpatterns as judging
 from annotation.urls_money import urlpatterns as money
@@ -26,5 +27,6 @@ urlpatterns = [
     *panel,
     *canaries,
     *fairness,
+    *care,
     *reach,
 ]

@@ -46,7 +46,7 @@ def go_on(*, membership: Membership, by: User | None) -> None:
 
 
 def standing(membership: Membership, *, since: datetime | None = None) -> QuerySet[Judgment]:
-    """What of this person would be set aside: judgments and adjudications that stand. Grades of aspects have items not."""
+    """What of this person would be set aside: judgments and adjudications that stand, but no grades of aspects."""
     found = Judgment.objects.filter(
         assessor=membership.assessor_id, item__isnull=False, grade__isnull=False, superseded_by=None
     )
@@ -137,7 +137,7 @@ def _again(gone: Judgment) -> Judgment:
 
 def _locked(judgments: Iterable[Judgment]) -> list[Item]:
     """Their items, locked in the order of their ids as the queue does."""
-    ids = {one.item_id for one in judgments}
+    ids = {one.item_id for one in judgments if one.item_id is not None}
     return list(Item.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
 
 
@@ -170,13 +170,13 @@ def restate(items: Sequence[Item], *, shard: int) -> None:
     fresh = Item.objects.in_bulk(ids)
     grades: dict[int, list[int]] = defaultdict(list)
     decided = set()
-    for item, step, grade in Judgment.objects.filter(
+    for judged, step, grade in Judgment.objects.filter(
         item__in=ids, superseded_by=None, grade__isnull=False, step__in=[Step.FINAL, Step.ADJUDICATION]
     ).values_list("item_id", "step", "grade"):
         if step == Step.ADJUDICATION:
-            decided.add(item)
-        else:
-            grades[item].append(grade)
+            decided.add(judged)
+        elif judged is not None and grade is not None:
+            grades[judged].append(grade)
     flags = Assignment.objects.filter(item__in=ids, flagged=True, state=Assignment.State.DONE)
     flagged = set(flags.values_list("item_id", flat=True))
     states: dict[str, list[int]] = defaultdict(list)
@@ -199,11 +199,11 @@ def restate(items: Sequence[Item], *, shard: int) -> None:
     resolve_pairs({item.pair_id for item in items})
 
 
-def _state(item: Item, grades: list[int], flagged: bool, decided: bool) -> str:
-    if item.state in (Item.State.WITHDRAWN, Item.State.STANDING):
-        return item.state
+def _state(now: Item, grades: list[int], flagged: bool, decided: bool) -> str:
+    if now.state in (Item.State.WITHDRAWN, Item.State.STANDING):
+        return now.state
     if decided:
         return Item.State.SETTLED
-    if item.reason in MEASURING:
-        return Item.State.SETTLED if len(grades) >= item.overlap else Item.State.OPEN
-    return outcome(grades, overlap=item.overlap, flagged=flagged).state
+    if now.reason in MEASURING:
+        return Item.State.SETTLED if len(grades) >= now.overlap else Item.State.OPEN
+    return outcome(grades, overlap=now.overlap, flagged=flagged).state

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 
 from annotation.auditing import record
 from annotation.care.matching import Look, dress, shape_of
+from annotation.care.truth import REFERENCE
 from annotation.models import User
 from annotation.queue import rows
 from corpus.errors import BadInput
@@ -40,16 +41,9 @@ FROM (SELECT * FROM corpus_item WHERE collection_id = %(collection)s AND state <
         AND reason <> ALL (%(others)s) ORDER BY id DESC LIMIT {ORDINARY_READ}) i
 JOIN corpus_pair p ON p.id = i.pair_id JOIN corpus_document d ON d.id = p.document_id
 """
-GOLD = """
-SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.grade IS NOT NULL AND j.aspect_id IS NULL
-  AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
-ORDER BY j.pair_id, a.name <> 'experts', j.id DESC
-"""
-"""The reference grade of each pair: what experts said before what was imported."""
 _GOLD = f"""
 SELECT p.id AS pair, length(d.text) AS document, g.grade, {_TURNS}
-FROM ({GOLD}) g JOIN corpus_pair p ON p.id = g.pair_id
+FROM ({REFERENCE}) g JOIN corpus_pair p ON p.id = g.pair_id
 JOIN corpus_query q ON q.id = p.query_id AND q.is_current
 JOIN corpus_document d ON d.id = p.document_id AND d.is_current
 WHERE NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason IN ('check', 'qualification')
@@ -96,7 +90,7 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None) -> i
     made = dress(ordinary, gold, count=count, seed=seed)
     if not made:
         raise BadInput(
-            "no gold pair has a debate like those that people read: let judges debate the gold pairs in a campaign first"
+            "no gold pair has a debate like those that people read: let judges debate the gold pairs first"
         )
     Item.objects.bulk_create(
         Item(

@@ -29,10 +29,15 @@ def is_tried(membership: Membership) -> bool:
     return asked and membership.role == Role.ANNOTATOR
 
 
+def refuses(membership: Membership) -> str:
+    """Why a decision of this member is not counted, in a sentence; "" where it is."""
+    return why_closed(closed(membership))
+
+
 def why_closed(closed: str) -> str:
-    """Why a decision is not counted, in a sentence."""
+    """The same for what `closed` says."""
+    if closed in ("", "consent"):
+        return ""
     if closed == "paused":
         return _("Your work here is paused, so this was not counted.")
-    if closed == "consent":
-        return _("Please read and accept the new terms first. This was not counted.")
     return _("You have not passed the qualification test, so this was not counted.")

@@ -10,11 +10,14 @@ from django.shortcuts import render
 from django.template.loader import get_template
 from django.urls import reverse
 from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
 from annotation import guidelines, judging, queue, targets, undo
-from annotation.forms_judging import Invalid, answer, skip_reason, text, whole
+from annotation.care import welcome
+from annotation.forms_judging import Invalid, answer, draft, skip_reason, text
+from annotation.forms_judging import item as item_of
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
 
@@ -23,7 +26,7 @@ from annotation.permissions import Scope, action
 @require_safe
 def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The member's open lease; reading never claims."""
-    return _page(request, scope)
+    return page(request, scope)
 
 
 @action("judge")
@@ -32,7 +35,7 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim: the open lease renewed, or a new one."""
     desk = queue.Desk.of(scope.member)
     queue.in_transaction(lambda db: queue.claim(db, desk))
-    return _done(request, scope)
+    return done(request, scope)
 
 
 @action("judge")
@@ -57,7 +60,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     desk = queue.Desk.of(scope.member)
 
     def work(db: Connection[Any]) -> int | None:
-        item = whole(request.POST, "item")
+        item = item_of(request.POST)
         return queue.skip(db, desk, item, request.POST.get("token", ""), skip_reason(request.POST))
 
     return _decide(request, scope, work)
@@ -71,9 +74,22 @@ def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
 
     def work(db: Connection[Any]) -> int | None:
         note = text(request.POST, "note")
-        return queue.flag(db, desk, whole(request.POST, "item"), request.POST.get("token", ""), note)
+        return queue.flag(db, desk, item_of(request.POST), request.POST.get("token", ""), note)
 
     return _decide(request, scope, work)
+
+
+@action("judge")
+@require_POST
+def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Keep what is typed or marked on a pair: 204, or 409 where the lease is not known any more."""
+    desk, data = queue.Desk.of(scope.member), request.POST
+    try:
+        item = item_of(data)
+    except Invalid as wrong:
+        return HttpResponse(str(wrong), status=422, content_type="text/plain; charset=utf-8")
+    kept = queue.in_transaction(lambda db: queue.draft(db, desk, item, data.get("token", ""), draft(data)))
+    return HttpResponse(status=204 if kept else 409)
 
 
 @action("judge")
@@ -81,12 +97,12 @@ def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Take the decision on an item back: its lease is open again."""
     try:
-        undo.undo(scope.member, whole(request.POST, "item"))
+        undo.undo(scope.member, item_of(request.POST))
     except queue.Unknown:
-        raise Http404("There is nothing of yours to take back.") from None
+        raise Http404(_("There is nothing of yours to take back.")) from None
     except (queue.Lost, Invalid) as refused:
         return _refused(request, scope, str(refused))
-    return _done(request, scope, taken_back=True)
+    return done(request, scope, taken_back=True)
 
 
 def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], int | None]) -> HttpResponse:
@@ -94,22 +110,22 @@ def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]]
     try:
         queue.in_transaction(work)
     except Invalid as wrong:
-        return _page(request, scope, status=422, problem=str(wrong))
+        return page(request, scope, status=422, problem=str(wrong))
     except queue.Unknown:
-        raise Http404("You were never lent this pair.") from None
+        raise Http404(_("You were never lent this pair.")) from None
     except queue.Lost as lost:
         return _lost(request, scope, str(lost))
-    return _done(request, scope)
+    return done(request, scope)
 
 
-def _done(request: HttpRequest, scope: Scope, *, taken_back: bool = False) -> HttpResponse:
+def done(request: HttpRequest, scope: Scope, *, taken_back: bool = False) -> HttpResponse:
     if request.headers.get("HX-Request"):
-        return _page(request, scope, taken_back=taken_back)
+        return page(request, scope, taken_back=taken_back)
     return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]), status=303)
 
 
 def _refused(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
-    return _page(request, scope, status=409, problem=reason)
+    return page(request, scope, status=409, problem=reason)
 
 
 def _lost(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
@@ -119,20 +135,23 @@ def _lost(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
     return _render(request, scope, "judging/_lost.html", {"reason": reason, "kept": kept}, status=409)
 
 
-def _page(
+def page(
     request: HttpRequest, scope: Scope, *, status: int = 200, problem: str = "", taken_back: bool = False
 ) -> HttpResponse:
     """The open pair, or the calm page for having none."""
     work, desktop = judging.desk(scope.member)
+    if work is None and (stop := welcome.stop(scope.member)):
+        return _render(request, scope, "care/_stop.html", {"stop": stop, "problem": problem}, status=status)
     context: dict[str, object] = {
         "work": work,
         "desktop": desktop,
         "problem": problem,
         "taken_back": taken_back,
-        "typed": text(request.POST, "comment") if status != 200 else "",
+        "announced": welcome.announced(scope.member),
+        "typed": request.POST if status != 200 else work.typed if work else {},
     }
     if work and work.draft:
-        context["texts"] = request.POST if status == 422 else work.draft
+        context["texts"] = request.POST if status == 422 else work.typed or work.draft
         return _render(request, scope, "judging/_edit.html", context, status=status)
     fragment = "judging/_work.html" if work else "judging/_rest.html"
     return _render(request, scope, fragment, context, status=status)
@@ -157,7 +176,7 @@ def _render(
 @cache
 def addresses(name: str) -> dict[str, str]:
     """The addresses that each fragment of a collection names, resolved once for a process."""
-    names = ("next", "submit", "evidence", "skip", "flag", "undo", "history")
+    names = ("next", "submit", "evidence", "skip", "flag", "undo", "history", "draft", "query")
     return {f"{which}_url": reverse(f"judge_{which}", args=[name]) for which in names}
 
 

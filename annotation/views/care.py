@@ -1,0 +1,38 @@
+"""An annotator's own pages of care: consent, and guidelines that were changed."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.care import consent, welcome
+from annotation.forms_judging import Invalid, whole
+from annotation.permissions import Scope, action
+from annotation.views import judging
+from corpus.errors import BadInput
+
+
+@action("judge")
+@require_POST
+def judge_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Agree to the text that holds; the desk comes with the answer."""
+    try:
+        consent.accept(membership=scope.member, version=whole(request.POST, "version"))
+    except (BadInput, Invalid) as error:
+        return judging.page(request, scope, status=409, problem=str(error))
+    scope.member.refresh_from_db(fields=["consent"])
+    return judging.done(request, scope)
+
+
+@action("judge")
+@require_http_methods(["GET", "POST"])
+def judge_guidelines(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """What is new in the guidelines; POST says that it was read."""
+    if request.method == "POST":
+        try:
+            welcome.acknowledge(scope.member, whole(request.POST, "version"))
+        except Invalid as error:
+            return HttpResponse(str(error), status=422, content_type="text/plain; charset=utf-8")
+        return redirect("judge", scope.collection.name)
+    number, lines = welcome.changes(scope.member)
+    context = {"scope": scope, "section": "judge", "number": number, "lines": lines}
+    return render(request, "care/guidelines_changed.html", context | {"news": welcome.announced(scope.member)})
