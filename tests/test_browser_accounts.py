@@ -246,7 +246,7 @@ def test_the_account_and_audit_pages_have_no_violation(new_page, violations, loo
         page.goto(address)
         shoot(page, f"{name}-{look}")
         assert violations(page) == [], address
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address
+        assert page.evaluate("document.documentElement.scrollWidth <= screen.width"), address
 
 
 def test_the_audit_log_is_filtered_paged_and_downloaded(new_page):
