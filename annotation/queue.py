@@ -109,6 +109,12 @@ class Desk:
         return "" if self.weights == SHOWN_ONLY else draw(self.weights, self.seed, self.membership, number)
 
     @property
+    def ends_batch(self) -> bool:
+        """All items of a batch were lent, so its checks can be looked at."""
+        size, checks, _ = self.shares
+        return checks > 0 and self.lent > 0 and self.lent % size == 0
+
+    @property
     def instead(self) -> str:
         """What is lent next in place of the queue's item: check, repeat, or ""."""
         size, checks, repeats = self.shares
@@ -208,7 +214,7 @@ def settle(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> dict[str,
     _check(own, answer.token)
     if own["reason"] == EVIDENCE:
         raise Lost(_("This pair asks for its contribution and evidence, not for a grade."))
-    if own["arm"] == REVEAL and not has_first:
+    if arm_of(own["reason"], own["arm"]) == REVEALED and not has_first:
         _first(db, desk, own, answer)
         return own | {"revealed": True}
     came_to = _outcome(db, desk, own, answer.grade)
@@ -362,6 +368,8 @@ def _claim_new(db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, 
         if found is None:
             decide(desk.membership)
         return int(found["id"]) if found else None
+    if desk.ends_batch:
+        _close_batch(desk)
     before = desk.instead
     common |= {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
     found = None
@@ -373,6 +381,13 @@ def _claim_new(db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, 
     found = found or _one(db, sql.CLAIM[False, before], **common, token=new_token())
     found = found or _one(db, sql.CLAIM_AGAIN, **common, token=new_token())
     return int(found["id"]) if found else None
+
+
+def _close_batch(desk: Desk) -> None:
+    """Once in a batch: accept it, or give its items back."""
+    from annotation.care.batches import close  # it stands above the queue, whose decisions it takes back
+
+    close(desk.membership)
 
 
 def _own(db: psycopg.Connection[Any], desk: Desk, item: int) -> dict[str, Any]:
