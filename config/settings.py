@@ -56,7 +56,10 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "config.csp.PolicyMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "config.limits.BodyLimitMiddleware",
 ]
+
+MAX_UPLOAD_BYTES = int(env.number("QUORUM_UPLOAD_MB", 2_000)) * 1_000_000
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"

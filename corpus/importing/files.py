@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from typing_extensions import Buffer
+
 from corpus.errors import BadInput
 
 _BOM = b"\xef\xbb\xbf"
@@ -16,6 +18,10 @@ _GZIP = b"\x1f\x8b"
 _BUFFER = 1 << 18
 _WHITE = re.compile(r"\s")
 MAX_ID = 255
+MAX_LINE = 64 << 20
+"""Bytes. The longest documents of the field's collections are a tenth of it."""
+MAX_RATIO, UNPACKED = 200, 64 << 20
+"""gzip shrinks text to a tenth, and at most to a thousandth: such a file is a bomb, once it is not small."""
 
 
 class Source:
@@ -92,11 +98,42 @@ class Source:
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:
-        with self.path.open("rb", buffering=_BUFFER) as plain:
+        with self.path.open("rb") as plain:
             magic = plain.read(len(_GZIP))
             plain.seek(0)
-            if magic != _GZIP:
-                yield plain
-                return
-            with io.BufferedReader(gzip.GzipFile(fileobj=plain), _BUFFER) as unpacked:
-                yield unpacked
+            packed = magic == _GZIP
+            most = max(UNPACKED, MAX_RATIO * self.path.stat().st_size) if packed else None
+            source = gzip.GzipFile(fileobj=plain) if packed else plain
+            with io.BufferedReader(_Bounded(self, source, most), _BUFFER) as bounded:
+                yield bounded
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that ends with BadInput where it goes on too long: a bomb, whose few bytes unpack to millions.
+
+    It looks at whole buffers, so that reading lines stays as fast as without it.
+    """
+
+    def __init__(self, of: Source, stream: io.BufferedReader | gzip.GzipFile, most: int | None) -> None:
+        self.of, self.stream, self.most = of, stream, most
+        self.read_so_far = self.in_line = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        """As RawIOBase; raises BadInput beyond a bound."""
+        view = memoryview(buffer)
+        data = self.stream.read1(len(view))
+        view[: len(data)] = data
+        self.read_so_far += len(data)
+        end = data.rfind(b"\n")
+        self.in_line = self.in_line + len(data) if end < 0 else len(data) - end - 1
+        if self.in_line > MAX_LINE:
+            raise BadInput(f"{self.of.path}: a line is longer than {MAX_LINE >> 20} MB; is it the right file?")
+        if self.most is not None and self.read_so_far > self.most:
+            raise BadInput(
+                f"{self.of.path}: it unpacks to more than {MAX_RATIO} times its size, as no text does; "
+                "unpack it yourself and look at it"
+            )
+        return len(data)
