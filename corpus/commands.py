@@ -41,16 +41,16 @@ class QuorumCommand(BaseCommand):
             document = self.run(**options)
         except QuorumError as error:
             if isinstance(error, Incomplete):
-                self.tell(options)
+                self.record_act(options)
                 self.print_document(error.document)
             self.stderr.write(" ".join(str(error).split("\n")))
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             sys.exit(130)
-        self.tell(options)
+        self.record_act(options)
         self.print_document(document)
 
-    def tell(self, options: dict[str, Any]) -> None:
+    def record_act(self, options: dict[str, Any]) -> None:
         """Append the act to the audit log, under the account of the operating system; estimates are none."""
         if not self.act or options.get("dry_run") or options.get("estimate"):
             return
