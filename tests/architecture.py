@@ -54,6 +54,7 @@ PURE = {
     "annotation.panels.quality",
     "annotation.panels.subsets",
     "corpus.arms",
+    "corpus.aspects.entries",
     "corpus.aspects.passages",
     "corpus.cells",
     "corpus.charts",

@@ -95,9 +95,7 @@ def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewP
     def plan(held: Held) -> Change:
         decisions = _under(held, zip(documents, parts, strict=True))
         names = ", ".join(map(str, documents))
-        away = [
-            Decision(document.pk, entry.id, False, _("cut into %(names)s") % {"names": names}) for entry in held.entries
-        ]
+        away = [Decision(document.pk, entry.id, False, f"cut into {names}") for entry in held.entries]
         return Change(held.entries, [*decisions, *away], f"{document} → {names}")
 
     return revise(held.query, author, Act.CUT, plan)
@@ -122,7 +120,7 @@ def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: 
     whole = _store(held.query, NewPassage(passages[0].title, joined(passages), [aspect], metadata))
 
     def plan(held: Held) -> Change:
-        away = [Decision(one.pk, aspect, False, _("joined into %(name)s") % {"name": whole}) for one in documents]
+        away = [Decision(one.pk, aspect, False, f"joined into {whole}") for one in documents]
         names = ", ".join(passage.id for passage in passages)
         return Change(held.entries, [Decision(whole.pk, aspect, True), *away], f"{names} → {whole}")
 

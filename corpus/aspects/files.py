@@ -71,7 +71,7 @@ def refuse(source: Source, bad: Bad) -> None:
     named = "; ".join(f"line {line}: {problem}" for line, problem in sorted(bad)[:SHOWN])
     more = f" (the first {SHOWN} of {len(bad)})" if len(bad) > SHOWN else ""
     count = "1 bad line" if len(bad) == 1 else f"{len(bad)} bad lines"
-    raise BadInput(f"{source}: {count}: {named}{more}; nothing was imported")
+    raise BadInput(f"{source}: {count}: {named}{more}")
 
 
 def by_query(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:

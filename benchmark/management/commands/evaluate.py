@@ -6,8 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from benchmark.aspects import DEFAULT, AspectResult, evaluate_aspects, is_aspect_measure
 from benchmark.measures import Result, compare, evaluate, parse
 from benchmark.runs import read_qrels, read_run
+from corpus.aspects.files import read_aspects
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 
@@ -24,15 +26,22 @@ class Command(QuorumCommand):
         parser.add_argument("--measures", required=True, help='names of ir_measures, such as "nDCG@10 R@100"')
         parser.add_argument("--against", type=Path, action="append", default=[], metavar="F", help="another run")
         parser.add_argument("--per-query", action="store_true", help="every query's values too")
-        parser.add_argument("--aspects", type=Path, metavar="F", help="measures of aspects: not yet")
+        parser.add_argument(
+            "--aspects", type=Path, metavar="F", help="aspects file: alpha-nDCG@k and A-Recall@k too (@10 unless named)"
+        )
 
     def run(self, **options: Any) -> object:
         """Read everything first, then measure."""
-        if options["aspects"]:
-            raise BadInput("--aspects: measures of aspects are not part of this version yet, leave it out")
-        parse(options["measures"])
-        qrels = read_qrels(options["qrels"])
-        result = evaluate(qrels, read_run(options["ranking"]), options["measures"])
+        names = options["measures"].split()
+        by_aspect = [name for name in names if is_aspect_measure(name)]
+        plain = [name for name in names if not is_aspect_measure(name)]
+        if by_aspect and not options["aspects"]:
+            raise BadInput(f"{by_aspect[0]} needs the aspects: name their file with --aspects F")
+        if plain or not by_aspect:
+            parse(plain)
+        aspects = read_aspects(options["aspects"]) if options["aspects"] else []
+        qrels, run = read_qrels(options["qrels"]), read_run(options["ranking"])
+        result = evaluate(qrels, run, plain) if plain else Result(len(qrels), sorted(set(qrels) - set(run)), {}, {})
         document: dict[str, Any] = {
             "run": str(options["ranking"]),
             "queries": result.queries,
@@ -41,10 +50,19 @@ class Command(QuorumCommand):
         }
         if options["per_query"]:
             document["per_query"] = result.per_query
+        if aspects:
+            self.add_aspects(document, evaluate_aspects(aspects, run, by_aspect or DEFAULT))
         if options["against"]:
             document["against"] = [self.against(path, qrels, result) for path in options["against"]]
         self.tell(document)
         return document
+
+    def add_aspects(self, document: dict[str, Any], found: AspectResult) -> None:
+        """Beside the others; over the queries of the aspects file, which may be others."""
+        document["measures"] = {**document["measures"], **found.means}
+        document["aspects"] = {"queries": found.queries, "missing_queries": len(found.missing)}
+        if "per_query" in document:
+            document["per_query"] = {**document["per_query"], **found.per_query}
 
     def against(self, path: Path, qrels: dict[str, dict[str, int]], result: Result) -> dict[str, Any]:
         """The run minus another one."""
@@ -56,12 +74,14 @@ class Command(QuorumCommand):
         """For people."""
         missing = f", {document['missing_queries']} missing in the run count 0" if document["missing_queries"] else ""
         self.say(f"{document['run']}: {document['queries']} queries{missing}")
+        if about := document.get("aspects"):
+            self.say(f"  aspects of {about['queries']} queries, {about['missing_queries']} missing in the run count 0")
         for name, value in document["measures"].items():
-            self.say(f"  {name:<12} {value:.4f}")
+            self.say(f"  {name:<18} {value:.4f}")
         for query, value in (document.get("per_query") or {}).get(next(iter(document["measures"])), {}).items():
             self.say(f"  {query:<12} {value:.4f}")
         for other in document.get("against", []):
             self.say(f"against {other['run']}")
             for test in other["paired"]:
                 span = f"{test['low']:+.4f} to {test['high']:+.4f}"
-                self.say(f"  {test['measure']:<12} {test['difference']:+.4f}  (95% {span})  p {test['p']:.4f}")
+                self.say(f"  {test['measure']:<18} {test['difference']:+.4f}  (95% {span})  p {test['p']:.4f}")

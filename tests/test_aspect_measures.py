@@ -1,0 +1,96 @@
+"""alpha-nDCG and weighted aspect recall (BRIGHT-Pro appendix C), worked by hand, and `evaluate --aspects`."""
+
+import json
+from math import log2
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects, ranked
+from corpus.aspects.files import Row
+from corpus.errors import BadInput
+
+# Weights 0.5, 0.3, 0.2; x and y support the first aspect, z the second, and b both the second and the third.
+ASPECTS = Sought(
+    [0.5, 0.3, 0.2],
+    {"x": frozenset([0]), "y": frozenset([0]), "z": frozenset([1]), "b": frozenset([1, 2])},
+)
+
+
+def test_alpha_ndcg_by_hand() -> None:
+    # x 0.5 at rank 1, y 0.5 / 2 at rank 2 (its aspect was seen once), noise at rank 3, b 0.3 + 0.2 at rank 4.
+    got = 0.5 + 0.25 / log2(3) + 0 + 0.5 / log2(5)
+    # Greedy ideal: b and x gain 0.5 each (b first by id), then y 0.25 before z 0.3 / 2 = 0.15.
+    best = 0.5 + 0.5 / log2(3) + 0.25 / log2(4) + 0.15 / log2(5)
+    assert alpha_ndcg(["x", "y", "noise", "b"], ASPECTS, 4) == pytest.approx(got / best)
+    assert alpha_ndcg(["x", "y", "noise", "b"], ASPECTS, 2) == pytest.approx(
+        (0.5 + 0.25 / log2(3)) / (0.5 + 0.5 / log2(3))
+    )
+
+
+def test_aspect_recall_by_hand() -> None:
+    assert a_recall(["x", "y", "noise", "b"], ASPECTS, 3) == pytest.approx(0.5)
+    assert a_recall(["x", "y", "noise", "b"], ASPECTS, 4) == pytest.approx(1.0)
+    assert a_recall([], ASPECTS, 10) == 0
+
+
+def test_as_in_the_paper_a_document_counts_for_its_heaviest_aspect_alone() -> None:
+    one = ASPECTS.one()
+    assert one.supports["b"] == frozenset([1])
+    assert a_recall(["x", "b"], one, 10) == pytest.approx(0.8)
+    # Now b gains 0.3 only: x 0.5, then b 0.3 or z 0.3 (b first by id), then y 0.25, then z 0.15.
+    best = 0.5 + 0.3 / log2(3) + 0.25 / log2(4)
+    assert alpha_ndcg(["b", "x"], one, 3) == pytest.approx((0.3 + 0.5 / log2(3)) / best)
+
+
+@given(st.permutations(["x", "y", "z", "b", "noise"]), st.integers(1, 6))
+def test_the_greedy_ideal_is_never_beaten_here_and_values_are_shares(ranking: list[str], cut: int) -> None:
+    assert 0 <= alpha_ndcg(ranking, ASPECTS, cut) <= 1 + 1e-12
+    assert 0 <= a_recall(ranking, ASPECTS, cut) <= 1 + 1e-12
+
+
+def test_ties_are_broken_as_trec_eval_breaks_them() -> None:
+    assert ranked({"a": 1.0 + 1e-9, "b": 1.0, "c": 2.0}) == ["c", "b", "a"]
+
+
+def rows() -> list[Row]:
+    return [
+        Row(1, "q1", "a1", "Flow", "", 5, ("x", "y")),
+        Row(2, "q1", "a2", "Heat", "", 3, ("z", "b")),
+        Row(3, "q1", "a3", "Snow", "", 2, ("b",)),
+        Row(4, "q2", "a1", "Other", "", 1, ("x",)),
+    ]
+
+
+def test_a_query_that_the_run_lacks_counts_nothing_and_both_forms_are_measured() -> None:
+    found = evaluate_aspects(rows(), {"q1": {"x": 3, "b": 2}}, ["A-Recall@10"])
+    assert found.missing == ["q2"] and found.queries == 2
+    assert found.per_query["A-Recall@10"] == {"q1": pytest.approx(1.0), "q2": 0}
+    assert found.means == {"A-Recall@10": pytest.approx(0.5), "A-Recall-one@10": pytest.approx(0.4)}
+    with pytest.raises(BadInput, match="no measure of aspects"):
+        evaluate_aspects(rows(), {}, ["A-Recall@0"])
+
+
+def test_the_command_prints_both_beside_the_others(manage, tmp_path: Path) -> None:
+    aspects, qrels, run = tmp_path / "aspects", tmp_path / "qrels", tmp_path / "run"
+    fields = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
+    lines = [
+        dict(zip(fields, (r.query, r.aspect, r.text, "", r.importance, list(r.documents)), strict=True)) for r in rows()
+    ]
+    aspects.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    qrels.write_text("q1 0 x 1\nq1 0 b 1\nq2 0 x 1\n")
+    run.write_text("q1 Q0 x 1 3 t\nq1 Q0 b 2 2 t\n")
+    files = ("--qrels", qrels, "--run", run, "--aspects", aspects)
+    found = manage("evaluate", *files, "--measures", "R@10 A-Recall@10", "--per-query", "--json").json
+    assert found["measures"] == pytest.approx({"R@10": 0.5, "A-Recall@10": 0.5, "A-Recall-one@10": 0.4})
+    assert found["aspects"] == {"queries": 2, "missing_queries": 1}
+    assert found["per_query"]["A-Recall@10"]["q2"] == 0
+    by_default = manage("evaluate", *files, "--measures", "R@10", "--json").json["measures"]
+    assert set(by_default) == {"R@10", "alpha-nDCG@10", "alpha-nDCG-one@10", "A-Recall@10", "A-Recall-one@10"}
+    without = manage("evaluate", *files[:4], "--measures", "A-Recall@10", "--json", check=False)
+    assert (without.code, without.out) == (2, "") and "--aspects F" in without.err
+    aspects.write_text("{}\n" + json.dumps(lines[0]) + "\n")
+    bad = manage("evaluate", *files, "--measures", "R@10", "--json", check=False)
+    assert (bad.code, bad.out) == (2, "") and "line 1:" in bad.err
