@@ -57,6 +57,9 @@ class Membership(models.Model):
     lent = models.PositiveIntegerField(
         default=0, db_default=0, help_text="Items that were lent to this person: what comes next is drawn by it."
     )
+    closed_to = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Of those lent, how many are in batches that were looked at."
+    )
     paused_at = models.DateTimeField(null=True, help_text="Gets no items until somebody lets them go on.")
     pause_note = models.TextField(blank=True, default="", db_default="", help_text="What they read about it.")
     consent = models.PositiveIntegerField(default=0, db_default=0, help_text="The version that they agreed to.")

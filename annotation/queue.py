@@ -73,6 +73,8 @@ class Desk:
     """Items whose arm was drawn for this member so far."""
     lent: int = 0
     """Items that were lent to this member so far."""
+    closed_to: int = 0
+    """Of those, how many are in batches that were looked at."""
     shares: tuple[int, float, float] = (20, 0.0, 0.0)
     """Size of a batch, share of checks, share of repeats."""
     closed: str = ""
@@ -94,6 +96,7 @@ class Desk:
             seed=membership.collection.seed,
             drawn=membership.arms_drawn,
             lent=membership.lent,
+            closed_to=membership.closed_to,
             shares=(membership.collection.batch, membership.collection.checks, membership.collection.repeats),
             closed=closed(membership),
             trial=membership.trial if is_tried(membership) else None,
@@ -111,8 +114,8 @@ class Desk:
     @property
     def ends_batch(self) -> bool:
         """All items of a batch were lent, so its checks can be looked at."""
-        size, checks, _ = self.shares
-        return checks > 0 and self.lent > 0 and self.lent % size == 0
+        size, checks, _repeats = self.shares
+        return checks > 0 and self.lent - self.closed_to >= size
 
     @property
     def instead(self) -> str:

@@ -1,0 +1,286 @@
+"""Attention checks, batches, repeats, the qualification test, consent (SPEC S7; DREAM F.2)."""
+
+from collections import Counter
+
+import pytest
+from django.test import Client
+
+from annotation import queue
+from annotation.care import batches, checks, consent, placing, qualification
+from annotation.care.models import Batch, Consent
+from annotation.models import Assignment, Membership
+from annotation.queue import Answer, Desk, Lost
+from corpus.errors import BadInput
+from corpus.models import Assessor, Item, Judgment, Label
+from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.judging_scene import debating_campaign, escalate
+
+pytestmark = pytest.mark.django_db
+HTMX = {"HX-Request": "true"}
+
+
+def desk(member: Membership) -> Desk:
+    return Desk.of(Membership.objects.select_related("collection").get(pk=member.pk))
+
+
+def claim(member: Membership) -> Assignment | None:
+    lent = queue.in_transaction(lambda db: queue.claim(db, desk(member)))
+    return lent and Assignment.objects.select_related("item").get(pk=lent)
+
+
+def submit(member: Membership, lease: Assignment, grade: int) -> Assignment | None:
+    answer = Answer(lease.item_id, lease.token, grade, "", 1000)
+    lent = queue.in_transaction(lambda db: queue.submit(db, desk(member), answer))
+    return lent and Assignment.objects.select_related("item").get(pk=lent)
+
+
+def gold(pair, grade: int) -> None:
+    reference = Assessor.objects.get_or_create(collection=pair.collection, kind="reference", name="gold")[0]
+    Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=grade)
+
+
+def make_scene(collection, *, ordinary: int, known: int, grade: int = 1) -> None:
+    """Escalated pairs, and gold pairs about which the same judges debated."""
+    campaign = debating_campaign(collection)
+    for _ in range(ordinary):
+        escalate(campaign, make_pair(collection))
+    for _ in range(known):
+        pair = make_pair(collection)
+        escalate(campaign, pair).delete()
+        gold(pair, grade)
+
+
+def test_each_batch_holds_its_share_of_checks_at_places_that_come_from_the_seed():
+    shares = {"size": 20, "checks": 0.1, "repeats": 0.05}
+    kinds = [placing.place(seed=1, annotator=7, number=n, **shares) for n in range(2000)]
+    batch = [Counter(kinds[begin : begin + 20]) for begin in range(0, 2000, 20)]
+    assert all(one["check"] == 2 and one["repeat"] == 1 for one in batch)
+    places = [n % 20 for n, kind in enumerate(kinds) if kind == "check"]
+    assert len(set(places)) == 20
+    assert kinds == [placing.place(seed=1, annotator=7, number=n, **shares) for n in range(2000)]
+    assert kinds != [placing.place(seed=1, annotator=8, number=n, **shares) for n in range(2000)]
+
+
+def test_a_share_that_is_no_whole_number_is_right_over_many_batches():
+    kinds = [placing.place(seed=3, annotator=1, number=n, size=20, checks=0.08, repeats=0) for n in range(20_000)]
+    assert abs(kinds.count("check") / 20_000 - 0.08) < 0.005  # 1.6 a batch: one or two
+
+
+def test_checks_come_in_their_share_and_leave_no_label():
+    collection = make_collection(checks=0.1)
+    make_scene(collection, ordinary=36, known=6)
+    assert checks.make(collection=collection, count=6, seed=1, by=None) == 6
+    alice = make_member(collection, "alice")
+    reasons = Counter()
+    lease = claim(alice)
+    while lease is not None:
+        reasons[lease.item.reason] += 1
+        lease = submit(alice, lease, 1)
+    assert reasons == {"disagreement": 36, "check": 4}
+    assert Label.objects.count() == 36
+    assert not Item.objects.filter(reason="check").exclude(state="standing").exists()
+    assert {item.shown_as for item in Item.objects.filter(reason="check")} == {"disagreement"}
+
+
+def test_without_checks_the_queue_goes_on_as_ever():
+    collection = make_collection(checks=0.5)
+    make_scene(collection, ordinary=4, known=0)
+    alice = make_member(collection, "alice")
+    lease, count = claim(alice), 0
+    while lease is not None:
+        count, lease = count + 1, submit(alice, lease, 1)
+    assert count == 4
+
+
+def test_checks_need_ordinary_items_gold_and_debates_and_say_which_is_missing():
+    collection = make_collection()
+    with pytest.raises(BadInput, match="no pair waits"):
+        checks.make(collection=collection, count=3, seed=1, by=None)
+    make_scene(collection, ordinary=2, known=0)
+    with pytest.raises(BadInput, match="no gold pair is left"):
+        checks.make(collection=collection, count=3, seed=1, by=None)
+    gold(make_pair(collection), 1)
+    with pytest.raises(BadInput, match="no gold pair has a debate"):
+        checks.make(collection=collection, count=3, seed=1, by=None)
+
+
+@pytest.mark.parametrize(("grade", "missed"), [(1, 0), (0, 2)])
+def test_a_batch_whose_checks_are_missed_goes_back_to_the_queue_and_one_whose_checks_are_passed_stays(grade, missed):
+    collection = make_collection(checks=0.2, batch=10)
+    make_scene(collection, ordinary=9, known=3)
+    checks.make(collection=collection, count=3, seed=1, by=None)
+    alice, bob = make_member(collection, "alice"), make_member(collection, "bob")
+    lease = claim(alice)
+    for _ in range(10):
+        lease = submit(alice, lease, grade)
+
+    done = Batch.objects.get(membership=alice)
+    assert (done.number, done.size, done.checks, done.missed) == (0, 10, 2, missed)
+    open_again = Item.objects.filter(reason="disagreement", state="open", taken=0).count()
+    assert open_again == (8 if missed else 0)
+    assert Label.objects.count() == (0 if missed else 8)
+    if missed:
+        assert claim(bob) is not None
+        mine = Assignment.objects.filter(membership=alice, state="aside")
+        assert set(mine.values_list("item__reason", flat=True)) == {"disagreement"}
+    assert batches.close(alice.pk) == []
+
+
+def test_a_repeat_comes_after_twenty_others_looks_as_before_and_leaves_no_label():
+    collection = make_collection(checks=0, repeats=0.1)
+    make_scene(collection, ordinary=60, known=0)
+    alice = make_member(collection, "alice")
+    lease, seen, repeats = claim(alice), [], []
+    while lease is not None:
+        if lease.item.reason == "repeat":
+            repeats.append((len(seen), lease.item))
+        seen.append(lease.item.pair_id)
+        lease = submit(alice, lease, 1)
+    assert len(repeats) >= 3
+    for at, item in repeats:
+        assert seen[: at - 19].count(item.pair_id) == 1
+        assert (item.shown_as, item.arm) == ("disagreement", "")
+    assert len({item.pair_id for _, item in repeats}) == len(repeats)
+    assert Label.objects.count() == 60
+
+
+# --- the qualification test ------------------------------------------------------------------------------------------
+@pytest.fixture
+def tested():
+    collection = make_collection("books", checks=0)
+    make_scene(collection, ordinary=3, known=8)
+    for _ in range(7):
+        gold(make_pair(collection), 0)
+    qualification.make(collection=collection, size=10, seed=4, by=None)
+    return collection
+
+
+def answer_right(lease: Assignment, wrong: bool = False) -> int:
+    known = Judgment.objects.get(pair=lease.item.pair_id, assessor__kind="reference").grade
+    return 1 - known if wrong else known
+
+
+def take_test(member: Membership, *, wrong: int) -> None:
+    """Practice, one at a time; then the test with so many wrong answers."""
+    for _ in range(qualification.PRACTICE):
+        lease = claim(member)
+        assert lease.item.priority < 0
+        assert submit(member, lease, 0) is None
+    lease = claim(member)
+    for number in range(10):
+        assert (lease.item.reason, lease.item.priority) == ("qualification", 0)
+        lease = submit(member, lease, answer_right(lease, wrong=number < wrong))
+    assert lease is None
+
+
+def test_below_the_pass_mark_there_are_no_items(tested):
+    alice = make_member(tested, "alice")
+    take_test(alice, wrong=2)  # 80 percent
+    alice.refresh_from_db()
+    assert alice.failed_at is not None and alice.qualified_at is None
+    assert claim(alice) is None
+    held = Assignment.objects.filter(membership=alice).exclude(item__reason="qualification")
+    assert not held.exists()
+    assert not Label.objects.exists()
+
+
+def test_at_the_pass_mark_the_queue_opens(tested):
+    alice = make_member(tested, "alice")
+    take_test(alice, wrong=1)  # 90 percent
+    alice.refresh_from_db()
+    assert alice.qualified_at is not None
+    assert claim(alice).item.reason == "disagreement"
+
+
+def test_who_failed_takes_another_test_when_there_is_one(tested):
+    alice = make_member(tested, "alice")
+    take_test(alice, wrong=10)
+    with pytest.raises(BadInput, match="no other test"):
+        qualification.again(membership=alice, by=None)
+    qualification.make(collection=tested, size=10, seed=5, by=None)
+    alice.refresh_from_db()
+    qualification.again(membership=alice, by=None)
+    take_test(alice, wrong=0)
+    assert claim(alice).item.reason == "disagreement"
+
+
+def test_practice_says_what_experts_said_and_the_test_says_nothing(tested):
+    make_member(tested, "alice")
+    client = Client()
+    client.login(username="alice", password="alice-password")
+    assert "First some practice" in client.get("/c/books/judge/").text
+    page = client.post("/c/books/judge/next/", headers=HTMX).text
+    lease = Assignment.objects.select_related("item").get(state="open")
+    assert "Part of the practice" in page
+    right = answer_right(lease)
+    answer = {"item": lease.item_id, "token": lease.token, "grade": right}
+    page = client.post("/c/books/judge/submit/", answer, headers=HTMX).text
+    assert "As the experts" in page and "Go on" in page
+
+
+# --- consent ---------------------------------------------------------------------------------------------------------
+def test_nobody_is_lent_a_pair_before_they_agree_and_a_new_text_asks_again():
+    collection = make_collection("books")
+    make_item(make_pair(collection))
+    alice = make_member(collection, "alice")
+    author = alice.user
+    consent.write(collection=collection, text="Your answers may be published.", by=author)
+    client = Client()
+    client.login(username="alice", password="alice-password")
+    page = client.get("/c/books/judge/").text
+    assert "Your answers may be published." in page and "I agree" in page
+    client.post("/c/books/judge/next/")
+    assert not Assignment.objects.exists()
+    assert client.post("/c/books/judge/consent/", {"version": 7}).status_code == 409
+    assert client.post("/c/books/judge/consent/", {"version": 1}).status_code == 303
+    assert Consent.objects.get().version == 1
+    client.post("/c/books/judge/next/")
+    held = Assignment.objects.get()
+
+    consent.write(collection=collection, text="Another text.", by=author)
+    client.post("/c/books/judge/submit/", {"item": held.item_id, "token": held.token, "grade": 1})
+    assert Judgment.objects.get().grade == 1, "what was on the desk still counts"
+    assert "Another text." in client.get("/c/books/judge/").text
+
+
+def test_changed_guidelines_are_announced_until_they_are_acknowledged():
+    from annotation import guidelines
+
+    collection = make_collection("books")
+    make_item(make_pair(collection))
+    alice = make_member(collection, "alice")
+    client = Client()
+    client.login(username="alice", password="alice-password")
+    client.post("/c/books/judge/next/")
+    assert "guidelines were changed" not in client.get("/c/books/judge/").text
+    guidelines.write(collection=collection, text="Only what answers.\n", author=alice.user)
+    for _ in range(2):
+        assert "guidelines were changed" in client.get("/c/books/judge/").text
+    page = client.get("/c/books/judge/guidelines/").text
+    assert "<ins>" in page and "Only what answers." in page and "<del>" in page
+    client.post("/c/books/judge/guidelines/", {"version": 9})
+    alice.refresh_from_db()
+    assert alice.guideline_read == 1
+    assert "guidelines were changed" not in client.get("/c/books/judge/").text
+
+
+def test_a_paused_person_meets_a_calm_page():
+    from annotation.care import aside
+
+    collection = make_collection("books")
+    make_item(make_pair(collection))
+    alice = make_member(collection, "alice")
+    client = Client()
+    client.login(username="alice", password="alice-password")
+    client.post("/c/books/judge/next/")
+    held = Assignment.objects.get()
+    aside.pause(membership=alice, by=None, note="Let us talk first.")
+    page = client.get("/c/books/judge/").text
+    assert "Your work here is paused" in page and "Let us talk first." in page
+    refused = client.post(
+        "/c/books/judge/submit/", {"item": held.item_id, "token": held.token, "grade": 1, "comment": "mine"}
+    )
+    assert refused.status_code == 409 and "mine" in refused.text
+    assert not Judgment.objects.exists()
+    with pytest.raises(Lost):
+        queue.in_transaction(lambda db: queue.skip(db, desk(alice), held.item_id, held.token, "other"))
