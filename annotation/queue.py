@@ -408,7 +408,9 @@ def _check(own: dict[str, Any], token: str) -> None:
         raise Lost(_("You have already decided on this pair, perhaps in another window."))
     if own["state"] == "skipped":
         raise Lost(_("You have already skipped this pair, perhaps in another window."))
-    if own["item_state"] not in ("open", "conflict"):
+    if own["state"] == "aside":
+        raise Lost(_("What you said about this pair was set aside since."))
+    if own["item_state"] not in WORKABLE:
         raise Lost(_("This pair was settled while you worked on it."))
     if own["state"] == "returned" and (own["item_state"] == "conflict" or own["taken"] >= own["overlap"]):
         raise Lost(_("Your time on this pair ran out, and it went to somebody else."))
