@@ -94,6 +94,7 @@ def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
         _("%(n)s to %(n2)s") % {"n": f"{n / bins:.2f}", "n2": f"{(n + 1) / bins:.2f}"}: counts[n]
         for n in reversed(range(bins))
     }
+    after = when == "after"
     filled = sum(n > 0 for row in counts for n in row)
     most, pairs = max(map(max, counts)), sum(map(sum, counts))
     where = _("%(pairs)s pairs to train on in %(filled)s of %(bins)s cells, at most %(most)s in one") % {
@@ -108,14 +109,18 @@ def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
     }
     return heat(
         f"balance-{snapshot}-{when}",
-        _("Length by score %(when)s balancing") % {"when": when},
+        _("Length by score after balancing") if after else _("Length by score before balancing"),
         rows,
         columns,
         x=_("words of the document"),
         y=_("teacher's score"),
         high=max(most, 1),
-        summary=_("%(capitalize)s balancing: %(where)s; normalised %(even)s.")
-        % {"capitalize": when.capitalize(), "where": where, "even": even},
+        summary=(
+            _("After balancing: %(where)s; normalised %(even)s.")
+            if after
+            else _("Before balancing: %(where)s; normalised %(even)s.")
+        )
+        % {"where": where, "even": even},
     )
 
 
@@ -173,7 +178,9 @@ def is_large(form: Format | SetFormat, collection: Collection) -> bool:
 def file_of(snapshot: Snapshot, name: str) -> Path | None:
     """A file of a snapshot that was made from the page; None where there is no such file."""
     names = {entry["name"] for entry in snapshot.manifest.get("files", [])} | {MANIFEST}
+    if snapshot.state != Snapshot.State.READY or name not in names:
+        return None
     folder = Path(snapshot.folder)
     path = folder / name
-    inside = home(snapshot.collection) in folder.parents
-    return path if snapshot.state == Snapshot.State.READY and inside and name in names and path.is_file() else None
+    inside = home(snapshot.collection) in folder.parents and path.resolve().is_relative_to(folder.resolve())
+    return path if inside and path.is_file() else None

@@ -1,5 +1,8 @@
 """Bring files into a collection from the browser: the ordinary importer, all or nothing."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -43,7 +46,7 @@ def _names(form: ImportForm) -> list[str]:
 
 
 def _import(name: str, form: ImportForm) -> Report:
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, _named_as_uploaded(folder):
         given = {field: _kept(Path(folder), field, form.cleaned_data[field]) for field in form.FILES}
         corpus, queries = given["corpus"], given["queries"]
         if corpus is None or queries is None:
@@ -60,6 +63,16 @@ def _import(name: str, form: ImportForm) -> Report:
                 update=form.cleaned_data["update"],
             ),
         )
+
+
+@contextmanager
+def _named_as_uploaded(folder: str) -> Iterator[None]:
+    """Errors name files as they were uploaded, and not where the server put them."""
+    try:
+        yield
+    except BadInput as error:
+        places = f"{re.escape(folder)}/({'|'.join(ImportForm.FILES)})/"
+        raise BadInput(re.sub(places, "", str(error))) from None
 
 
 def _kept(folder: Path, field: str, upload: UploadedFile | None) -> Path | None:  # type: ignore[type-arg]
