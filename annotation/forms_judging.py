@@ -1,5 +1,7 @@
 """What a judging form may carry, parsed strictly: a wrong value is an error, never a default."""
 
+import re
+
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
@@ -10,6 +12,8 @@ from corpus.models import Collection
 
 LONGEST = 5_000
 """Characters of a comment or note."""
+DRAFTED = {"comment": LONGEST, "note": LONGEST, "contribution": 20_000, "evidence": 20_000, "spans": 2_000}
+"""Fields of the page that are kept before they are sent, and their greatest length."""
 
 
 class Invalid(Exception):
@@ -24,6 +28,8 @@ def answer(data: QueryDict, collection: Collection) -> Answer:
         grade=grade(data, collection),
         comment=text(data, "comment"),
         milliseconds=milliseconds(data),
+        idle=milliseconds(data, "idle"),
+        spans=spans(data),
     )
 
 
@@ -66,7 +72,27 @@ def skip_reason(data: QueryDict) -> str:
     return value
 
 
-def milliseconds(data: QueryDict) -> int | None:
+def milliseconds(data: QueryDict, name: str = "milliseconds") -> int | None:
     """Time on the page as the browser measured it; unknown when it says nothing sensible."""
-    value = data.get("milliseconds", "")
+    value = data.get(name, "")
     return min(int(value), 86_400_000) if value.isascii() and value.isdigit() and len(value) < 12 else None
+
+
+def spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
+    """What is marked in the document: "12-40,55-60", characters from and to, in order and apart."""
+    value = data.get("spans", "")
+    if not value:
+        return ()
+    if not re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9}){0,99}", value, re.ASCII):
+        raise Invalid(_("The marked places cannot be read. Nothing was saved; mark them anew."))
+    found = sorted(tuple(map(int, part.split("-"))) for part in value.split(","))
+    ends = [0, *(end for _start, end in found)]
+    if any(start >= end or start < before for (start, end), before in zip(found, ends, strict=False)):
+        raise Invalid(_("The marked places overlap or are empty. Nothing was saved; mark them anew."))
+    return tuple((start, end) for start, end in found)
+
+
+def draft(data: QueryDict) -> dict[str, str]:
+    """What was typed or marked and is not sent yet, by field; fields without anything are left out."""
+    typed = {name: data.get(name, "").replace("\x00", "")[:longest] for name, longest in DRAFTED.items()}
+    return {name: value for name, value in typed.items() if value.strip()}

@@ -1,7 +1,8 @@
 """What the judging page shows: one statement for a pair with its debate, as frozen records."""
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +23,8 @@ from corpus.models import Collection
 QUEUE_SHOWN = 100
 """The queue is counted up to here: "100+" says enough and costs nothing."""
 
+TYPED = ("comment", "note", "contribution", "evidence", "spans")
+"""Fields of the page that are kept before they are sent."""
 SAID_FOR_SECONDS = 8
 WAITING_FOR_SECONDS = 5.0
 
@@ -74,6 +77,12 @@ class Work:
     """In the reveal arm: first (the debate follows) or final (it is shown now)."""
     draft: Draft | None = None
     """Contribution and evidence to be edited, where the item asks for them."""
+    typed: Mapping[str, str] = field(default_factory=dict)
+    """What was typed or marked and not sent, by field of the page."""
+    only_alone: bool = False
+    """It belongs on a page of its own: texts to edit, practice and test."""
+    spans: str = ""
+    """What its author marked before it was taken back, as the form has it."""
 
     @cached_property
     def marked(self) -> SafeString:
@@ -155,7 +164,7 @@ LEFT JOIN LATERAL (
 """
 _OPEN = f"""
 SELECT {_AROUND}, {_PAIR}, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
-       coalesce(before.comment, f.comment) AS comment,
+       coalesce(before.comment, f.comment) AS comment, coalesce(before.spans, f.spans) AS spans, a.draft,
        CASE WHEN f.grade IS NOT NULL THEN extract(epoch FROM clock_timestamp() - f.created_at)::int END AS first_seconds
 FROM annotation_membership m {_LAST}
 JOIN annotation_assignment a ON a.membership_id = m.id AND a.state = 'open'
@@ -165,6 +174,10 @@ LEFT JOIN corpus_judgment before ON before.id = j.supersedes_id
 LEFT JOIN corpus_judgment f ON f.id = a.first_id
 WHERE m.id = %(membership)s
 """
+_HELD = f"{_OPEN} ORDER BY hashint8extended(a.item_id, a.membership_id)"
+"""A whole group, in an order that tells nothing."""
+_ONE = f"{_OPEN} AND a.item_id = %(item)s"
+_OPEN = f"{_OPEN} ORDER BY a.place LIMIT 1"
 _RESTING = f"SELECT {_AROUND} FROM annotation_membership m {_LAST} WHERE m.id = %(membership)s"
 _WAITING = f"""
 SELECT count(*) AS waiting FROM (
@@ -203,6 +216,18 @@ def desk(membership: Membership) -> tuple[Work | None, Desktop]:
         return _work(found[0], membership.collection), _desktop(found[0], waiting)
     (waits,) = _rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
     return None, _desktop(_rows(_RESTING, membership=membership.pk)[0], waits["waiting"])
+
+
+def group(membership: Membership, *, item: int | None = None) -> list[Work]:
+    """The pairs that this member holds, all of one query, in an order of their own; or the one with this item."""
+    statement = _HELD if item is None else _ONE
+    found = _rows(statement, membership=membership.pk, item=item)
+    return [_work(row, membership.collection) for row in found]
+
+
+def around(membership: Membership) -> Desktop:
+    """What stands around a group."""
+    return _desktop(_rows(_RESTING, membership=membership.pk)[0], _waiting(membership.collection_id))
 
 
 def _desktop(row: dict[str, Any], waiting: int) -> Desktop:
@@ -282,7 +307,15 @@ def _work(row: dict[str, Any], collection: Collection) -> Work:
         blind=not row["reads"],
         step=_step(row),
         draft=draft_of(row["item"]) if row["reason"] == EVIDENCE else None,
+        typed={**dict.fromkeys(TYPED, ""), **(row.get("draft") or {})},
+        only_alone=row["reason"] in (EVIDENCE, "qualification"),
+        spans=spans_field(row.get("spans") or []),
     )
+
+
+def spans_field(spans: Sequence[Sequence[int]]) -> str:
+    """Marked places as the form has them: "12-40,55-60"."""
+    return ",".join(f"{start}-{end}" for start, end in spans)
 
 
 def _step(row: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import Max
 from django.http import QueryDict
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from psycopg import Connection
 
 from annotation import queue
@@ -19,6 +20,13 @@ from judges.quality import DIMENSIONS, problems, row
 
 LONGEST = 20_000
 """Characters of a contribution or of evidence."""
+RATINGS = {
+    1: gettext_lazy("useless"),
+    2: gettext_lazy("poor"),
+    3: gettext_lazy("usable"),
+    4: gettext_lazy("good"),
+    5: gettext_lazy("nothing to change"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,8 @@ class Edited:
     token: str
     target: evidence.Target
     milliseconds: int | None
+    rating: int | None = None
+    """Of the texts as they were found."""
 
 
 def draft_of(item: int) -> Draft:
@@ -80,7 +90,17 @@ def edited(data: QueryDict) -> Edited:
     except evidence.Malformed as error:
         words = str(error)
         raise Invalid(_("%(problem)s. Nothing was saved.") % {"problem": words[0].upper() + words[1:]}) from None
-    return Edited(item_of(data), data.get("token", ""), evidence.Target(contribution, text), milliseconds(data))
+    return Edited(
+        item_of(data), data.get("token", ""), evidence.Target(contribution, text), milliseconds(data), _rating(data)
+    )
+
+
+def _rating(data: QueryDict) -> int | None:
+    """What the person thought of the texts as they found them, 1 to 5; None: they did not say."""
+    value = data.get("rating", "")
+    if value not in ("", *map(str, RATINGS)):
+        raise Invalid(_("A rating is a number from 1 to 5. Nothing was saved."))
+    return int(value) if value else None
 
 
 def _field(data: QueryDict, name: str) -> str:
@@ -117,6 +137,7 @@ def _append(membership: Membership, pair_id: int, form: Edited) -> None:
         evidence=form.target.evidence,
         measures={**row(evidence.as_json(rules), problems(rules)), "milliseconds": form.milliseconds},
         good=True,
+        rating=form.rating,
         item_id=form.item,
     )
 

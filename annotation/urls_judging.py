@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from annotation.views import adjudicating, history, judging
+from annotation.views import adjudicating, history, judging, judging_query
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/", judging.judge, name="judge"),
@@ -11,6 +11,11 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/evidence/", judging.judge_evidence, name="judge_evidence"),
     path("c/<slug:name>/judge/skip/", judging.judge_skip, name="judge_skip"),
     path("c/<slug:name>/judge/flag/", judging.judge_flag, name="judge_flag"),
+    path("c/<slug:name>/judge/draft/", judging.judge_draft, name="judge_draft"),
+    path("c/<slug:name>/judge/query/", judging_query.judge_query, name="judge_query"),
+    path("c/<slug:name>/judge/query/next/", judging_query.judge_query_next, name="judge_query_next"),
+    path("c/<slug:name>/judge/query/submit/", judging_query.judge_query_submit, name="judge_query_submit"),
+    path("c/<slug:name>/judge/query/undo/", judging_query.judge_query_undo, name="judge_query_undo"),
     path("c/<slug:name>/judge/undo/", judging.judge_undo, name="judge_undo"),
     path("c/<slug:name>/judge/history/", history.judge_history, name="judge_history"),
     path("c/<slug:name>/judge/history/<int:item>/", history.judge_history_item, name="judge_history_item"),

@@ -7,12 +7,17 @@ from itertools import pairwise
 
 from judges.records import Quote
 
+MARKS = "\"'`´“”„‟«»‹›‘’‚‛「」『』〝〞＂＇"
+"""Quotation marks and apostrophes: models change one for another, so any of them stands for any."""
+_MARK = f"[{re.escape(MARKS)}]"
+
 
 def locate(text: str, document: str) -> Quote:
     """The quote with its first place in `document` (characters, end exclusive), or without one.
 
     The exact text is looked for first, then the same characters with white space of any kind and length between
-    words, because models unwrap lines. Nothing else is forgiven: another word, case or punctuation is not a quote.
+    words and any quotation mark for another, because models unwrap lines and straighten quotes. Nothing else is
+    forgiven: another word, case or punctuation is not a quote.
     """
     words = text.split()
     if not words:
@@ -20,8 +25,12 @@ def locate(text: str, document: str) -> Quote:
     start = document.find(text)
     if start >= 0:
         return Quote(text, start, start + len(text))
-    found = re.search(r"\s+".join(map(re.escape, words)), document)
+    found = re.search(r"\s+".join(map(_tolerant, words)), document)
     return Quote(text, found.start(), found.end()) if found else Quote(text)
+
+
+def _tolerant(word: str) -> str:
+    return "".join(_MARK if letter in MARKS else re.escape(letter) for letter in word)
 
 
 @dataclass(frozen=True, slots=True)

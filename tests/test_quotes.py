@@ -15,7 +15,16 @@ def test_a_verbatim_quote_is_found_at_its_first_place():
     assert DOCUMENT[quote.start : quote.end] == "映射是可变的。"
 
 
-def test_only_white_space_may_differ():
+def test_any_quotation_mark_stands_for_any_other():
+    document = "She said: “It's 'so'”, and 「映射」 means a map."
+    quote = locate('"It’s "so""', document)
+    assert document[quote.start : quote.end] == "“It's 'so'”"
+    quote = locate('"映射"  means', document)
+    assert document[quote.start : quote.end] == "「映射」 means"
+    assert locate("“Its so”", document).start is None
+
+
+def test_only_white_space_and_quotation_marks_may_differ():
     quote = locate(" A mapping maps hashable values. ", DOCUMENT)
     assert DOCUMENT[quote.start : quote.end] == "A mapping maps\n   hashable values."
     for other in (

@@ -148,13 +148,19 @@ def page(
         "problem": problem,
         "taken_back": taken_back,
         "announced": welcome.announced(scope.member),
-        "typed": request.POST if status != 200 else work.typed if work else {},
+        "typed": _typed(request) if status != 200 or not work else work.typed,
     }
     if work and work.draft:
-        context["texts"] = request.POST if status == 422 else work.typed or work.draft
+        context["texts"] = context["typed"] if status == 422 or any(work.typed.values()) else work.draft
+        context["ratings"] = targets.RATINGS.items()
         return _render(request, scope, "judging/_edit.html", context, status=status)
     fragment = "judging/_work.html" if work else "judging/_rest.html"
     return _render(request, scope, fragment, context, status=status)
+
+
+def _typed(request: HttpRequest) -> dict[str, str]:
+    """What a refused form held: it is shown again."""
+    return {name: request.POST.get(name, "") for name in judging.TYPED}
 
 
 def _render(

@@ -1,4 +1,5 @@
-// The desk with scripts: keys, quoted sentences, drafts, the lease's last minute. Without this file every form still works.
+// The desk with scripts: keys, quoted sentences, own evidence, drafts, the lease's last minute, lost connections.
+// Without this file every form still works.
 "use strict";
 
 (() => {
@@ -8,7 +9,13 @@
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const smooth = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
+  const IDLE_AFTER = 60 * 1000;
+  const DRAFT_AFTER = 1000;
+  const AGAIN_AFTER = 4000;
   let shownAt = performance.now();
+  let arrivedAt = shownAt;
+  let idle = 0;
+  let touchedAt = shownAt;
   let leaseEnds = Infinity;
   let lit = -1;
   const say = $("#trouble")?.dataset || {}; // what this script says, in the language of the page
@@ -56,12 +63,61 @@
     element.click();
   }
 
+  // Keys can be changed: what is pressed is looked up, and all else speaks of the keys as they were made.
+  const changed = (() => { try { return JSON.parse(store.get("quorum.keymap")) || {}; } catch { return {}; } })();
+  const keyFor = (made) => changed[made] || made;
+  function madeFor(pressed) {
+    const made = Object.keys(changed).find((key) => changed[key] === pressed);
+    return made || (changed[pressed] && changed[pressed] !== pressed ? null : pressed);
+  }
+  function nameKeys(root) {
+    $$("kbd", root).forEach((kbd) => {
+      kbd.dataset.made ??= kbd.textContent;
+      if (kbd.dataset.made.length === 1) kbd.textContent = keyFor(kbd.dataset.made);
+    });
+  }
+  let changing = null;
+  function changeKey(made) {
+    changing = made;
+    $("#keys-say").textContent = say.press.replace("K", keyFor(made));
+  }
+  function setKey(pressed) {
+    const made = changing;
+    changing = null;
+    if (pressed !== "Escape" && pressed.length === 1 && pressed !== " ") {
+      const other = madeFor(pressed);
+      if (other && other !== made) changed[other] = keyFor(made); // two keys trade places: none is lost
+      changed[made] = pressed;
+      store.set("quorum.keymap", JSON.stringify(changed));
+    }
+    $("#keys-say").textContent = "";
+    nameKeys(document);
+  }
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-change-keys] kbd");
+    if (button && button.dataset.made.length === 1) changeKey(button.dataset.made);
+    if (event.target.closest("#keys-reset")) {
+      Object.keys(changed).forEach((key) => delete changed[key]);
+      store.drop("quorum.keymap");
+      nameKeys(document);
+    }
+  });
+
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.isComposing) return;
+    if (changing && !["Shift", "Control", "Alt", "Meta"].includes(event.key)) {
+      event.preventDefault();
+      return setKey(event.key);
+    }
+    if ((event.key === "Enter" || event.key === " ") && event.target.matches("kbd[role=button]")) {
+      event.preventDefault();
+      return event.target.click();
+    }
     if (event.key === "Escape") {
       const closed = closeSheets();
       if (closed.length) $("summary", closed[0]).focus();
       else if (typing(event.target)) event.target.blur();
+      else leaveSentences();
       return;
     }
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && typing(event.target)) {
@@ -71,12 +127,14 @@
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || typing(event.target) || !keysOn()) return;
-    const moves = { j: () => light(1), k: () => light(-1), d: toDebate };
-    const element = moves[event.key] ? null : target(event.key);
-    if (!moves[event.key] && !element) return;
+    const key = madeFor(event.key);
+    if (key === null) return;
+    const moves = { j: () => step(1), k: () => step(-1), d: toDebate };
+    const element = moves[key] ? null : target(key);
+    if (!moves[key] && !element) return;
     event.preventDefault();
     if (element) press(element);
-    else moves[event.key]();
+    else moves[key]();
   });
 
   // --- Quoted sentences and the debate ----------------------------------------------------------------------
@@ -123,25 +181,224 @@
     if (event.target.matches?.("details.sheet[open]")) closeSheets(event.target);
   }, true);
 
-  // --- Drafts: what is typed stays on this device, for this pair and person only -------------------------------
+  // --- The document's characters: counted as the server counts them, without the labels of quotes ------------------
+  const letters = (text) => [...text].length;
+  function pieces() {
+    const root = $(".document .text");
+    if (!root) return [];
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(".tag") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
+    const found = [];
+    for (let at = 0, node = walker.nextNode(); node; node = walker.nextNode()) {
+      found.push({ node, at });
+      at += letters(node.data);
+    }
+    return found;
+  }
+  // The place of (node, units) in characters; between nodes: the beginning of what follows.
+  function placeOf(node, units) {
+    let last = 0;
+    for (const piece of pieces()) {
+      if (piece.node === node) return piece.at + letters(node.data.slice(0, units));
+      const probe = document.createRange();
+      probe.setStart(node, units);
+      if (probe.comparePoint(piece.node, 0) >= 0) return piece.at;
+      last = piece.at + letters(piece.node.data);
+    }
+    return last;
+  }
+  function rangeOf(start, end) {
+    const range = document.createRange();
+    let begun = false;
+    for (const { node, at } of pieces()) {
+      const all = [...node.data];
+      if (!begun && start < at + all.length) { range.setStart(node, all.slice(0, start - at).join("").length); begun = true; }
+      if (begun && end <= at + all.length) { range.setEnd(node, all.slice(0, end - at).join("").length); return range; }
+    }
+    return null;
+  }
+  const documentText = () => pieces().map(({ node }) => node.data).join("");
+  function paint(name, spans) {
+    if (!window.CSS?.highlights || !window.Highlight) return;
+    CSS.highlights.set(name, new Highlight(...spans.map(([start, end]) => rangeOf(start, end)).filter(Boolean)));
+  }
+
+  // --- Own evidence: what is selected, the quote that is lit, or a sentence that is walked to ----------------------
+  let own = [];
+  let sentences = null;
+  let sentence = -1;
+  const spansField = () => $("#answer input[name=spans]");
+  const written = (spans) => spans.map(([start, end]) => `${start}-${end}`).join(",");
+  const read = (value) => (value ? value.split(",").map((part) => part.split("-").map(Number)) : []);
+
+  function showOwn() {
+    paint("own", own);
+    const box = $(".document .own");
+    if (!box) return;
+    box.hidden = !own.length;
+    const list = $("ol", box);
+    const all = [...documentText()];
+    list.replaceChildren(...own.map(([start, end], place) => {
+      const item = document.createElement("li");
+      const quote = document.createElement("q");
+      quote.textContent = all.slice(start, end).join("");
+      const remove = document.createElement("button");
+      Object.assign(remove, { type: "button", className: "button small quiet", textContent: list.dataset.remove });
+      remove.dataset.removes = place;
+      item.append(quote, " ", remove);
+      return item;
+    }));
+  }
+  function keepOwn(spans) {
+    own = spans;
+    if (spansField()) spansField().value = written(own);
+    showOwn();
+    if ($("#desk[data-item]")) keepDraft($("#desk"));
+  }
+  // Marked again inside a mark: taken away. Overlapping marks become one.
+  function mark(start, end) {
+    const all = [...documentText()];
+    while (start < end && !all[start].trim()) start += 1;
+    while (start < end && !all[end - 1].trim()) end -= 1;
+    if (start >= end) return;
+    const inside = own.find(([from, to]) => from <= start && end <= to);
+    if (inside) return keepOwn(own.filter((span) => span !== inside));
+    const joined = own.filter(([from, to]) => from <= end && start <= to);
+    const from = Math.min(start, ...joined.map((span) => span[0]));
+    const to = Math.max(end, ...joined.map((span) => span[1]));
+    keepOwn([...own.filter((span) => !joined.includes(span)), [from, to]].sort((a, b) => a[0] - b[0]).slice(0, 100));
+  }
+  function markEvidence() {
+    const chosen = getSelection();
+    const root = $(".document .text");
+    if (chosen && !chosen.isCollapsed && root?.contains(chosen.anchorNode) && root.contains(chosen.focusNode)) {
+      const range = chosen.getRangeAt(0);
+      const [start, end] = [placeOf(range.startContainer, range.startOffset), placeOf(range.endContainer, range.endOffset)];
+      chosen.removeAllRanges();
+      return mark(start, end);
+    }
+    if (sentences && sentence >= 0) return mark(...sentences[sentence]);
+    const lights = $$(".document mark.lit");
+    if (lights.length) {
+      const tags = pieces().filter(({ node }) => lights.some((light) => light.contains(node)));
+      const last = tags[tags.length - 1];
+      return mark(tags[0].at, last.at + letters(last.node.data));
+    }
+    walkSentences();
+  }
+  function walkSentences() {
+    if (!window.Intl?.Segmenter) return;
+    const text = documentText();
+    const language = $(".document .text").lang || undefined;
+    let at = 0;
+    sentences = [...new Intl.Segmenter(language, { granularity: "sentence" }).segment(text)].map(({ segment }) => {
+      const start = at;
+      at += letters(segment);
+      return [start, at];
+    }).filter(([start, end]) => [...text].slice(start, end).join("").trim());
+    sentence = -1;
+    step(1);
+  }
+  function leaveSentences() {
+    sentences = null;
+    sentence = -1;
+    paint("sentence", []);
+  }
+  function step(by) {
+    if (!sentences) return light(by);
+    if (!sentences.length) return leaveSentences();
+    sentence = (sentence + by + sentences.length) % sentences.length;
+    paint("sentence", [sentences[sentence]]);
+    const range = rangeOf(...sentences[sentence]);
+    const box = range?.getBoundingClientRect();
+    if (box) scrollBy({ top: box.top - innerHeight / 2, behavior: smooth() });
+    $("#announce").textContent = range?.toString() || "";
+  }
+  function toggleTerms(button) {
+    const on = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", String(on));
+    const spans = on ? termPlaces() : [];
+    paint("term", spans);
+    if (on) $("#announce").textContent = String(spans.length);
+  }
+  // Words of three letters and more; of scripts without spaces every two characters.
+  function termPlaces() {
+    const query = ($("#query")?.textContent || "").toLowerCase();
+    const wide = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
+    const terms = new Set();
+    for (const word of query.match(/[\p{L}\p{N}]+/gu) || []) {
+      const all = [...word];
+      if (wide.test(word)) all.slice(0, -1).forEach((letter, place) => terms.add(letter + all[place + 1]));
+      else if (all.length > 2) terms.add(word);
+    }
+    const text = [...documentText()].map((letter) => { const small = letter.toLowerCase(); return letters(small) === 1 ? small : letter; });
+    const isWord = (letter) => letter !== undefined && /[\p{L}\p{N}]/u.test(letter) && !wide.test(letter);
+    const found = [];
+    for (const term of terms) {
+      const all = [...term];
+      for (let at = text.indexOf(all[0]); at >= 0; at = text.indexOf(all[0], at + 1)) {
+        const whole = all.every((letter, place) => text[at + place] === letter);
+        if (whole && !isWord(wide.test(term) ? undefined : text[at - 1])) found.push([at, at + all.length]);
+      }
+    }
+    return found;
+  }
+  document.addEventListener("click", (event) => {
+    const tool = event.target.closest("[data-tool]");
+    if (tool?.dataset.tool === "evidence") markEvidence();
+    if (tool?.dataset.tool === "terms") toggleTerms(tool);
+    const remove = event.target.closest("[data-removes]");
+    if (remove) {
+      keepOwn(own.filter((_, place) => place !== Number(remove.dataset.removes)));
+      $("[data-tool=evidence]")?.focus();
+    }
+  });
+  // A click on a button ends a selection in some browsers before it is read.
+  document.addEventListener("mousedown", (event) => { if (event.target.closest("[data-tool]")) event.preventDefault(); });
+
+  // --- Drafts: kept on the server; until it has them, and while it cannot be reached, on this device ----------------
   const draftKey = (desk) => `quorum.draft.${location.pathname}.${desk.dataset.member}.${desk.dataset.item}`;
-  const ofAnswer = (field) => field.matches("textarea") && field.form?.id === "answer";
-  const fields = (desk) => $$("textarea", desk).filter(ofAnswer);
+  const ofAnswer = (field) => field.matches("textarea, input[name=spans]") && field.form?.id === "answer";
+  const fields = (desk) => $$("textarea, input[name=spans]", desk).filter(ofAnswer);
+  const typedIn = (desk) => Object.fromEntries(fields(desk).map((field) => [field.name, field.value]).filter(([, value]) => value));
+  let sending = 0;
 
   function keepDraft(desk) {
-    const typed = Object.fromEntries(fields(desk).map((field) => [field.name, field.value]));
-    if (Object.values(typed).some(Boolean)) store.set(draftKey(desk), JSON.stringify({ at: Date.now(), typed }));
-    else store.drop(draftKey(desk));
+    store.set(draftKey(desk), JSON.stringify({ at: Date.now(), typed: typedIn(desk) }));
     sayWritten(desk);
+    clearTimeout(sending);
+    sending = setTimeout(sendDraft, DRAFT_AFTER, desk);
   }
+
+  async function sendDraft(desk) {
+    clearTimeout(sending);
+    sending = 0;
+    const form = $("#answer", desk);
+    const key = draftKey(desk);
+    const kept = store.get(key);
+    if (!form || !desk.dataset.draftUrl) return;
+    const body = new URLSearchParams({ ...typedIn(desk), item: form.elements.item.value, token: form.elements.token.value });
+    const headers = { "X-CSRFToken": $("input[name=csrfmiddlewaretoken]", form).value };
+    try {
+      const answer = await fetch(desk.dataset.draftUrl, { method: "POST", body, headers, keepalive: true });
+      if (answer.ok && store.get(key) === kept) store.drop(key); // the server has it
+    } catch { /* no connection: it stays here */ }
+  }
+  document.addEventListener("visibilitychange", () => {
+    const desk = $("#desk[data-item]");
+    if (document.hidden && sending && desk) sendDraft(desk);
+  });
 
   function bringDraft(desk) {
     let draft = null;
     try { draft = JSON.parse(store.get(draftKey(desk))); } catch { /* not ours */ }
-    for (const field of fields(desk)) {
-      // A text that is edited is there from the start: what was typed into it comes back all the same.
-      if (draft && (!field.value || field.matches("[data-edit]"))) field.value = draft.typed[field.name] ?? field.value;
-    }
+    const note = $("#note", desk);
+    if (note && desk.dataset.note) note.value = desk.dataset.note;
+    // What is still on this device is newer than what the server had.
+    if (draft) for (const field of fields(desk)) field.value = draft.typed[field.name] ?? (field.matches("[data-edit]") ? field.value : "");
+    own = read(spansField()?.value);
+    leaveSentences();
+    paint("term", []);
+    showOwn();
     sayWritten(desk);
   }
 
@@ -176,10 +433,13 @@
 
   // --- A new pair on the desk -------------------------------------------------------------------------------------
   function arrive(desk, swapped) {
-    shownAt = performance.now();
+    beginTime();
+    arrivedAt = performance.now();
     lit = -1;
+    nameKeys(document);
+    $$("[data-needs-script]", desk).forEach((element) => { element.hidden = false; });
     const seconds = Number(desk.dataset.seconds);
-    leaseEnds = desk.dataset.seconds ? shownAt + seconds * 1000 : Infinity;
+    leaseEnds = desk.dataset.seconds ? performance.now() + seconds * 1000 : Infinity;
     bringDraft(desk);
     const said = desk.dataset.said;
     if (swapped) {
@@ -205,17 +465,47 @@
 
   // Where the debate was just revealed, the second half of a double click is no final vote: nobody reads that fast.
   document.addEventListener("click", (event) => {
-    const hasty = $("#desk[data-step=final]") && performance.now() - shownAt < NOT_READ_YET;
+    const hasty = $("#desk[data-step=final]") && performance.now() - arrivedAt < NOT_READ_YET;
     if (hasty && event.target.closest(".grade")) { event.preventDefault(); event.stopPropagation(); }
   }, true);
-  document.addEventListener("submit", stampTime, true);
-  document.addEventListener("htmx:configRequest", (event) => {
-    if (event.detail.elt.matches(".grade")) event.detail.parameters.milliseconds = timeOnPage();
-  });
+  // Time on the pair goes on over a reload; hidden, or untouched for a minute, it counts as idle.
+  const timeKey = () => `quorum.time.${$("#answer input[name=token]")?.value}`;
   const timeOnPage = () => String(Math.round(performance.now() - shownAt));
+  function touched() {
+    const now = performance.now();
+    if (now - touchedAt > IDLE_AFTER) idle += now - touchedAt;
+    touchedAt = now;
+  }
+  for (const kind of ["pointerdown", "pointermove", "keydown", "wheel", "scroll", "touchstart"]) document.addEventListener(kind, touched, { passive: true, capture: true });
+  document.addEventListener("visibilitychange", () => {
+    const now = performance.now();
+    if (document.hidden) touched();
+    else { idle += now - touchedAt; touchedAt = now; }
+  });
+  addEventListener("pagehide", () => {
+    touched();
+    try { if ($("#answer")) sessionStorage.setItem(timeKey(), JSON.stringify([performance.now() - shownAt, idle])); } catch { /* forbidden */ }
+  });
+  function beginTime() {
+    let before = [0, 0];
+    try { before = JSON.parse(sessionStorage.getItem(timeKey())) || before; } catch { /* forbidden or not ours */ }
+    shownAt = performance.now() - before[0];
+    idle = before[1];
+    touchedAt = performance.now();
+  }
+  document.addEventListener("submit", (event) => { touched(); stampTime(event); }, true);
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (!event.detail.elt.closest("#answer")) return;
+    touched();
+    Object.assign(event.detail.parameters, { milliseconds: timeOnPage(), idle: String(Math.round(idle)) });
+  });
   function stampTime(event) {
-    const field = $("input[name=milliseconds]", event.target);
-    if (field) field.value = timeOnPage();
+    const form = event.target;
+    const field = $("input[name=milliseconds]", form);
+    if (!field) return;
+    field.value = timeOnPage();
+    const idleField = $("input[name=idle]", form);
+    if (idleField) idleField.value = String(Math.round(idle));
   }
   document.addEventListener("htmx:afterRequest", (event) => {
     const desk = $("#desk[data-item]");
@@ -225,8 +515,27 @@
       if (desk && sent && event.detail.xhr.status === 200) store.drop(`quorum.draft.${location.pathname}.${desk.dataset.member}.${sent}`);
     }
   });
-  document.addEventListener("htmx:sendError", () => trouble(say.offline));
-  document.addEventListener("htmx:timeout", () => trouble(say.silent));
+  // --- A lost connection: the decision is kept and sent again; its token makes it count once ------------------------
+  let unsent = null;
+  let again = 0;
+  function keepUnsent(event, words) {
+    const { path, parameters, elt } = event.detail.requestConfig || {};
+    if (elt?.closest("#answer")) {
+      unsent = { path, values: Object.fromEntries(parameters instanceof FormData ? parameters.entries() : Object.entries(parameters)) };
+      clearTimeout(again);
+      again = setTimeout(sendAgain, AGAIN_AFTER);
+    }
+    trouble(words);
+  }
+  function sendAgain() {
+    if (!unsent || !$("#desk")) return;
+    const { path, values } = unsent;
+    htmx.ajax("POST", path, { source: "#answer", target: "#desk", swap: "outerHTML", values });
+  }
+  addEventListener("online", sendAgain);
+  document.addEventListener("htmx:sendError", (event) => keepUnsent(event, say.offline));
+  document.addEventListener("htmx:timeout", (event) => keepUnsent(event, say.silent));
+  document.addEventListener("htmx:beforeSwap", () => { unsent = null; clearTimeout(again); });
   document.addEventListener("htmx:responseError", () => trouble(say.failed));
   document.addEventListener("htmx:afterSwap", () => {
     const desk = $("#desk");
@@ -239,7 +548,9 @@
     choice.checked = keysOn();
     choice.addEventListener("change", () => store.set("quorum.keys", choice.checked ? "on" : "off"));
     $$("[data-needs-script]").forEach((element) => { element.hidden = false; });
+    $$("[data-change-keys] kbd").filter((kbd) => kbd.textContent.length === 1).forEach((kbd) => { kbd.tabIndex = 0; kbd.setAttribute("role", "button"); });
   }
+  nameKeys(document);
   if (window.htmx) window.htmx.config.timeout = 20000;
   forgetOldDrafts();
   const desk = $("#desk");

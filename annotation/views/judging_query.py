@@ -1,0 +1,87 @@
+"""All waiting pairs of a query on one page: the query pinned, one key for each document."""
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.middleware.csrf import get_token
+from django.shortcuts import render
+from django.template.loader import get_template
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation import guidelines, judging, queue, undo
+from annotation.forms_judging import Invalid, answer
+from annotation.forms_judging import item as item_of
+from annotation.numbers import shown
+from annotation.permissions import Scope, action
+
+
+@action("judge")
+@require_safe
+def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The pairs that the member holds; reading never claims."""
+    works = judging.group(scope.member)
+    if works and works[0].only_alone:
+        return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]))
+    collection = scope.collection
+    desktop = judging.around(scope.member)
+    context = {**_common(scope), "works": works, "work": works[0] if works else None, "desktop": desktop}
+    context |= {"guidelines": guidelines.current(collection), "section": "judge"}
+    return render(request, "judging/query.html", context)
+
+
+@action("judge")
+@require_POST
+def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Claim the pairs of the next query; those that are held already are renewed."""
+    desk = queue.Desk.of(scope.member)
+    queue.in_transaction(lambda db: queue.claim_query(db, desk))
+    return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
+
+
+@action("judge")
+@require_POST
+def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Settle one pair: its card again, judged, or in the reveal arm with its debate."""
+    desk = queue.Desk.of(scope.member)
+    try:
+        given = answer(request.POST, scope.collection)
+        queue.in_transaction(lambda db: queue.settle(db, desk, given))
+    except Invalid as wrong:
+        return _card(request, scope, item_of(request.POST), problem=str(wrong), status=422)
+    except queue.Unknown:
+        raise Http404(_("You were never lent this pair.")) from None
+    except queue.Lost as lost:
+        return _card(request, scope, item_of(request.POST), problem=str(lost), status=409)
+    return _card(request, scope, given.item)
+
+
+@action("judge")
+@require_POST
+def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Take the decision on a pair back: its card is open again."""
+    try:
+        item = item_of(request.POST)
+        undo.undo(scope.member, item)
+    except queue.Unknown:
+        raise Http404(_("There is nothing of yours to take back.")) from None
+    except (queue.Lost, Invalid) as refused:
+        return _card(request, scope, item_of(request.POST), problem=str(refused), status=409)
+    return _card(request, scope, item)
+
+
+def _card(request: HttpRequest, scope: Scope, item: int, *, problem: str = "", status: int = 200) -> HttpResponse:
+    """One pair for HTMX; without it the whole page once more."""
+    if not request.headers.get("HX-Request"):
+        return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
+    works = judging.group(scope.member, item=item)
+    work = works[0] if works else judging.own_work(scope.member, item)
+    context = {**_common(scope), "work": work, "open": bool(works), "problem": problem, "item": shown(item)}
+    content = get_template("judging/_card.html").render({**context, "csrf_token": get_token(request)})
+    return HttpResponse(content, status=status)
+
+
+def _common(scope: Scope) -> dict[str, object]:
+    collection = scope.collection
+    names = ("query_next", "query_submit", "query_undo", "draft", "history")
+    addresses = {f"{which}_url": reverse(f"judge_{which}", args=[collection.name]) for which in names}
+    return {"scope": scope, "collection": collection, "grades": judging.grades(collection), **addresses}
