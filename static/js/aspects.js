@@ -29,7 +29,8 @@
       return;
     }
     details.open = !details.open;
-    const field = details.open && $$("input:not([type=hidden]), textarea, select", details).find(seen);
+    const fields = details.open ? $$("input:not([type=hidden]), textarea, select", details).filter(seen) : [];
+    const field = fields[0]?.type === "radio" ? fields.find((one) => one.name === fields[0].name && one.checked) || fields[0] : fields[0];
     (field || element).focus();
     (field || element).scrollIntoView({ block: "nearest" });
   }
