@@ -120,10 +120,8 @@ class Desk:
     @property
     def instead(self) -> str:
         """What is lent next in place of the queue's item: check, repeat, or ""."""
-        size, checks, repeats = self.shares
-        return place(
-            seed=self.seed, annotator=self.membership, number=self.lent, size=size, checks=checks, repeats=repeats
-        )
+        _size, checks, repeats = self.shares
+        return place(seed=self.seed, annotator=self.membership, number=self.lent, checks=checks, repeats=repeats)
 
 
 @dataclass(frozen=True, slots=True)

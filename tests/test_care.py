@@ -1,6 +1,7 @@
 """Attention checks, batches, repeats, the qualification test, consent (SPEC S7; DREAM F.2)."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from django.test import Client
@@ -11,7 +12,7 @@ from annotation.care.models import Batch, Consent
 from annotation.models import Assignment, Membership
 from annotation.queue import Answer, Desk, Lost
 from corpus.errors import BadInput
-from corpus.models import Assessor, Item, Judgment, Label
+from corpus.models import Assessor, Collection, Item, Judgment, Label
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import debating_campaign, escalate
 
@@ -50,33 +51,32 @@ def make_scene(collection, *, ordinary: int, known: int, grade: int = 1) -> None
         gold(pair, grade)
 
 
-def test_each_batch_holds_its_share_of_checks_at_places_that_come_from_the_seed():
-    shares = {"size": 20, "checks": 0.1, "repeats": 0.05}
-    kinds = [placing.place(seed=1, annotator=7, number=n, **shares) for n in range(2000)]
-    batch = [Counter(kinds[begin : begin + 20]) for begin in range(0, 2000, 20)]
-    assert all(one["check"] == 2 and one["repeat"] == 1 for one in batch)
-    places = [n % 20 for n, kind in enumerate(kinds) if kind == "check"]
-    assert len(set(places)) == 20
-    assert kinds == [placing.place(seed=1, annotator=7, number=n, **shares) for n in range(2000)]
-    assert kinds != [placing.place(seed=1, annotator=8, number=n, **shares) for n in range(2000)]
+def test_each_place_is_drawn_for_itself_from_the_seed_and_the_shares_are_right_over_many():
+    def kinds(annotator):
+        return [placing.place(seed=1, annotator=annotator, number=n, checks=0.1, repeats=0.05) for n in range(20_000)]
 
-
-def test_a_share_that_is_no_whole_number_is_right_over_many_batches():
-    kinds = [placing.place(seed=3, annotator=1, number=n, size=20, checks=0.08, repeats=0) for n in range(20_000)]
-    assert abs(kinds.count("check") / 20_000 - 0.08) < 0.005  # 1.6 a batch: one or two
+    alice, bob = kinds(7), kinds(8)
+    assert alice == kinds(7) and alice != bob
+    assert abs(alice.count("check") / 20_000 - 0.1) < 0.005  # 2.4 standard deviations
+    assert abs(alice.count("repeat") / 20_000 - 0.05) < 0.004
+    after = [later for one, later in pairwise(alice) if one == "check"]
+    assert abs(after.count("check") / len(after) - 0.1) < 0.02, "a check says nothing of the place after it"
 
 
 def test_checks_come_in_their_share_and_leave_no_label():
     collection = make_collection(checks=0.1)
-    make_scene(collection, ordinary=36, known=6)
-    assert checks.make(collection=collection, count=6, seed=1, by=None) == 6
+    make_scene(collection, ordinary=36, known=30)
+    assert checks.make(collection=collection, count=30, seed=1, by=None) == 30
     alice = make_member(collection, "alice")
     reasons = Counter()
     lease = claim(alice)
     while lease is not None:
         reasons[lease.item.reason] += 1
         lease = submit(alice, lease, 1)
-    assert reasons == {"disagreement": 36, "check": 4}
+    lent = sum(reasons.values())
+    drawn = [placing.place(seed=0, annotator=alice.pk, number=n, checks=0.1, repeats=0) for n in range(lent)]
+    assert reasons == {"disagreement": 36, "check": drawn.count("check")}
+    assert drawn.count("check") > 0
     assert Label.objects.count() == 36
     assert not Item.objects.filter(reason="check").exclude(state="standing").exists()
     assert {item.shown_as for item in Item.objects.filter(reason="check")} == {"disagreement"}
@@ -104,23 +104,33 @@ def test_checks_need_ordinary_items_gold_and_debates_and_say_which_is_missing():
         checks.make(collection=collection, count=3, seed=1, by=None)
 
 
+def with_two_checks(collection, member) -> None:
+    """The first seed with which the member's first ten items hold two checks."""
+    shares = {"annotator": member.pk, "checks": 0.2, "repeats": 0}
+    for seed in range(1000):
+        if [placing.place(seed=seed, number=n, **shares) for n in range(10)].count("check") == 2:
+            break
+    Collection.objects.filter(pk=collection.pk).update(seed=seed)
+
+
 @pytest.mark.parametrize(("grade", "missed"), [(1, 0), (0, 2)])
 def test_a_batch_whose_checks_are_missed_goes_back_to_the_queue_and_one_whose_checks_are_passed_stays(grade, missed):
     collection = make_collection(checks=0.2, batch=10)
     make_scene(collection, ordinary=9, known=3)
     checks.make(collection=collection, count=3, seed=1, by=None)
     alice, bob = make_member(collection, "alice"), make_member(collection, "bob")
+    with_two_checks(collection, alice)
     lease = claim(alice)
     for _ in range(10):
         lease = submit(alice, lease, grade)
 
     done = Batch.objects.get(membership=alice)
     assert (done.number, done.size, done.checks, done.missed) == (0, 10, 2, missed)
-    open_again = Item.objects.filter(reason="disagreement", state="open", taken=0).count()
-    assert open_again == (8 if missed else 0)
+    judged = Item.objects.filter(reason="disagreement", assignments__membership=alice, assignments__number__lt=10)
+    assert Counter(judged.values_list("state", "taken")) == {("open", 0) if missed else ("settled", 1): 8}
     assert Label.objects.count() == (0 if missed else 8)
     if missed:
-        assert claim(bob) is not None
+        assert claim(bob).item_id in judged.values_list("pk", flat=True) or claim(bob).item.reason == "check"
         mine = Assignment.objects.filter(membership=alice, state="aside")
         assert set(mine.values_list("item__reason", flat=True)) == {"disagreement"}
     assert batches.close(alice.pk) == []
