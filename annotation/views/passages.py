@@ -90,7 +90,7 @@ def _stored(scope: Scope, query: Query, row: PassageDraft, new: list[NewPassage]
 def _draft_page(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft, problem: str) -> HttpResponse:
     post = request.POST
     context: dict[str, Any] = {
-        "scope": scope, "section": "aspects", "query": query, "draft": row, "problem": problem,
+        "scope": scope, "section": "aspects", "query": query, "draft": row, "document": None, "problem": problem,
         "aspects": _aspects(query), "chosen": post.getlist("aspects"),
         "title": post.get("title", row.title), "text": post.get("passage", row.text),
     }  # fmt: skip
