@@ -235,10 +235,12 @@ def kappa_bar(one: Kappa) -> Bar:
     found = one.kappa
     label = _("%(assessors)s %(group)s, %(population)s pairs") % {
         "assessors": one.assessors,
-        "group": one.group,
-        "population": one.population,
+        "group": _(one.group),
+        "population": _(one.population),
     }
-    return Bar(label, found.value, found.low, found.high, found.n, found.reason or "", percent + relevant)
+    return Bar(
+        label, found.value, found.low, found.high, found.n, _(found.reason) if found.reason else "", percent + relevant
+    )
 
 
 def route_bar(route: Route) -> Bar:
@@ -269,15 +271,15 @@ def _flow(status: Mapping[str, Any]) -> tuple[list[Node], list[Link]]:
         Link("disputed", "escalated", escalated - (agreed - both)),
     ]
     nodes = [
-        Node("pairs", "pairs", status["pairs"], 0),
+        Node("pairs", _("pairs"), status["pairs"], 0),
         *second,
-        Node("failed", "failed", status["failed"], 1, "danger"),
+        Node("failed", _("failed"), status["failed"], 1, "danger"),
         Node("running", _("being judged"), status["running"], 1, "quiet"),
         Node("pending", _("waiting for judges"), status["pending"], 1, "quiet"),
         Node("labelled", _("labelled by judges"), labelled, 2, "accent"),
         Node("escalated", _("escalated to people"), escalated, 2, "warn"),
-        Node("settled", "settled", status["settled"], 3, "accent"),
-        Node("open", "open", status["open"], 3, "warn"),
+        Node("settled", _("settled"), status["settled"], 3, "accent"),
+        Node("open", _("open"), status["open"], 3, "warn"),
     ]
     people = [Link("escalated", "settled", status["settled"]), Link("escalated", "open", status["open"])]
     first = [Link("pairs", node.key, node.count) for node in nodes if node.column == 1]

@@ -33,7 +33,12 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Collection
         fields = ("name", "title", "instruction", "grades")
         widgets = {"instruction": forms.Textarea(attrs={"rows": 4})}
-        labels = {"grades": gettext_lazy("Highest grade")}
+        labels = {
+            "name": gettext_lazy("Name"),
+            "title": gettext_lazy("Title"),
+            "instruction": gettext_lazy("Instruction"),
+            "grades": gettext_lazy("Highest grade"),
+        }
         help_texts = {
             "name": gettext_lazy(
                 "Stands in addresses and commands: lower-case letters, digits, - and _. It stays for ever."
@@ -53,6 +58,8 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Collection
         fields = ("title", "overlap", "order", "lease_minutes", "relevant_from")
         labels = {
+            "title": gettext_lazy("Title"),
+            "order": gettext_lazy("Order"),
             "overlap": gettext_lazy("People for each pair"),
             "lease_minutes": gettext_lazy("Lease (minutes)"),
             "relevant_from": gettext_lazy("Relevant from grade"),
@@ -107,7 +114,9 @@ class TextForm(forms.Form):
 class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
     """For whom a link is, and what they shall be."""
 
-    role = forms.TypedChoiceField(choices=Role.choices, coerce=lambda value: Role(int(value)), initial=Role.ANNOTATOR)
+    role = forms.TypedChoiceField(
+        label=gettext_lazy("Role"), choices=Role.choices, coerce=lambda value: Role(int(value)), initial=Role.ANNOTATOR
+    )
     days = forms.IntegerField(min_value=1, max_value=90, initial=14, label=gettext_lazy("Valid for (days)"))
 
     class Meta:
@@ -120,7 +129,9 @@ class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
 class RoleForm(forms.Form):
     """Another role for a member."""
 
-    role = forms.TypedChoiceField(choices=Role.choices, coerce=lambda value: Role(int(value)))
+    role = forms.TypedChoiceField(
+        label=gettext_lazy("Role"), choices=Role.choices, coerce=lambda value: Role(int(value))
+    )
 
     @classmethod
     def of(cls, membership: Membership) -> "RoleForm":

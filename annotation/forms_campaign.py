@@ -48,7 +48,7 @@ def panels(collection: Collection) -> list[tuple[str, str]]:
 class WriteForm(forms.Form):
     """Who writes contribution and evidence of relevant pairs, who measures them, and where it stops."""
 
-    writer = forms.ChoiceField()
+    writer = forms.ChoiceField(label=gettext_lazy("Writer"))
     measure = forms.ChoiceField(required=False, label=gettext_lazy("Measured by"))
     limit = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Pairs at most"))
     budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
@@ -66,9 +66,11 @@ class WriteForm(forms.Form):
 class StartForm(forms.Form):
     """Which panel judges by which policy, and where it stops."""
 
-    panel = forms.ChoiceField()
-    policy = forms.ChoiceField(choices=POLICIES, initial=Campaign.Policy.DEBATE_ENSEMBLE)
-    rounds = forms.IntegerField(min_value=1, max_value=5, initial=2, help_text=gettext_lazy("Of debate, at most."))
+    panel = forms.ChoiceField(label=gettext_lazy("Panel"))
+    policy = forms.ChoiceField(label=gettext_lazy("Policy"), choices=POLICIES, initial=Campaign.Policy.DEBATE_ENSEMBLE)
+    rounds = forms.IntegerField(
+        label=gettext_lazy("Rounds"), min_value=1, max_value=5, initial=2, help_text=gettext_lazy("Of debate, at most.")
+    )
     limit = forms.IntegerField(
         min_value=1,
         required=False,
@@ -91,13 +93,18 @@ class StartForm(forms.Form):
         label=gettext_lazy("Agent A begins with"),
     )
     agents = forms.TypedChoiceField(
-        choices=[("", "two"), ("4", gettext_lazy("four: each debater holds both stances"))],
+        label=gettext_lazy("Agents"),
+        choices=[("", gettext_lazy("two")), ("4", gettext_lazy("four: each debater holds both stances"))],
         coerce=int,
         empty_value=None,
         required=False,
     )
     temperature = forms.FloatField(
-        min_value=0, max_value=2, required=False, help_text=gettext_lazy("Of the debaters, in place of their own.")
+        label=gettext_lazy("Temperature"),
+        min_value=0,
+        max_value=2,
+        required=False,
+        help_text=gettext_lazy("Of the debaters, in place of their own."),
     )
     adjudicator = forms.ChoiceField(required=False, label=gettext_lazy("Disagreements are settled by"))
     filter = forms.MultipleChoiceField(
@@ -129,8 +136,8 @@ class StartForm(forms.Form):
         self.fields["panel"].choices = names  # type: ignore[attr-defined]
         judges = [(name, name) for name in self._judges()]
         self.fields["filter"].choices = judges  # type: ignore[attr-defined]
-        self.fields["adjudicator"].choices = [("", "people"), *judges]  # type: ignore[attr-defined]
-        self.fields["panel"].initial = next((name for name, _ in names if name == chosen_name(collection)), None)
+        self.fields["adjudicator"].choices = [("", _("people")), *judges]  # type: ignore[attr-defined]
+        self.fields["panel"].initial = next((name for name, _words in names if name == chosen_name(collection)), None)
 
     def configuration(self) -> Configuration:
         """What was chosen, with the members in their present versions. Raises BadInput."""

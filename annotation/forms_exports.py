@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy
 
 from annotation.exports.sets.options import LABELS, PRESETS, RANKS, SHAPES, TEACHERS, Options
@@ -11,14 +12,15 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Pair
 
 
-def _worded(known: dict[str, str]) -> list[tuple[str, str]]:
-    return [(name, f"{name}: {words}") for name, words in known.items()]
+def _worded(known: dict[str, str]) -> list[tuple[str, Any]]:
+    return [(name, format_lazy("{}: {}", name, gettext_lazy(words))) for name, words in known.items()]
 
 
 class SetForm(forms.Form):
     """Every field may be left as it is: the values shown are the defaults of the command."""
 
     teacher = forms.ChoiceField(
+        label=gettext_lazy("Teacher"),
         choices=_worded(TEACHERS),
         help_text=gettext_lazy(
             "What the model learns to reproduce. Pairs with fewer than five votes are left out with votes."
@@ -32,7 +34,10 @@ class SetForm(forms.Form):
         help_text=gettext_lazy("1: no dev file."),
     )
     seed = forms.IntegerField(
-        min_value=0, initial=0, help_text=gettext_lazy("The same seed draws the same queries again.")
+        label=gettext_lazy("Seed"),
+        min_value=0,
+        initial=0,
+        help_text=gettext_lazy("The same seed draws the same queries again."),
     )
     near = forms.FloatField(
         min_value=0.1,

@@ -2,11 +2,13 @@
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import Guideline, User
 from corpus.models import Collection
 
-DEFAULT = """\
+DEFAULT = gettext_noop("""\
 Decide one thing: does this document help to answer this query?
 
 Relevant (1)
@@ -24,13 +26,13 @@ How to judge
 - A short passage that answers is relevant; a long one that does not is not.
 - Read the passage before the debate. The two sides argue as well as they can, and each may be wrong.
 - When you cannot decide, flag the pair and say why. When you cannot read it, skip it.
-"""
+""")
 
 
 def current(collection: Collection) -> tuple[int, str]:
     """The number and text of the guidelines that hold; number 0 is the built-in text."""
     newest = collection.guidelines.order_by("-version").values_list("version", "text").first()
-    return newest or (0, DEFAULT)
+    return newest or (0, _(DEFAULT))
 
 
 def versions(collection: Collection) -> QuerySet[Guideline]:

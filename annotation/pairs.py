@@ -26,7 +26,7 @@ ITEM_STATES = frozenset({Item.State.OPEN, Item.State.CONFLICT, Item.State.SETTLE
 STATES = [
     ("labelled", gettext_lazy("labelled by judges")),
     ("escalated", gettext_lazy("escalated to people")),
-    ("failed", "failed"),
+    ("failed", gettext_lazy("failed")),
     ("running", gettext_lazy("being judged")),
     ("pending", gettext_lazy("waiting for judges")),
     ("open", gettext_lazy("waits for people")),

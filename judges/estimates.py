@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from judges.prices import ENVELOPE, in_batch, price
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, writing
 from judges.records import Judge, Prompt, Usage
@@ -89,13 +91,23 @@ class Estimate:
 
     def line(self) -> str:
         """One line for people."""
-        calls = f"about {self.calls.expected:,.0f} calls (at most {self.calls.upper:,.0f} without retries)"
+        calls = _("about %(expected)s calls (at most %(upper)s without retries)") % {
+            "expected": f"{self.calls.expected:,.0f}",
+            "upper": f"{self.calls.upper:,.0f}",
+        }
+        return _("%(calls)s, %(cost)s") % {"calls": calls, "cost": self._cost()}
+
+    def _cost(self) -> str:
         if self.cost is None:
-            least = f"at least about ${self.known.expected:,.2f}, and the " if self.known.expected else ""
-            return f"{calls}, {least}unknown price of {', '.join(self.unknown)}"
+            names = ", ".join(self.unknown)
+            if not self.known.expected:
+                return _("unknown price of %(names)s") % {"names": names}
+            least = {"least": f"{self.known.expected:,.2f}", "names": names}
+            return _("at least about $%(least)s, and the unknown price of %(names)s") % least
         if self.free:
-            return f"{calls}, no cost"
-        return f"{calls}, about ${self.cost.expected:,.2f} (${self.cost.low:,.2f} to ${self.cost.upper:,.2f})"
+            return _("no cost")
+        cost = {name: f"{getattr(self.cost, name):,.2f}" for name in ("expected", "low", "upper")}
+        return _("about $%(expected)s ($%(low)s to $%(upper)s)") % cost
 
 
 def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]) -> Estimate:

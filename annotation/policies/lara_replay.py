@@ -7,6 +7,7 @@ asks: it is replayed over the pairs with a reference grade, and not available ag
 from collections.abc import Sequence
 
 import numpy as np
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
@@ -44,8 +45,10 @@ def _by_judge(panel: Panel, found: Gathered, place: int, *, reference: Reference
     beliefs = [belief for belief in found.beliefs[place] if belief.gold is not None]
     wanted = found.measured("gold")
     if reference != "gold" or len(beliefs) < wanted:
-        given = f"{judge} gave log-probabilities for {len(beliefs):,} of {wanted:,} pairs with a reference grade"
-        return [Replayed(rule, NO_GOLD if reference != "gold" else f"not available: {given}") for rule in rules]
+        few = _(
+            "not available: %(judge)s gave log-probabilities for %(given)s of %(wanted)s pairs with a reference grade"
+        ) % {"judge": judge, "given": f"{len(beliefs):,}", "wanted": f"{wanted:,}"}
+        return [Replayed(rule, NO_GOLD if reference != "gold" else few) for rule in rules]
     gold = np.array([belief.gold for belief in beliefs], dtype=np.int64)
     needed = {id(group): slots(rules[0], panel, group) for group in found.groups}
     results = lara.runs(matrix(beliefs), lambda places: gold[places], PRESETS)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
+from django.utils.translation import gettext as _
+
 from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
 from annotation.policies.rules import HUMAN, Panel, Rule, outcome, slots
 from annotation.policies.stored import Gathered, Group, Sample, Slot, Spent, Truth
@@ -87,8 +89,13 @@ def replay(rule: Rule, panel: Panel, found: Gathered, *, reference: Reference = 
 
 def not_stored(rule: Rule, missing: int, pairs: int) -> str:
     """Why a policy cannot be replayed, in words."""
-    what = "a turn or vote" if rule.debates and rule.votes else "a turn" if rule.debates else "a vote"
-    return f"not available: {what} that it needs is not stored for {missing:,} of {pairs:,} pairs"
+    if rule.debates and rule.votes:
+        words = _("not available: a turn or vote that it needs is not stored for %(missing)s of %(pairs)s pairs")
+    elif rule.debates:
+        words = _("not available: a turn that it needs is not stored for %(missing)s of %(pairs)s pairs")
+    else:
+        words = _("not available: a vote that it needs is not stored for %(missing)s of %(pairs)s pairs")
+    return words % {"missing": f"{missing:,}", "pairs": f"{pairs:,}"}
 
 
 Known = list[tuple[Group, Outcome]]
@@ -158,8 +165,12 @@ def _after(settler: str, rule: Rule, known: Known, reference: Reference) -> Clas
                 else:
                     table.add(at[0], answer, weight=at[1], pairs=pairs)
     if lacking:
-        who = "people" if settler == PEOPLE else "an adjudicating judge"
-        return Classwise.missing(f"not available: {who} answered {wanted - lacking:,} of {wanted:,} escalated pairs")
+        words = (
+            _("not available: people answered %(answered)s of %(wanted)s escalated pairs")
+            if settler == PEOPLE
+            else _("not available: an adjudicating judge answered %(answered)s of %(wanted)s escalated pairs")
+        )
+        return Classwise.missing(words % {"answered": f"{wanted - lacking:,}", "wanted": f"{wanted:,}"})
     return table.measured()
 
 

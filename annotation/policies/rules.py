@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.policies.stored import Group, Slot
 from judges import debate, ensemble, routing
@@ -64,7 +65,7 @@ def every_rule(panel: Panel, *, guard: bool = False) -> Iterator[Rule]:
     rounds = sorted({*ROUNDS, panel.rounds})
     margins = range(size // 2 + 1, size + 1) if size > 1 else ()
     for r in rounds:
-        yield Rule("debate", r, name=f"debate, {_rounds(r)}", guard=guard)
+        yield Rule("debate", r, name=_("debate, %(rounds)s") % {"rounds": _rounds(r)}, guard=guard)
     for m in margins:
         yield Rule("ensemble", majority=m, name=_("ensemble, %(m)s of %(size)s") % {"m": m, "size": size})
     for r in rounds:
@@ -72,12 +73,12 @@ def every_rule(panel: Panel, *, guard: bool = False) -> Iterator[Rule]:
             name = _("debate + ensemble, %(rounds)s, %(m)s of %(size)s") % {"rounds": _rounds(r), "m": m, "size": size}
             yield Rule("debate+ensemble", r, m, name=name, guard=guard)
     for place, judge in enumerate(panel.judges):
-        yield Rule("single", majority=1, place=place, name=f"single: {judge}")
-    yield Rule(HUMAN, name="human")
+        yield Rule("single", majority=1, place=place, name=_("single: %(judge)s") % {"judge": judge})
+    yield Rule(HUMAN, name=_("human"))
 
 
 def _rounds(number: int) -> str:
-    return "1 round" if number == 1 else _("%(number)s rounds") % {"number": number}
+    return ngettext("%(number)s round", "%(number)s rounds", number) % {"number": number}
 
 
 def outcome(rule: Rule, panel: Panel, group: Group) -> Outcome | None:

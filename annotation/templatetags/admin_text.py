@@ -31,10 +31,16 @@ def direction(value: str) -> str:
 
 
 @register.filter
+def said(value: object) -> str:
+    """A word that is kept in English (annotation.words), in the language of the page."""
+    return _(str(value)) if value else ""
+
+
+@register.filter
 def usd(value: float | None) -> str:
     """Money in USD: cents from a dollar up, four decimals below, "unknown" where there is no price."""
     if value is None:
-        return "unknown"
+        return _("unknown")
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:,.4f}"
 
 
@@ -57,6 +63,6 @@ def paid(value: Paid | None) -> SafeString:
     """Money with what is not in it: the sum in bold, the rest beside it."""
     if value is None:
         return mark_safe("")
-    known = "unknown" if value.usd is None else f"{'at least ' if value.at_least else ''}{usd(value.usd)}"
-    rest = format_html(_(' <span class="small muted">({})</span>'), ", ".join(value.missing)) if value.missing else ""
+    known = _("at least %(money)s") % {"money": usd(value.usd)} if value.at_least else usd(value.usd)
+    rest = format_html(' <span class="small muted">({})</span>', ", ".join(value.missing)) if value.missing else ""
     return format_html("<strong>{}</strong>{}", known, rest)

@@ -61,7 +61,7 @@ def name(report: Report, place: int) -> str:
 @register.filter
 def entry(mapping: Mapping[str, str], key: str) -> str:
     """The value of a key."""
-    return mapping[key]
+    return _(mapping[key])
 
 
 @register.filter

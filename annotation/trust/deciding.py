@@ -94,7 +94,7 @@ def _many(n: int) -> str:
     return (
         _("%(many)s pairs and more") % {"many": f"{MANY:,}"}
         if n >= MANY
-        else "1 pair"
+        else _("1 pair")
         if n == 1
         else _("%(n)s pairs") % {"n": f"{n:,}"}
     )

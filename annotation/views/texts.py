@@ -71,7 +71,7 @@ def _editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
     shown = _shown_version(request, editor, scope, text)
     form = TextForm(
         request.POST or None,
-        label=editor.label,
+        label=_(editor.label),
         required=editor.required,
         rows=editor.rows,
         initial={"text": shown, "base": str(version)},
@@ -112,4 +112,4 @@ def _write(request: HttpRequest, scope: Scope, editor: texts.Editor, form: TextF
         author=scope.user,
         base=int(base) if base.isdecimal() else None,
     )
-    messages.success(request, _("%(label)s saved, version %(number)s.") % {"label": editor.label, "number": number})
+    messages.success(request, _("%(label)s saved, version %(number)s.") % {"label": _(editor.label), "number": number})

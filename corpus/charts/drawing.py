@@ -7,6 +7,7 @@ the page's tokens (light, dark, high contrast), and saved alone it keeps the col
 import math
 from collections.abc import Sequence
 from html import escape
+from unicodedata import east_asian_width
 
 INK, INK_2, GRID, PAPER = "#1d1c1a", "#55524c", "#dedad2", "#ffffff"
 SERIES = ("#3a4fb0", "#8a4b08", "#22663f", "#a5271c", "#6b3fa0", "#55524c")
@@ -24,7 +25,7 @@ HEAT = ("#ffffff", "#ffffff", "#e9ebf6", "#d4d9ee", "#bac2e4", "#9ca7d8")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 WIDTH = 720
 CHARACTER = 0.56
-"""Mean width of a character by font size: enough to place labels, for what fonts there are."""
+"""Mean width of a letter by font size: enough to place labels, for what fonts there are. Chinese takes the whole."""
 
 
 def number(value: float) -> str:
@@ -147,13 +148,16 @@ def svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:
 
 def clipped(words: str, room: float, size: int = 12) -> str:
     """The words, or as many of them as fit into `room` px, with an ellipsis."""
-    most = max(1, int(room / (size * CHARACTER)))
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
+    if wide(words, size) <= room or len(words) < 2:
+        return words
+    while len(words) > 1 and wide(words, size) + size > room:
+        words = words[:-1]
+    return words.rstrip() + "…"
 
 
 def wide(words: str, size: int = 12) -> float:
     """About how many px the words take."""
-    return len(words) * size * CHARACTER
+    return sum(1.0 if east_asian_width(letter) in "WF" else CHARACTER for letter in words) * size
 
 
 def _series(series: int) -> str:

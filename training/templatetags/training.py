@@ -4,6 +4,7 @@ from pathlib import PurePath
 from typing import Any
 
 from django import template
+from django.utils.translation import gettext as _
 
 register = template.Library()
 
@@ -17,13 +18,13 @@ def basename(value: str) -> str:
 @register.filter
 def figure(value: float | None) -> str:
     """Three decimals, or that there is no value."""
-    return f"{value:.3f}" if isinstance(value, int | float) else "undefined"
+    return f"{value:.3f}" if isinstance(value, int | float) else _("undefined")
 
 
 @register.filter
 def signed(value: float | None) -> str:
     """Three decimals with their sign."""
-    return f"{value:+.3f}" if isinstance(value, int | float) else "undefined"
+    return f"{value:+.3f}" if isinstance(value, int | float) else _("undefined")
 
 
 @register.filter

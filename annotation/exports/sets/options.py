@@ -4,27 +4,29 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from corpus.errors import BadInput
 
 TEACHERS = {
-    "scores": "the score of a reranker for each pair",
-    "votes": "the share of the five votes that say relevant",
-    "labels": "the label itself: 0 or 1",
+    "scores": gettext_noop("the score of a reranker for each pair"),
+    "votes": gettext_noop("the share of the five votes that say relevant"),
+    "labels": gettext_noop("the label itself: 0 or 1"),
 }
 LABELS = {
-    "resolved": "adjudicator before people before policies",
-    "people": "only what people or an adjudicator settled",
-    "machine": "what the policy said, also where people said otherwise",
+    "resolved": gettext_noop("adjudicator before people before policies"),
+    "people": gettext_noop("only what people or an adjudicator settled"),
+    "machine": gettext_noop("what the policy said, also where people said otherwise"),
 }
 PRESETS = {
-    "paper": "both losses on every row",
-    "released": "score to the power of 1.609; the point-wise loss only where it agrees with the label",
+    "paper": gettext_noop("both losses on every row"),
+    "released": gettext_noop("score to the power of 1.609; the point-wise loss only where it agrees with the label"),
 }
 SHAPES = {
-    "pair": "query, document, label",
-    "triplet": "anchor, positive, negative",
-    "n-tuple": "anchor, positive, negative_1 and more",
-    "list": "query, docs, labels",
+    "pair": gettext_noop("query, document, label"),
+    "triplet": gettext_noop("anchor, positive, negative"),
+    "n-tuple": gettext_noop("anchor, positive, negative_1 and more"),
+    "list": gettext_noop("query, docs, labels"),
 }
 RANKS = (11, 100)
 """Of a run, where nobody says which: below what is most likely relevant."""

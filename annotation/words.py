@@ -1,0 +1,70 @@
+"""Words that reach pages as values (codes of states and policies, names of columns): marked here, looked up where they
+are shown, so that files, commands and the database keep them in English.
+"""
+
+from django.utils.translation import gettext_noop
+
+SHOWN = (
+    # Reasons of items.
+    gettext_noop("disagreement"),
+    gettext_noop("conflict"),
+    gettext_noop("split"),
+    gettext_noop("unparsed"),
+    gettext_noop("refused"),
+    gettext_noop("error"),
+    gettext_noop("stopped"),
+    gettext_noop("policy"),
+    gettext_noop("uncertain"),
+    gettext_noop("audit"),
+    gettext_noop("evidence"),
+    gettext_noop("study"),
+    gettext_noop("check"),
+    gettext_noop("repeat"),
+    gettext_noop("qualification"),
+    # Policies and other origins of labels.
+    gettext_noop("debate"),
+    gettext_noop("ensemble"),
+    gettext_noop("debate+ensemble"),
+    gettext_noop("single"),
+    gettext_noop("lara"),
+    gettext_noop("human"),
+    gettext_noop("people"),
+    gettext_noop("judges"),
+    gettext_noop("adjudicator"),
+    # Where pairs stand, and how a model is called.
+    gettext_noop("all"),
+    gettext_noop("pairs"),
+    gettext_noop("labelled"),
+    gettext_noop("escalated"),
+    gettext_noop("failed"),
+    gettext_noop("running"),
+    gettext_noop("pending"),
+    gettext_noop("open"),
+    gettext_noop("settled"),
+    gettext_noop("base"),
+    gettext_noop("adapter"),
+    gettext_noop("merged"),
+    gettext_noop("tuned"),
+    # Columns of the tables behind charts.
+    gettext_noop("from"),
+    gettext_noop("to"),
+    gettext_noop("count"),
+    gettext_noop("value"),
+    gettext_noop("low"),
+    gettext_noop("high"),
+    gettext_noop("note"),
+    gettext_noop("name"),
+    gettext_noop("group"),
+    gettext_noop("column"),
+    gettext_noop("row"),
+    gettext_noop("step"),
+    gettext_noop("query"),
+    # Kinds of assessors.
+    gettext_noop("person"),
+    gettext_noop("judge"),
+    gettext_noop("imported people"),
+    gettext_noop("imported judge"),
+    gettext_noop("reference"),
+    gettext_noop("human-import"),
+    gettext_noop("judge-import"),
+)
