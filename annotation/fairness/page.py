@@ -150,4 +150,4 @@ def _study(found: StudyFound, source: str) -> StudyShown:
 
 
 def _bar(name: str, one: Statistic) -> Bar:
-    return Bar(name, one.value, one.low, one.high, one.n, words=_(one.reason) if one.reason else "")
+    return Bar(name, one.value, one.low, one.high, one.n, words=_("undefined"))
