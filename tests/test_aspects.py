@@ -387,3 +387,58 @@ def test_aspects_written_before_there_were_revisions_are_not_lost(query: Query, 
     revising.undo(query, alice, revising.undoable(query).number)
     assert names(query) == ["old"]
     assert Entry(**AspectRevision.objects.get(number=1).aspects[0]) == Entry("old", "Flow", "", 4)
+
+
+def test_the_export_of_aspects_is_the_same_file_with_a_manifest(query: Query, alice: Assessor, tmp_path: Path) -> None:
+    from annotation.exports.formats import FORMATS
+    from annotation.exports.snapshots import begin, fill
+
+    document = make_document(query.collection, external_id="d1")
+    revising.add(query, alice, wording("Flow", 4))
+    documents.keep(query, alice, document, ["a1"])
+    export_aspects(query.collection, tmp_path / "plain")
+    snapshot = fill(begin(collection=query.collection, form=FORMATS["aspects"], folder=tmp_path / "out"))
+    assert (tmp_path / "out" / "aspects.jsonl").read_text() == (tmp_path / "plain").read_text()
+    assert snapshot.manifest["counts"]["importances"] == {"4": 1}
+
+
+def test_two_people_at_once_lose_nothing(transactional_db: None) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from django.db import connection
+
+    collection = make_collection("ice")
+    query = make_query(collection)
+    people = [make_member(collection, f"person-{n}").assessor for n in range(4)]
+
+    def work(author: Assessor) -> None:
+        try:
+            for n in range(4):
+                revising.add(query, author, wording(f"{author} {n}"))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, people))
+    assert len(names(query)) == 16
+    assert [row.number for row in AspectRevision.objects.order_by("number")] == list(range(1, 17))
+
+
+def test_a_deleted_collection_takes_its_aspects_and_passages_along(query: Query, alice: Assessor) -> None:
+    from annotation.aspect_models import PassageDraft
+    from annotation.aspects import second
+    from annotation.models import Membership
+    from corpus.removal import delete_collection
+
+    member = Membership.objects.get(assessor=alice)
+    revising.add(query, alice, wording("Flow"))
+    revising.undo(query, alice, 1)
+    revising.add(query, alice, wording("Melting"))
+    documents.keep(query, alice, make_document(query.collection), ["a2"])
+    PassageDraft.objects.create(query=query, asked_by=member, url="http://ice.example/")
+    eve = make_member(query.collection, "eve")
+    sample = second.draw(member)
+    second.submit(sample, eve, sample.revisions[0], {"a2": 3})
+    counts = delete_collection(query.collection)
+    assert counts["aspect revisions"] == 4
+    assert not AspectRevision.objects.exists() and not PassageDraft.objects.exists()

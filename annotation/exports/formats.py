@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop
 
+from corpus.aspects.files import line as aspect_line
 from corpus.cells import csv_line
 from corpus.errors import BadInput
 
@@ -105,6 +106,16 @@ FORMATS = {
             ),
             line=_debate,
             counted={"rounds": 2, "sides": 3, "verdicts": 5},
+        ),
+        Format(
+            name="aspects",
+            file="aspects.jsonl",
+            title=gettext_noop("Aspects"),
+            about=gettext_noop(
+                "What an answer to each query needs, how much it weighs, and which documents support it."
+            ),
+            line=aspect_line,
+            counted={"importances": 4},
         ),
     )
 }

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import connection
 
 from annotation.assessments import judge_names
+from corpus.aspects.exchange import ROWS as ASPECTS
 from corpus.models import Collection
 from judges.models import Campaign
 
@@ -78,6 +79,8 @@ def rows_of(format_name: str, collection: Collection, origins: Sequence[str] | N
         names = judge_names(campaigns)
         for batch in batches(DEBATES, parameters):
             yield [_turn(row, names) for row in batch]
+    elif format_name == "aspects":
+        yield from batches(ASPECTS, parameters)
     else:
         yield from batches(LABELS, parameters)
 

@@ -160,7 +160,7 @@ def used_since(collection_id: int, moment: datetime) -> bool:
     return (
         Snapshot.objects.filter(Q(collection=collection_id) | drawn, created_at__gte=moment)
         .exclude(state=Snapshot.State.FAILED)
-        .exclude(format="debates")
+        .exclude(format__in=["debates", "aspects"])
         .exists()
     )
 

@@ -1,6 +1,5 @@
 """`aspects NAME import|export F`: a round trip of the queries' sets and the documents under them."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from corpus.aspects.entries import Entries, Entry
-from corpus.aspects.files import Bad, Row, by_query, parse, refuse
+from corpus.aspects.files import Bad, Row, by_query, line, parse, refuse
 from corpus.aspects.revising import Act, Change, Decision, Held, hold, revise
 from corpus.auditing import record
 from corpus.importing.files import Source
@@ -93,26 +92,25 @@ def _take(query: Query, author: Assessor, rows: Sequence[Row], documents: dict[s
     return True
 
 
-_LINES = """
+ROWS = """
 SELECT q.external_id, a.external_id, a.text, a.rationale, a.importance,
        COALESCE((SELECT array_agg(d.external_id ORDER BY d.external_id COLLATE "C")
                  FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
                  JOIN corpus_document d ON d.id = p.document_id
-                 WHERE l.aspect_id = a.id AND l.grade >= %(from)s AND d.is_current), '{}')
+                 WHERE l.aspect_id = a.id AND l.grade >= %(relevant_from)s AND d.is_current), '{}')
 FROM corpus_aspect a JOIN corpus_query q ON q.id = a.query_id
 WHERE q.collection_id = %(collection)s AND q.is_current AND a.is_current
 ORDER BY q.external_id COLLATE "C", a.place, a.id
 """
-_FIELDS = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
 
 
 def lines(collection: Collection) -> Iterator[str]:
     """The aspects file, a line at a time: queries and documents by id, aspects in their order."""
     with connection.cursor() as cursor:
-        cursor.execute(_LINES, {"collection": collection.pk, "from": collection.relevant_from})
+        cursor.execute(ROWS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
         while rows := cursor.fetchmany(1_000):
             for row in rows:
-                yield json.dumps(dict(zip(_FIELDS, row, strict=True)), ensure_ascii=False) + "\n"
+                yield line(row)
 
 
 def export_aspects(collection: Collection, path: Path) -> int:
@@ -120,8 +118,8 @@ def export_aspects(collection: Collection, path: Path) -> int:
     part = path.with_name(f".{path.name}.part")
     count = 0
     with part.open("w", encoding="utf-8") as file:
-        for line in lines(collection):
-            file.write(line)
+        for one in lines(collection):
+            file.write(one)
             count += 1
     part.replace(path)
     record(None, "aspects.exported", collection, lines=count)

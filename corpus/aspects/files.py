@@ -1,6 +1,7 @@
 """The aspects file (FORMATS): JSON lines {query_id, aspect_id, text, rationale, importance, doc_ids}."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from corpus.aspects.entries import ANCHORS, MOST
 from corpus.errors import BadInput
 from corpus.importing.files import Source
 
+FIELDS = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
 SHOWN = 20
 """Bad lines that the error names."""
 
@@ -32,6 +34,11 @@ Bad = list[tuple[int, str]]
 """(line, what is wrong with it)."""
 
 
+def line(values: Sequence[Any]) -> str:
+    """The values of FIELDS as a line of the file."""
+    return json.dumps(dict(zip(FIELDS, values, strict=True)), ensure_ascii=False) + "\n"
+
+
 def read_aspects(path: Path) -> list[Row]:
     """Every line, or BadInput that names the bad ones by number."""
     source = Source(path)
@@ -46,9 +53,9 @@ def parse(source: Source) -> tuple[list[Row], Bad]:
     bad: Bad = []
     first: dict[tuple[str, str], int] = {}
     sizes: dict[str, int] = {}
-    for number, line in source.lines():
+    for number, given in source.lines():
         try:
-            row = _row(source, number, _object(source, number, line))
+            row = _row(source, number, _object(source, number, given))
         except BadInput as problem:
             bad.append((number, str(problem).removeprefix(f"{source}, line {number}: ")))
             continue
@@ -68,7 +75,7 @@ def refuse(source: Source, bad: Bad) -> None:
     """BadInput when there is a bad line: the first ones by number, and how many there are."""
     if not bad:
         return
-    named = "; ".join(f"line {line}: {problem}" for line, problem in sorted(bad)[:SHOWN])
+    named = "; ".join(f"line {number}: {problem}" for number, problem in sorted(bad)[:SHOWN])
     more = f" (the first {SHOWN} of {len(bad)})" if len(bad) > SHOWN else ""
     count = "1 bad line" if len(bad) == 1 else f"{len(bad)} bad lines"
     raise BadInput(f"{source}: {count}: {named}{more}")
