@@ -164,7 +164,7 @@ LEFT JOIN LATERAL (
 """
 _OPEN = f"""
 SELECT {_AROUND}, {_PAIR}, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
-       coalesce(before.comment, f.comment) AS comment, coalesce(before.spans, f.spans) AS spans, a.draft,
+       coalesce(before.comment, f.comment) AS comment, coalesce(before.spans, f.spans)::json AS spans, a.draft::json AS draft,
        CASE WHEN f.grade IS NOT NULL THEN extract(epoch FROM clock_timestamp() - f.created_at)::int END AS first_seconds
 FROM annotation_membership m {_LAST}
 JOIN annotation_assignment a ON a.membership_id = m.id AND a.state = 'open'

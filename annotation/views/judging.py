@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 from django.template.loader import get_template
@@ -82,14 +82,14 @@ def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("judge")
 @require_POST
 def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Keep what is typed or marked on a pair: 204, or 409 where the lease is not known any more."""
+    """Keep what is typed or marked on a pair: {"kept": whether the lease, running or lost, is known}."""
     desk, data = queue.Desk.of(scope.member), request.POST
     try:
         item = item_of(data)
     except Invalid as wrong:
         return HttpResponse(str(wrong), status=422, content_type="text/plain; charset=utf-8")
     kept = queue.in_transaction(lambda db: queue.draft(db, desk, item, data.get("token", ""), draft(data)))
-    return HttpResponse(status=204 if kept else 409)
+    return JsonResponse({"kept": kept})
 
 
 @action("judge")

@@ -85,8 +85,9 @@
     const made = changing;
     changing = null;
     if (pressed !== "Escape" && pressed.length === 1 && pressed !== " ") {
+      const known = new Set($$("[data-change-keys] kbd").map((kbd) => kbd.dataset.made));
       const other = madeFor(pressed);
-      if (other && other !== made) changed[other] = keyFor(made); // two keys trade places: none is lost
+      if (other !== made && known.has(other)) changed[other] = keyFor(made); // two keys trade places: none is lost
       changed[made] = pressed;
       store.set("quorum.keymap", JSON.stringify(changed));
     }
@@ -376,11 +377,11 @@
     const key = draftKey(desk);
     const kept = store.get(key);
     if (!form || !desk.dataset.draftUrl) return;
-    const body = new URLSearchParams({ ...typedIn(desk), item: form.elements.item.value, token: form.elements.token.value });
+    const body = new URLSearchParams({ ...typedIn(desk), item: $("[name=item]", form).value, token: $("[name=token]", form).value });
     const headers = { "X-CSRFToken": $("input[name=csrfmiddlewaretoken]", form).value };
     try {
       const answer = await fetch(desk.dataset.draftUrl, { method: "POST", body, headers, keepalive: true });
-      if (answer.ok && store.get(key) === kept) store.drop(key); // the server has it
+      if (answer.ok && (await answer.json()).kept && store.get(key) === kept) store.drop(key); // the server has it
     } catch { /* no connection: it stays here */ }
   }
   document.addEventListener("visibilitychange", () => {
@@ -494,6 +495,7 @@
     touchedAt = performance.now();
   }
   document.addEventListener("submit", (event) => { touched(); stampTime(event); }, true);
+  document.addEventListener("htmx:beforeRequest", () => clearTimeout(sending));
   document.addEventListener("htmx:configRequest", (event) => {
     if (!event.detail.elt.closest("#answer")) return;
     touched();
