@@ -31,6 +31,9 @@ SHOWN = (
     gettext_noop("people"),
     gettext_noop("judges"),
     gettext_noop("adjudicator"),
+    gettext_noop("gold"),
+    gettext_noop("audits"),
+    gettext_noop("none"),
     # Where pairs stand, and how a model is called.
     gettext_noop("all"),
     gettext_noop("pairs"),

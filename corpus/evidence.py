@@ -116,9 +116,13 @@ def check(contribution: str, evidence: str) -> None:
     """Whether the two can stand in a target. Raises Malformed."""
     for name, value in (("contribution", contribution), ("evidence", evidence)):
         if not value.strip():
-            raise Malformed(_("the %(name)s is empty") % {"name": name})
+            raise Malformed(_("the contribution is empty") if name == "contribution" else _("the evidence is empty"))
         if any(tag in value for tag in TAGS):
-            raise Malformed(_("the %(name)s holds one of the tags themselves") % {"name": name})
+            raise Malformed(
+                _("the contribution holds one of the tags")
+                if name == "contribution"
+                else _("the evidence holds one of the tags")
+            )
 
 
 def parse_output(text: str) -> Output:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from django.utils.translation import gettext as _
+
 from annotation import guidelines
 from annotation.care import consent, qualification
 from annotation.care.gates import closed, is_tried
@@ -61,7 +63,7 @@ def changes(membership: Membership) -> tuple[int, list[Line]]:
     """The guidelines that hold, line by line against those that the member has read; and their number."""
     number, text = guidelines.current(membership.collection)
     read = guidelines.versions(membership.collection).filter(version=membership.guideline_read).first()
-    before = (read.text if read else guidelines.DEFAULT).splitlines()
+    before = (read.text if read else _(guidelines.DEFAULT)).splitlines()
     after = text.splitlines()
     found: list[Line] = []
     for how, a, b, x, y in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
@@ -76,4 +78,3 @@ def acknowledge(membership: Membership, version: int) -> None:
     """The member says that they have read this version; never one that was not written, or less than before."""
     version = min(version, membership.collection.guideline_version)
     Membership.objects.filter(pk=membership.pk, guideline_read__lt=version).update(guideline_read=version)
-

@@ -46,7 +46,7 @@ class Report:
         of = _("%(pairs)s pairs of campaign %(campaign)s (%(policy)s)") % {
             "pairs": f"{self.found.pairs:,}",
             "campaign": self.campaign,
-            "policy": self.policy,
+            "policy": _(self.policy),
         }
         known = {"gold": _("have a reference grade"), "people": _("were settled by people"), "none": ""}[self.reference]
         return (

@@ -5,6 +5,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.auditing import record
@@ -43,7 +44,9 @@ def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
         with transaction.atomic():
             done = standing.refresh(scope.collection, campaign)
             record(scope, "policies.compared", campaign=campaign.pk)
-        messages.info(request, "The figures are new." if done else "A worker compares the policies; reload in a while.")
+        messages.info(
+            request, _("The figures are new.") if done else _("A worker compares the policies; reload in a while.")
+        )
     query = f"?campaign={campaign.pk}" if campaign else ""
     return redirect(reverse("policies", args=[scope.collection.name]) + query)
 

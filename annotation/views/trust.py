@@ -107,5 +107,5 @@ def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
     with transaction.atomic():
         done = refresh(scope.collection)
         record(scope, "statistics.asked")
-    messages.info(request, "The figures are new." if done else "A worker computes the figures anew.")
+    messages.info(request, _("The figures are new.") if done else _("A worker computes the figures anew."))
     return redirect("collection", scope.collection.name)
