@@ -144,6 +144,7 @@ def test_a_text_over_two_aspects_is_cut_by_its_sentences(desk: Desk) -> None:
         "Melt water lets it slide over its bed.",
     ]
     assert made[0].metadata["cut_from"] == "Ice_sheet_2"
+    assert AuditEntry.objects.get(act="aspects.revised", details__did="cut").details["passages"] == 2
 
 
 def test_a_pasted_passage_becomes_a_document_with_its_source(desk: Desk) -> None:
