@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from annotation.models import Assignment
 from corpus.models import Item, Judgment, Label, Pair, Target
-from judges.models import Attempt
+from judges.models import Attempt, Campaign
 from tests.evidence import make_assessor, make_attempt, make_judge, make_judgment
-from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.factories import make_collection, make_item, make_member, make_pair, make_query
 from tests.judging_scene import debating_campaign
 
 pytestmark = pytest.mark.django_db
@@ -60,11 +60,11 @@ def client(alice):
     return client
 
 
-def make_secrets(books, item: Item) -> None:
+def make_secrets(books, item: Item, *, words: str = "turn-words") -> None:
     """A debate, votes, a label, gold, and what others said about the item."""
     pair = item.pair
     Pair.objects.filter(pk=pair.pk).update(uncertainty=0.123456, teacher_score=0.654321)
-    campaign = debating_campaign(books)
+    campaign = Campaign.objects.first() or debating_campaign(books)
     campaign.panel = "campaign-panel"
     campaign.save()
     for side, name, verdict in (("for", "debater-a", 1), ("against", "debater-b", 0)):
@@ -76,7 +76,7 @@ def make_secrets(books, item: Item) -> None:
             verdict,
             role=side,
             round=1,
-            reason="turn-words",
+            reason=words,
             quotes=quotes,
         )
     make_attempt(campaign, pair, make_judge("voter-name", version=item.pk + 100), 1, reason="vote-reason")
@@ -209,6 +209,32 @@ def test_a_pair_that_asks_for_texts_shows_no_vote_gold_or_name_of_a_person(books
     seen.around(item)
     assert seen.found(SECRETS) == []
     assert seen.found(DEBATE) == []
+
+
+def test_a_page_of_a_whole_query_keeps_each_pair_in_its_arm(books, alice, client):
+    """Three documents of one query: only the shown one has its debate there, the revealed one after its first vote."""
+    query = make_query(books)
+    items = {arm: make_item(make_pair(books, query), arm=arm, overlap=3, taken=2, done=1) for arm in Item.Arm.values}
+    for arm, item in items.items():
+        make_secrets(books, item, words=f"turn-words-{arm}")
+    seen = Seen(client)
+    assert client.post("/c/books/judge/query/next/").status_code == 303
+    page = seen.keep(client.get("/c/books/judge/query/"))
+    assert [arm for arm in items if f"turn-words-{arm}" in page] == ["shown"]
+    assert page.count('class="card-debate"') == 1
+    revealed = items["reveal"]
+    card = seen.post("query/submit", item=revealed.pk, token=token_of(revealed, alice), grade=1)
+    assert "turn-words-reveal" in card
+    assert "turn-words-reveal" not in seen.post("query/undo", item=revealed.pk)
+    for arm in ("shown", "hidden", "reveal", "reveal"):
+        item = items[arm]
+        seen.post("query/submit", item=item.pk, token=token_of(item, alice), grade=3)
+    assert Judgment.objects.filter(assessor=alice.assessor, step="final").count() == 3
+    for item in items.values():
+        seen.around(item)
+    assert seen.found(SECRETS) == []
+    assert seen.found(REASON_WORDS) == []
+    assert seen.found(["turn-words-hidden"]) == []
 
 
 def test_the_words_that_are_looked_for_are_really_there_for_others(books, alice):
