@@ -1,10 +1,27 @@
-"""Addresses of care: consent, guidelines announced."""
+"""Addresses of care: consent, announced guidelines, checks, the test, people paused or set aside, gold, twins."""
 
 from django.urls import URLPattern, path
 
-from annotation.views import care
+from annotation.views import care, care_admin, gold
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/consent/", care.judge_consent, name="judge_consent"),
     path("c/<slug:name>/judge/guidelines/", care.judge_guidelines, name="judge_guidelines"),
+    path("c/<slug:name>/care/", care_admin.care, name="care"),
+    path("c/<slug:name>/care/checks/", care_admin.make_checks, name="make_checks"),
+    path("c/<slug:name>/care/checks/withdraw/", care_admin.withdraw_checks, name="withdraw_checks"),
+    path("c/<slug:name>/care/test/", care_admin.make_test, name="make_test"),
+    path("c/<slug:name>/care/consent/", care_admin.write_consent, name="write_consent"),
+    path("c/<slug:name>/care/aside/<int:act>/back/", care_admin.bring_back, name="bring_back"),
+    path("c/<slug:name>/people/<int:member>/", care_admin.person, name="person"),
+    path("c/<slug:name>/people/<int:member>/pause/", care_admin.person_pause, name="person_pause"),
+    path("c/<slug:name>/people/<int:member>/aside/", care_admin.person_aside, name="person_aside"),
+    path("c/<slug:name>/people/<int:member>/test/", care_admin.person_test, name="person_test"),
+    path("c/<slug:name>/people/<int:member>/expert/", care_admin.person_expert, name="person_expert"),
+    path("c/<slug:name>/gold/", gold.gold_sets, name="gold"),
+    path("c/<slug:name>/gold/<int:gold_set>/", gold.gold_answers, name="gold_answers"),
+    path("c/<slug:name>/gold/<int:gold_set>/end/", gold.gold_end, name="gold_end"),
+    path("c/<slug:name>/gold/grade/", gold.gold_desk, name="gold_desk"),
+    path("c/<slug:name>/gold/review/", gold.gold_review, name="gold_review"),
+    path("c/<slug:name>/care/near-duplicates/", gold.near_duplicates, name="near_pairs"),
 ]

@@ -42,6 +42,7 @@ class Bounds:
 
 WITH_ANSWERS = Bounds(0.25, 0.65, 0.4, 0.5)
 WITHOUT_ANSWERS = Bounds(0.3, 0.7, 0.42, 0.55)
+NEVER_GIVES_IN = Bounds(0.0, 2.0, 0.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,14 @@ def argue(side: Side, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, T
         return (_defend if side is Side.FOR else _attack)(inputs, wanted, bounds)
     later, other = (_look_up, AGAINST) if side is Side.FOR else (_check, FOR)
     return later(inputs, wanted, bounds, history[other])
+
+
+def stand(side: Side, inputs: Inputs, lexicon: Lexicon) -> Argument:
+    """The best that can be said for a side, whatever the text says: a reason for, or against, to think about."""
+    wanted = needs(inputs, lexicon)
+    if side is Side.FOR:
+        return _defend(inputs, wanted, NEVER_GIVES_IN)
+    return _attack(inputs, wanted, NEVER_GIVES_IN)
 
 
 def _defend(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds) -> Argument:

@@ -137,7 +137,7 @@ def test_a_batch_whose_checks_are_missed_goes_back_to_the_queue_and_one_whose_ch
 
 
 def test_a_repeat_comes_after_twenty_others_looks_as_before_and_leaves_no_label():
-    collection = make_collection(checks=0, repeats=0.1)
+    collection = make_collection(checks=0, repeats=0.3)
     make_scene(collection, ordinary=60, known=0)
     alice = make_member(collection, "alice")
     lease, seen, repeats = claim(alice), [], []

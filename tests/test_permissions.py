@@ -104,6 +104,7 @@ class World:
         for key in (
             "<int:snapshot>",
             "<int:act>",
+            "<int:gold_set>",
             "<int:pk>",
             "<path:file>",
             "<str:file>",

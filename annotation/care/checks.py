@@ -89,9 +89,7 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None) -> i
         raise BadInput("no gold pair is left for checks: import reference grades, or let experts make gold")
     made = dress(ordinary, gold, count=count, seed=seed)
     if not made:
-        raise BadInput(
-            "no gold pair has a debate like those that people read: let judges debate the gold pairs first"
-        )
+        raise BadInput("no gold pair has a debate like those that people read: let judges debate the gold pairs first")
     Item.objects.bulk_create(
         Item(
             collection=collection,

@@ -1,0 +1,61 @@
+"""One person's work, for an admin: batches, repeats, what was set aside."""
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from annotation.care import aside, qualification
+from annotation.care.models import Batch, SettingAside
+from annotation.care.qualification import Result
+from annotation.models import Assignment, Membership
+
+SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """What the page of a person shows."""
+
+    standing: int
+    """Judgments that could be set aside."""
+    acts: list[SettingAside]
+    """Newest first; each with `reversed`: it was taken back."""
+    batches: list[Batch]
+    result: Result | None
+    """Of the qualification test, where one was taken."""
+    open: int
+
+
+def care_of(membership: Membership) -> Care:
+    """In six statements."""
+    acts = list(
+        SettingAside.objects.filter(membership=membership)
+        .select_related("made_by", "reverses", "reversed_by")
+        .order_by("-pk")[:SHOWN]
+    )
+    found = qualification.result(membership)
+    return Care(
+        standing=aside.standing(membership).count(),
+        acts=acts,
+        batches=list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
+        result=found if found.answered else None,
+        open=Assignment.objects.filter(membership=membership, state=Assignment.State.OPEN).count(),
+    )
+
+
+def returned(collection: int) -> list[SettingAside]:
+    """Batches of the collection that went back and were not accepted after all, newest first."""
+    found = SettingAside.objects.filter(
+        membership__collection=collection,
+        why=SettingAside.Why.BATCH,
+        reverses=None,
+        reversed_by=None,
+    )
+    return list(found.select_related("membership__user").order_by("-pk")[:SHOWN])
+
+
+def batch_counts(collection: int) -> dict[str, int]:
+    """Batches that were looked at, and of them those with missed checks."""
+    return Batch.objects.filter(membership__collection=collection).aggregate(
+        closed=Count("pk"), missed=Count("pk", filter=Q(missed__gt=0)), unchecked=Count("pk", filter=Q(checks=0))
+    )
