@@ -164,7 +164,8 @@ LEFT JOIN LATERAL (
 """
 _OPEN = f"""
 SELECT {_AROUND}, {_PAIR}, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
-       coalesce(before.comment, f.comment) AS comment, coalesce(before.spans, f.spans)::json AS spans, a.draft::json AS draft,
+       coalesce(before.comment, f.comment) AS comment, coalesce(before.spans, f.spans)::json AS spans,
+       a.draft::json AS draft,
        CASE WHEN f.grade IS NOT NULL THEN extract(epoch FROM clock_timestamp() - f.created_at)::int END AS first_seconds
 FROM annotation_membership m {_LAST}
 JOIN annotation_assignment a ON a.membership_id = m.id AND a.state = 'open'
@@ -319,7 +320,7 @@ def spans_field(spans: Sequence[Sequence[int]]) -> str:
 
 
 def _step(row: dict[str, Any]) -> str:
-    if row["arm"] != REVEAL or "first" not in row:
+    if row["arm"] != REVEAL or row["reason"] == "audit" or "first" not in row:
         return ""
     return "first" if row["first"] is None else "final"
 

@@ -14,6 +14,7 @@ from annotation import queue
 from annotation.auditing import ACTS
 from annotation.fairness import report
 from annotation.fairness.studies import end_study, groups_of, make_study
+from annotation.judging_time import median_seconds
 from annotation.models import Assignment, Membership, Role, Study
 from annotation.queue import Answer, Desk
 from annotation.trust.kappas import kappas, read
@@ -153,6 +154,14 @@ def test_human_agreement_is_of_blind_votes_and_the_others_are_named_apart(books)
 
 def figures(collection):
     return list(kappas(collection, read(collection)))
+
+
+def test_the_time_of_a_judgment_is_that_of_both_votes(books):
+    make_scene(books, 1)
+    alice = make_member(books, "alice")
+    answer(alice, 0, seconds=7)
+    answer(alice, 1, seconds=4)
+    assert median_seconds(books) == 11
 
 
 def people(collection, count: int = 6) -> list[Membership]:
