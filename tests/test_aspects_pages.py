@@ -217,3 +217,22 @@ def test_a_document_of_another_collection_cannot_be_kept(desk: Desk) -> None:
     assert desk.act("keep", document=foreign.pk, aspects=["a1"]).status_code == 404
     with pytest.raises(Exception, match="not in the collection"):
         documents.keep(desk.query, desk.people["bob"].assessor, foreign, ["a1"])
+
+
+def test_a_query_with_a_new_text_can_take_its_aspects_over(desk: Desk) -> None:
+    desk.add("Flow", 5)
+    desk.add("Melting")
+    desk.act("keep", document=desk.document(0).pk, aspects=["a1"])
+    desk.act("discard", document=desk.document(3).pk, reason="It is off the topic")
+    Query.objects.filter(pk=desk.query.pk).update(is_current=False)
+    new = Query.objects.create(
+        collection=desk.collection, external_id="q1", version=2, text="Why is the ice sheet thin?", content_hash="new"
+    )
+    assert desk.client.get(desk.home).status_code == 404
+    desk.home, desk.query = f"/c/ice/aspects/{new.pk}/", new
+    assert "Its earlier text has 2 aspects" in desk.page()
+    desk.act("take-over", base=0)
+    assert desk.names() == ["Flow", "Melting"]
+    kept = Label.objects.filter(pair__query=new, aspect__query=new).values_list("grade", "pair__document__external_id")
+    assert sorted(kept) == [(0, "Ice_sheet_3"), (0, "Ice_sheet_3"), (1, "Ice_sheet_0")]
+    assert desk.act("take-over").status_code == 422

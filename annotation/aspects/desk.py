@@ -11,7 +11,7 @@ from annotation.aspects.drafts import is_silent, open_drafts
 from corpus.aspects.documents import as_passage
 from corpus.aspects.entries import Entry, load, weights
 from corpus.aspects.passages import joinable
-from corpus.aspects.revising import newest_revision, undoable
+from corpus.aspects.revising import earlier, newest_revision, undoable
 from corpus.models import Aspect, AspectRevision, Assessor, Document, Judgment, Label, Pair, Query
 
 SHOWN = 3_000
@@ -93,6 +93,8 @@ class Desk:
     """The query before this one, and the one after."""
     after: int | None
     kept: int = field(default=0)
+    earlier: AspectRevision | None = None
+    """The set of an earlier text of the query, where this one has none."""
 
 
 def desk(query: Query) -> Desk:
@@ -114,6 +116,7 @@ def desk(query: Query) -> Desk:
         before=others.filter(pk__lt=query.pk).order_by("-pk").values_list("pk", flat=True).first(),
         after=others.filter(pk__gt=query.pk).order_by("pk").values_list("pk", flat=True).first(),
         kept=sum(card.state == "kept" for card in cards),
+        earlier=None if entries else earlier(query),
     )
 
 

@@ -185,6 +185,11 @@ def _remove(request: HttpRequest, scope: Scope, query: Query, base: int | None) 
     return "aspects-h"
 
 
+def _take_over(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    revising.take_over(query, scope.member.assessor, base=base)
+    return "aspects-h"
+
+
 def _undo(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
     revising.undo(query, scope.member.assessor, forms.whole(request.POST, "number"))
     return "undo"
@@ -253,6 +258,7 @@ HANDLERS: dict[str, Handler] = {
     "merge": _merge,
     "split": _split,
     "remove": _remove,
+    "take-over": _take_over,
     "undo": _undo,
     "keep": _keep,
     "discard": _discard,

@@ -255,6 +255,35 @@ def split(
     return revise(query, author, Act.SPLIT, plan, base=base)
 
 
+# --- An earlier text of the query ---------------------------------------------------------------------------------
+
+
+def earlier(query: Query) -> AspectRevision | None:
+    """The newest set of an earlier text of the query: an import with a new text begins without aspects."""
+    older = AspectRevision.objects.filter(
+        query__collection_id=query.collection_id, query__external_id=query.external_id, query__is_current=False
+    )
+    return older.exclude(aspects=[]).order_by("-pk").first()
+
+
+def take_over(query: Query, author: Assessor, *, base: int | None = None) -> AspectRevision:
+    """The set of the earlier text, and what was said of documents that are still there."""
+
+    def plan(held: Held) -> Change:
+        old = earlier(held.query)
+        if old is None or held.entries:
+            raise BadInput(_("There is nothing to take over: look at the newest set."))
+        entries = load(old.aspects)
+        said = Judgment.objects.filter(
+            aspect__query=old.query_id, aspect__external_id__in=[entry.id for entry in entries],
+            superseded_by=None, grade__isnull=False, pair__document__is_current=True,
+        ).values_list("pair__document", "aspect__external_id", "grade", "comment")  # fmt: skip
+        decisions = [Decision(document, name, bool(grade), comment) for document, name, grade, comment in said]
+        return Change(entries, decisions, f"version {old.query.version}")
+
+    return revise(query, author, Act.IMPORT, plan, base=base)
+
+
 # --- Undo -------------------------------------------------------------------------------------------------------
 
 
