@@ -10,6 +10,7 @@ from hashlib import sha256
 
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.auditing import SomeScope, record
 from annotation.models import Membership, Study
@@ -104,11 +105,7 @@ def make_study(
     _check(pairs, overlap, len(hidden))
     chosen = _candidates(collection, [*shown, *hidden], pairs, gold, seed)
     if len(chosen) < pairs:
-        kind = "with a reference grade " if gold else ""
-        raise BadInput(
-            f"{len(chosen)} escalated pairs {kind}have a debate and are new to all of these people, not {pairs}: "
-            "ask for fewer, or name other people"
-        )
+        raise BadInput(_too_few(len(chosen), pairs, gold))
     study = Study.objects.create(collection=collection, seed=seed, overlap=overlap, made_by=by.user if by else None)
     values: Values = {"collection": collection.pk, "study": study.pk, "pairs": chosen, "shown": shown, "hidden": hidden}
     with connection.cursor() as cursor:
@@ -119,15 +116,30 @@ def make_study(
     return study
 
 
+def _too_few(found: int, pairs: int, gold: bool) -> str:
+    if gold:
+        said = _(
+            "%(found)d escalated pairs with a reference grade have a debate and are new to all of these people, not "
+            "%(pairs)d: ask for fewer, or name other people"
+        )
+    else:
+        said = _(
+            "%(found)d escalated pairs have a debate and are new to all of these people, not %(pairs)d: ask for fewer, "
+            "or name other people"
+        )
+    return said % {"found": found, "pairs": pairs}
+
+
 def _check(pairs: int, overlap: int, people: int) -> None:
     if not 1 <= pairs <= MOST:
-        raise BadInput(f"a study has 1 to {MOST} pairs, not {pairs}")
+        raise BadInput(_("a study has 1 to %(most)d pairs, not %(pairs)d") % {"most": MOST, "pairs": pairs})
     if not 1 <= overlap <= 25:
-        raise BadInput(f"1 to 25 people of each group judge a pair, not {overlap}")
+        raise BadInput(_("1 to 25 people of each group judge a pair, not %(overlap)d") % {"overlap": overlap})
     if people < overlap:
-        raise BadInput(
-            f"two groups of {overlap} need {2 * overlap} active people: name more, or ask fewer for each pair"
+        said = _(
+            "two groups of %(overlap)d need %(people)d active people: name more, or ask fewer people of each group"
         )
+        raise BadInput(said % {"overlap": overlap, "people": 2 * overlap})
 
 
 def _candidates(collection: Collection, people: list[int], pairs: int, gold: bool, seed: int) -> list[int]:
