@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadInput
+from corpus.items import MEASURING
 from corpus.models import Assessor, Collection, Judgment
 from judges.ensemble import drawn_first, pair_seed
 from judges.models import Campaign, JudgeVersion
@@ -34,6 +35,8 @@ CAST: dict[Votes, str] = {
     "final": "true",
 }
 Kind = Assessor.Kind
+APART = ("check", "repeat", "qualification")
+"""Reasons of items that measure a person, not a pair: what is said there enters no agreement."""
 PEOPLE = (Kind.PERSON, Kind.HUMAN_IMPORT)
 JUDGES = (Kind.JUDGE, Kind.JUDGE_IMPORT)
 BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
@@ -68,6 +71,7 @@ class Assessments:
 def known_assessors(collection: Collection) -> list[Known]:
     """Everybody of whom a grade stands that could be compared, or who voted in a campaign, by kind and name."""
     standing = Judgment.objects.filter(assessor=OuterRef("pk"), aspect=None, grade__isnull=False, superseded_by=None)
+    standing = standing.exclude(item__reason__in=APART)
     rows = (
         Assessor.objects.filter(Exists(standing.exclude(step=Judgment.Step.ADJUDICATION)))
         .filter(collection=collection)
@@ -195,12 +199,14 @@ def _spoken(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.
         f"""
         SELECT j.assessor_id::bigint, j.pair_id::bigint, j.grade::bigint
         FROM corpus_judgment j JOIN corpus_pair p ON p.id = j.pair_id
-        WHERE j.assessor_id = ANY(%s) AND p.collection_id = %s AND j.aspect_id IS NULL AND j.grade IS NOT NULL
+        LEFT JOIN corpus_item i ON i.id = j.item_id
+        WHERE (i.reason IS NULL OR i.reason <> ALL(%s)) AND j.assessor_id = ANY(%s)
+          AND p.collection_id = %s AND j.aspect_id IS NULL AND j.grade IS NOT NULL
           AND j.step <> 'adjudication' AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
           AND {CAST[votes]}
         ORDER BY {order}
         """,
-        [ids, collection.pk],
+        [list(APART), ids, collection.pk],
         ["who", "pair", "grade"],
     )
 
@@ -233,7 +239,8 @@ def _drawn(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[
 
 def population_of(collection: Collection, population: Population) -> NDArray[np.int64]:
     """Pairs that a campaign handed to people (`escalated`), or that were drawn to check its labels (`audited`)."""
-    kind = "reason = 'audit'" if population == "audited" else "reason <> 'audit'"
+    others = ", ".join(f"'{reason}'" for reason in ("audit", *MEASURING))
+    kind = "reason = 'audit'" if population == "audited" else f"reason NOT IN ({others})"
     return columns(
         f"SELECT DISTINCT pair_id FROM corpus_item WHERE collection_id = %s AND {kind}", [collection.pk], ["pair"]
     )["pair"]

@@ -10,10 +10,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
+from annotation.agreement.aggregates import second
 from annotation.agreement.measures import Statistic, measure
 from annotation.agreement.proportions import exact
+from annotation.agreement.report import agreement_report
 from annotation.agreement.resampling import MISSING
-from annotation.assessments import columns
+from annotation.assessments import columns, known_assessors
 from annotation.models import Assignment, Membership
 from annotation.trust.records import Person, missing
 from corpus.models import Assessor, Collection
@@ -26,6 +28,15 @@ HASTE = 1 / 3
 """Of the median of everybody's medians."""
 SKIPS = 0.3
 RESAMPLES = 200
+HASTY = 0.1
+"""Share of far too fast judgments that alarms."""
+FAR = 3.0
+"""Deviations from the median time of a judgment."""
+LEAST_SPREAD = 0.35
+"""Of times, as a logarithm: nobody is an outlier for being a third away."""
+INTRA_MARK = 0.8
+ORDINARY, CHECK, REPEAT = 0, 1, 2
+NO_REPEATS = "no pair was asked twice"
 NOBODY_ELSE = gettext_noop("nobody else judged the same items")
 NO_GOLD = gettext_noop("not measured: no reference grade on the judged pairs")
 
@@ -42,6 +53,11 @@ class Tally:
     others: list[int] = field(default_factory=list)
     """... and that majority."""
     gold: list[bool] = field(default_factory=list)
+    checks: list[bool] = field(default_factory=list)
+    again: list[bool] = field(default_factory=list)
+    """Whether a pair that was asked once more got the same answer."""
+    fast: int = 0
+    slow: int = 0
 
 
 def annotators(collection: Collection) -> list[Person]:
@@ -55,11 +71,12 @@ def annotators(collection: Collection) -> list[Person]:
     )
     medians = [median(one.milliseconds) for one in sums.values() if one.milliseconds]
     usual = median(medians) if medians else None
-    people = [_person(member, sums.get(member.assessor_id, Tally()), usual) for member in members]
+    estimated = _estimated(collection)
+    people = [_person(member, sums.get(member.assessor_id, Tally()), usual, estimated) for member in members]
     return [one for one in people if one.judged or one.skips or one.flags]
 
 
-def _person(member: Membership, sums: Tally, usual: float | None) -> Person:
+def _person(member: Membership, sums: Tally, usual: float | None, estimated: dict[int, float]) -> Person:
     skips, flags = member.skips, member.flags  # type: ignore[attr-defined]  # annotated above
     equal = [mine == theirs for mine, theirs in zip(sums.own, sums.others, strict=True)]
     majority, gold = _share(equal, NOBODY_ELSE), _share(sums.gold, NO_GOLD)
@@ -76,7 +93,14 @@ def _person(member: Membership, sums: Tally, usual: float | None) -> Person:
         prevalence=sums.relevant / sums.judged if sums.judged else None,
         skips=skips,
         flags=flags,
-        alarms=tuple(alarms(sums.judged, skips, seconds, usual, majority, gold)),
+        intra=_share(sums.again, NO_REPEATS),
+        fast=sums.fast,
+        slow=sums.slow,
+        dawid_skene=estimated.get(member.assessor_id),
+        checks=len(sums.checks),
+        missed=sums.checks.count(False),
+        paused=member.paused_at is not None,
+        alarms=(*alarms(sums.judged, skips, seconds, usual, majority, gold), *care_alarms(sums)),
     )
 
 
@@ -105,6 +129,19 @@ def alarms(
     return found
 
 
+def care_alarms(sums: Tally) -> list[str]:
+    """The same for times, checks and repeats."""
+    found = []
+    if sums.judged >= FEW and sums.fast > HASTY * sums.judged:
+        found.append(_("%(n)s judgments came far too fast") % {"n": sums.fast})
+    if missed := sums.checks.count(False):
+        found.append(_("missed %(missed)s of %(n)s attention checks") % {"missed": missed, "n": len(sums.checks)})
+    if sums.again and exact(sum(sums.again), len(sums.again))[1] < INTRA_MARK:
+        same = f"{sum(sums.again) / len(sums.again):.0%}"
+        found.append(_("agrees with themselves on %(same)s of the pairs asked twice") % {"same": same})
+    return found
+
+
 def _share(right: list[bool], reason: str) -> Statistic:
     if not right:
         return missing(reason)
@@ -125,12 +162,27 @@ def _sums(collection: Collection) -> dict[int, Tally]:
     gold = _gold(collection)
     relevant = (rows["grade"] >= collection.relevant_from).tolist()
     items: dict[int, list[int]] = defaultdict(lambda: [0, 0])
-    for item, yes in zip(rows["item"].tolist(), relevant, strict=True):
-        items[item][yes] += 1
+    before: dict[tuple[int, int], bool] = {}
+    kinds = rows["kind"].tolist()
+    for item, yes, kind, who, pair in zip(
+        rows["item"].tolist(), relevant, kinds, rows["who"].tolist(), rows["pair"].tolist(), strict=True
+    ):
+        if kind == ORDINARY:
+            items[item][yes] += 1
+            before.setdefault((who, pair), yes)
     found: dict[int, Tally] = defaultdict(Tally)
     columns = (rows[name].tolist() for name in ("who", "item", "pair", "ms"))
-    for yes, who, item, pair, ms in zip(relevant, *columns, strict=True):
+    for yes, kind, who, item, pair, ms in zip(relevant, kinds, *columns, strict=True):
         one = found[who]
+        if kind == REPEAT:
+            if (who, pair) in before:
+                one.again.append(before[who, pair] == yes)
+            continue
+        if kind == CHECK:
+            if pair in gold:
+                one.checks.append(gold[pair] == yes)
+                one.gold.append(gold[pair] == yes)
+            continue
         one.judged += 1
         one.relevant += yes
         if ms != MISSING:
@@ -141,7 +193,31 @@ def _sums(collection: Collection) -> dict[int, Tally]:
             one.others.append(int(yes_votes > no_votes))
         if pair in gold:
             one.gold.append(gold[pair] == yes)
+    _mark_outliers(found)
     return found
+
+
+def _mark_outliers(found: dict[int, Tally]) -> None:
+    """Count judgments whose time is far from everybody's, on a logarithmic scale (median absolute deviation)."""
+    times = np.log([max(ms, 1) for one in found.values() for ms in one.milliseconds])
+    if len(times) < FEW:
+        return
+    middle = float(np.median(times))
+    usual = max(1.4826 * float(np.median(np.abs(times - middle))), LEAST_SPREAD)
+    for one in found.values():
+        away = (np.log([max(ms, 1) for ms in one.milliseconds]) - middle) / usual
+        one.fast, one.slow = int((away < -FAR).sum()), int((away > FAR).sum())
+
+
+def _estimated(collection: Collection) -> dict[int, float]:
+    """Dawid and Skene's share of right grades by assessor, from people alone; empty where it cannot be told."""
+    people = [one for one in known_assessors(collection) if one.kind == Assessor.Kind.PERSON]
+    if len(people) < 3:
+        return {}
+    estimate = second(agreement_report(collection, people, binarize=collection.relevant_from))
+    shares = zip(people, estimate.accuracies, strict=False)
+    usable = estimate.solution is not None and not estimate.solution.collapsed
+    return {one.id: share for one, (_name, share, _rates) in shares} if usable else {}
 
 
 def _judgments(collection: Collection) -> NDArray[np.void]:
@@ -149,14 +225,15 @@ def _judgments(collection: Collection) -> NDArray[np.void]:
     return columns(
         """
         SELECT DISTINCT ON (j.assessor_id, j.item_id) j.assessor_id::bigint, j.item_id::bigint, j.pair_id::bigint,
-               j.grade::bigint, coalesce(j.milliseconds, -1)::bigint
-        FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-        WHERE a.collection_id = %s AND a.kind = 'person' AND j.item_id IS NOT NULL AND j.grade IS NOT NULL
+               j.grade::bigint, coalesce(j.milliseconds, -1)::bigint,
+               CASE i.reason WHEN 'check' THEN 1 WHEN 'repeat' THEN 2 ELSE 0 END::bigint
+        FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id JOIN corpus_item i ON i.id = j.item_id
+        WHERE a.collection_id = %s AND a.kind = 'person' AND i.reason <> 'qualification' AND j.grade IS NOT NULL
           AND j.step <> 'adjudication' AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
         ORDER BY j.assessor_id, j.item_id, j.step <> 'first', j.id
         """,
         [collection.pk],
-        ["who", "item", "pair", "grade", "ms"],
+        ["who", "item", "pair", "grade", "ms", "kind"],
     )
 
 

@@ -11,6 +11,7 @@ from annotation.agreement.measures import Statistic
 
 T = TypeVar("T")
 NOT_MEASURED = gettext_noop("not measured")
+NOT_REPEATED = Statistic(None, None, None, 0, gettext_noop("no pair was asked twice"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,19 @@ class Person:
     skips: int
     flags: int
     alarms: tuple[str, ...]
+    intra: Statistic = NOT_REPEATED
+    """Share of repeats answered as the first time, Clopper-Pearson."""
+    fast: int = 0
+    """Judgments that took far less time than is usual here, ..."""
+    slow: int = 0
+    """... and far more."""
+    dawid_skene: float | None = None
+    """Estimated share of right grades (Dawid and Skene), beside the other people; None: not estimated."""
+    checks: int = 0
+    """Attention checks answered, ..."""
+    missed: int = 0
+    """... and of them those answered wrongly."""
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
