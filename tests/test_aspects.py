@@ -183,6 +183,14 @@ def test_the_newest_word_on_a_document_holds_and_all_words_are_kept(
     assert rebuild_labels(query.collection) == 0
 
 
+def test_a_judgment_knows_which_guidelines_held(query: Query, alice: Assessor) -> None:
+    revising.add(query, alice, wording("Flow"))
+    query.collection.guideline_version = 3
+    query.collection.save()
+    documents.keep(query, alice, make_document(query.collection), ["a1"])
+    assert Judgment.objects.get().guideline == 3
+
+
 def test_the_judgment_of_an_aspect_leaves_the_label_of_the_pair_alone(query: Query, alice: Assessor) -> None:
     document = make_document(query.collection, external_id="d1")
     pair = make_pair(query.collection, query, document)

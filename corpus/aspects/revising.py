@@ -146,7 +146,8 @@ def _decide(held: Held, author: Assessor, rows: Mapping[str, Aspect], decisions:
     standing = held.standing({decision.aspect for decision in decisions})
     pairs = _pairs(held.query, {decision.document for decision in decisions})
     step = Judgment.Step.FINAL if author.kind == Assessor.Kind.PERSON else Judgment.Step.IMPORT
-    kept = held.query.collection.relevant_from
+    collection = held.query.collection
+    kept, guideline = collection.relevant_from, collection.guideline_version
     judgments = []
     for decision in decisions:
         if decision.aspect not in rows:
@@ -159,6 +160,7 @@ def _decide(held: Held, author: Assessor, rows: Mapping[str, Aspect], decisions:
             Judgment.objects.create(
                 pair_id=pairs[decision.document], aspect=rows[decision.aspect], assessor=author, step=step,
                 grade=grade, supersedes=before, comment=decision.reason,
+                guideline=guideline,
             )
         )  # fmt: skip
     return judgments
