@@ -1,10 +1,15 @@
 """Pages in English and Chinese: how the language is chosen, and catalogues that are whole."""
 
+import re
+from pathlib import Path
+
+import polib
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import User
+from config import env, messages
 
 pytestmark = pytest.mark.django_db
 
@@ -56,3 +61,67 @@ def test_the_switch_leads_back_to_pages_of_this_site_only(client: Client, place:
 def test_one_request_leaves_no_language_for_the_next(client: Client) -> None:
     assert '<html lang="zh-hans"' in html_of(client, **CHINESE)
     assert '<html lang="en"' in html_of(Client())
+
+
+# The catalogues (docs/languages.md): every marked string, each with a translation that fits into its place.
+
+PLACES = re.compile(r"%\(\w+\)[sd]|\{\}")
+TAGS = re.compile(r"<[^>]+>")
+CATALOGUES = [messages.catalogue_path(env.ROOT, locale) for locale in messages.locales()]
+
+
+@pytest.fixture(params=CATALOGUES, ids=lambda path: path.parent.parent.name)
+def catalogue(request: pytest.FixtureRequest) -> polib.POFile:
+    return polib.pofile(str(request.param), wrapwidth=0)
+
+
+def told(entry: polib.POEntry) -> str:
+    return str(entry.msgstr_plural.get(0, "") if entry.msgid_plural else entry.msgstr)
+
+
+def test_a_catalogue_holds_every_string_that_is_marked_and_no_other(catalogue: polib.POFile) -> None:
+    marked = {(message.text, message.context) for message in messages.collected(env.ROOT)}
+    held = {(entry.msgid, entry.msgctxt or "") for entry in catalogue}
+    assert (sorted(marked - held), sorted(held - marked)) == ([], []), "run manage.py messages, and translate"
+
+
+def test_every_string_has_a_translation(catalogue: polib.POFile) -> None:
+    assert [entry.msgid for entry in catalogue if entry.msgid.strip() and not told(entry)] == []
+
+
+def test_a_translation_has_the_places_and_tags_of_its_string(catalogue: polib.POFile) -> None:
+    wrong = []
+    for entry in catalogue:
+        text = entry.msgid_plural or entry.msgid
+        for pattern in (PLACES, TAGS):
+            if set(pattern.findall(text)) != set(pattern.findall(told(entry))):
+                wrong.append(entry.msgid)
+    assert wrong == []
+
+
+def test_a_translation_ends_no_attribute_and_begins_no_tag(catalogue: polib.POFile) -> None:
+    """Translations stand in templates as they are: what a string does not hold, its translation must not bring."""
+    assert [
+        entry.msgid
+        for entry in catalogue
+        for sign in '"<>'
+        if sign in told(entry) and sign not in (entry.msgid + (entry.msgid_plural or ""))
+    ] == []
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)
+def test_the_compiled_catalogue_is_that_of_the_text(path: Path) -> None:
+    assert path.with_suffix(".mo").read_bytes() == polib.pofile(str(path), wrapwidth=0).to_binary()
+
+
+def test_strings_are_collected_as_templates_and_python_look_them_up() -> None:
+    template = """{% load i18n %}{% if x == 1 %}{% translate "100% sure" %}{% endif %}
+    {% blocktranslate trimmed count n=n with a=b|default:_("none") %}
+        {{ n }} pair of {{ a }}{% plural %}{{ n }} pairs
+    {% endblocktranslate %}{{ y|default:_("nothing") }}"""
+    found = {(one.text, one.plural) for one in messages.in_template(template)}
+    assert found == {("100%% sure", ""), ("%(n)s pair of %(a)s", "%(n)s pairs"), ("none", ""), ("nothing", "")}
+    source = '_("a"); gettext_lazy("b"); ngettext("c", "ds", n); gettext_noop("e"); other("f"); _(variable)'
+    assert [(one.text, one.plural) for one in messages.in_python(source)] == [
+        ("a", ""), ("b", ""), ("c", "ds"), ("e", ""),
+    ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a page shows in Latin letters: in a language without them, that is data, a proper name, or an untranslated string."""
+"""What a page shows in Latin letters: in Chinese that is data, a proper name, or an untranslated string."""
 
 import re
 from html.parser import HTMLParser
@@ -7,7 +7,22 @@ WORD = re.compile(r"[A-Za-z][a-z]{2,}")
 SPOKEN = ("aria-label", "title", "placeholder", "alt", "data-label", "data-said", "aria-description")
 """Attributes that are read out or shown."""
 NOT_OURS = {"code", "pre", "kbd", "script", "style", "textarea", "samp"}
-VOID = {"input", "br", "img", "meta", "link", "hr", "col", "source", "path", "circle", "rect", "line", "polyline", "wbr"}
+VOID = {
+    "input",
+    "br",
+    "img",
+    "meta",
+    "link",
+    "hr",
+    "col",
+    "source",
+    "path",
+    "circle",
+    "rect",
+    "line",
+    "polyline",
+    "wbr",
+}
 
 
 class _Reader(HTMLParser):
@@ -23,7 +38,12 @@ class _Reader(HTMLParser):
         values = dict(attrs)
         lang = values.get("lang")
         foreign = self.open[-1] if lang is None else not lang.lower().startswith(self.language)
-        foreign = foreign or tag in NOT_OURS or "mono" in (values.get("class") or "").split() or "dir" in values and not lang
+        foreign = (
+            foreign
+            or tag in NOT_OURS
+            or "mono" in (values.get("class") or "").split()
+            or ("dir" in values and not lang)
+        )
         if tag not in VOID:
             self.open.append(foreign)
         if not foreign or tag == "textarea":
