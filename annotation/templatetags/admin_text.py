@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from annotation.prose import to_html
 from corpus import text
+from corpus.models import Judgment
 from judges.money import Paid
 
 register = template.Library()
@@ -34,6 +35,12 @@ def direction(value: str) -> str:
 def said(value: object) -> str:
     """A word that is kept in English (annotation.words), in the language of the page."""
     return _(str(value)) if value else ""
+
+
+@register.filter
+def marked_words(judgment: Judgment, document: str) -> list[str]:
+    """What its author marked as evidence in the document's text, in order."""
+    return [document[start:end] for start, end in judgment.spans or []]
 
 
 @register.filter

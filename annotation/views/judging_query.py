@@ -1,5 +1,6 @@
 """All waiting pairs of a query on one page: the query pinned, one key for each document."""
 
+from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.middleware.csrf import get_token
 from django.shortcuts import render
@@ -42,31 +43,38 @@ def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one pair: its card again, judged, or in the reveal arm with its debate."""
-    desk = queue.Desk.of(scope.member)
+    desk, item = queue.Desk.of(scope.member), _item(request)
     try:
         given = answer(request.POST, scope.collection)
         queue.in_transaction(lambda db: queue.settle(db, desk, given))
     except Invalid as wrong:
-        return _card(request, scope, item_of(request.POST), problem=str(wrong), status=422)
+        return _card(request, scope, item, problem=str(wrong), status=422)
     except queue.Unknown:
         raise Http404(_("You were never lent this pair.")) from None
     except queue.Lost as lost:
-        return _card(request, scope, item_of(request.POST), problem=str(lost), status=409)
-    return _card(request, scope, given.item)
+        return _card(request, scope, item, problem=str(lost), status=409)
+    return _card(request, scope, item)
 
 
 @action("judge")
 @require_POST
 def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Take the decision on a pair back: its card is open again."""
+    item = _item(request)
     try:
-        item = item_of(request.POST)
         undo.undo(scope.member, item)
     except queue.Unknown:
         raise Http404(_("There is nothing of yours to take back.")) from None
-    except (queue.Lost, Invalid) as refused:
-        return _card(request, scope, item_of(request.POST), problem=str(refused), status=409)
+    except queue.Lost as refused:
+        return _card(request, scope, item, problem=str(refused), status=409)
     return _card(request, scope, item)
+
+
+def _item(request: HttpRequest) -> int:
+    try:
+        return item_of(request.POST)
+    except Invalid as wrong:
+        raise BadRequest(str(wrong)) from None
 
 
 def _card(request: HttpRequest, scope: Scope, item: int, *, problem: str = "", status: int = 200) -> HttpResponse:
