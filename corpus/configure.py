@@ -12,10 +12,6 @@ from corpus.errors import BadInput
 from corpus.items import change_overlap, reprioritise
 from corpus.models import Assessor, Collection, Judgment
 
-LATER = {
-    "checks": "attention checks come with a later version; not yet",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -37,6 +33,10 @@ KEYS = {
     "lease_minutes": Key(int, 1, 32_767),
     "seed": Key(int, -(2**31), 2**31 - 1),
     "audit": Key(float, 0, 1),
+    "checks": Key(float, 0, 0.5),
+    "repeats": Key(float, 0, 0.5),
+    "batch": Key(int, 5, 1000),
+    "pass_mark": Key(int, 0, 100),
     "arms": Key(dict),
     "hourly_rate": Key(float, 0, 10_000, removable=True),
     "budget": Key(float, 0, 1e9, removable=True),
@@ -68,8 +68,6 @@ def _stored(key: str, value: Any) -> Any:
 
 
 def _check(path: Path, key: str, value: object) -> None:
-    if key in LATER:
-        raise BadInput(f'{path}: the key "{key}": {LATER[key]}')
     if key not in KEYS:
         raise BadInput(f'{path}: unknown key "{key}"; known are {", ".join(KEYS)}')
     wanted = KEYS[key]

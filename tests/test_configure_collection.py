@@ -75,12 +75,13 @@ def test_arms_are_a_table_of_weights(configure):
     assert configure("arms = {shown = 1, hidden = 0, reveal = 0}")[1]["changed"] == ["arms"]
 
 
-@pytest.mark.parametrize("key", ["checks = 0.1"])
-def test_what_comes_later_is_refused_as_not_yet(configure, key):
+def test_checks_repeats_batches_and_the_pass_mark_are_settings(configure):
     make_collection("books")
-    code, _, said = configure(f"overlap = 2\n{key}")
-    assert code == 2 and "not yet" in said and key.split()[0] in said
-    assert Collection.objects.get().overlap == 1
+    assert Collection.objects.get().checks == 0.1, "as the contract has it"
+    code, document, _ = configure("checks = 0.2\nrepeats = 0.05\nbatch = 10\npass_mark = 80")
+    assert code == 0 and document["changed"] == ["checks", "repeats", "batch", "pass_mark"]
+    for bad in ("checks = 0.6", "repeats = -0.1", "batch = 4", "pass_mark = 101"):
+        assert f'"{bad.split()[0]}" must be from' in configure(bad)[2]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from corpus.items import MEASURING
 from judges.audits import OVERLAP
 from judges.tallies import ADD
 
@@ -219,7 +220,9 @@ opened AS (
 AUDITS = f"""
 routed AS MATERIALIZED (
     SELECT e.* FROM ended e WHERE e.state = 'labelled' AND e.stratum IS NOT NULL AND (
-        SELECT true FROM corpus_item i WHERE i.pair_id = e.pair AND i.reason <> 'audit' LIMIT 1) IS NOT TRUE
+        SELECT true FROM corpus_item i
+        WHERE i.pair_id = e.pair AND i.reason NOT IN ('audit', {", ".join(f"'{reason}'" for reason in MEASURING)})
+        LIMIT 1) IS NOT TRUE
 ),
 drawn AS MATERIALIZED (
     SELECT e.*, i.id AS item, i.state AS known FROM routed e LEFT JOIN LATERAL (
