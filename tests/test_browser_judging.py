@@ -47,20 +47,35 @@ def alice(collection):
     return make_member(collection, "alice")
 
 
-def test_ten_escalations_are_settled_by_keyboard_alone(collection, alice, new_page, instance):
-    make_scene(collection, 10)
+def test_thirty_escalations_are_settled_by_keyboard_alone(collection, alice, new_page, instance):
+    make_scene(collection, 30)
     page = new_page(user=alice.user)
     page.goto("/c/books/judge/")
     page.keyboard.press("1")
     page.wait_for_selector("#answer")
     shoot(page, "judging-light")
-    for number in range(10):
+    for number in range(30):
         settle(page, "10"[number % 2])
     page.wait_for_selector("[data-queue=empty]")
     shoot(page, "judging-done")
-    assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0] * 5 + [1] * 5
-    assert Label.objects.filter(origin="people").count() == 10
+    assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0] * 15 + [1] * 15
+    assert Label.objects.filter(origin="people").count() == 30
     assert all(ms and ms < 60_000 for ms in Judgment.objects.values_list("milliseconds", flat=True))
+
+
+def test_thirty_pairs_are_judged_on_a_phone_by_touch_alone(collection, alice, new_page, instance):
+    make_scene(collection, 30)
+    page = new_page(user=alice.user, **PHONE)
+    page.goto("/c/books/judge/")
+    page.get_by_role("button", name="Start judging").tap()
+    page.wait_for_selector("#answer")
+    for number in range(30):
+        item = page.locator("#desk").get_attribute("data-item")
+        page.locator(".grade").nth(number % 2).tap()
+        page.wait_for_function("item => (document.querySelector('#desk').dataset.item ?? null) !== item", arg=item)
+    page.wait_for_selector("[data-queue=empty]")
+    shoot(page, "judging-phone-done")
+    assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0] * 15 + [1] * 15
 
 
 def test_undo_skip_with_reason_flag_and_comment(collection, alice, new_page, instance):
