@@ -236,3 +236,20 @@ def test_a_query_with_a_new_text_can_take_its_aspects_over(desk: Desk) -> None:
     kept = Label.objects.filter(pair__query=new, aspect__query=new).values_list("grade", "pair__document__external_id")
     assert sorted(kept) == [(0, "Ice_sheet_3"), (0, "Ice_sheet_3"), (1, "Ice_sheet_0")]
     assert desk.act("take-over").status_code == 422
+
+
+def test_what_a_paused_person_does_is_refused_and_kept_in_the_form(desk: Desk) -> None:
+    from django.utils import timezone
+
+    desk.add("Flow")
+    bob = desk.people["bob"]
+    bob.paused_at = timezone.now()
+    bob.save()
+    for answer in (
+        desk.add("Melting"),
+        desk.client.post(f"{desk.home}cut/{desk.document(2).pk}/", {"s": ["a1", "a1"]}),
+        desk.client.post(f"{desk.home}upload/"),
+    ):
+        assert answer.status_code == 422
+        assert "Your work here is paused" in answer.content.decode()
+    assert desk.names() == ["Flow"]

@@ -13,6 +13,7 @@ from annotation import forms_aspects as forms
 from annotation.aspects import drafts, listing
 from annotation.aspects.desk import desk, incoming_of
 from annotation.auditing import record
+from annotation.care import gates
 from annotation.permissions import Scope, action
 from corpus.aspects import documents, revising
 from corpus.aspects.documents import NewPassage
@@ -136,6 +137,7 @@ def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpRespons
         raise Http404("No such act.")
     found = query_of(scope, query)
     try:
+        may_work(scope)
         with transaction.atomic():
             focus = handler(request, scope, found, _base(request))
             record(scope, "aspects.revised", query=found.external_id, did=act)
@@ -145,6 +147,12 @@ def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpRespons
         return show(request, scope, found, focus=focus)
     address = reverse("aspects_desk", args=[scope.collection.name, query])
     return redirect(f"{address}?focus={focus}#{focus}")
+
+
+def may_work(scope: Scope) -> None:
+    """BadInput for a member whose work is paused: nothing of theirs would count."""
+    if why := gates.refuses(scope.member):
+        raise BadInput(why)
 
 
 def _base(request: HttpRequest) -> int | None:

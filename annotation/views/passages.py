@@ -16,7 +16,7 @@ from annotation.aspect_models import PassageDraft
 from annotation.aspects import drafts
 from annotation.auditing import record
 from annotation.permissions import Scope, action
-from annotation.views.aspects import query_of, show
+from annotation.views.aspects import may_work, query_of, show
 from corpus.aspects import documents
 from corpus.aspects.documents import NewPassage
 from corpus.aspects.passages import segments
@@ -39,6 +39,7 @@ def upload(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
     """A file becomes a text that a person refines on the next page."""
     found, file = query_of(scope, query), request.FILES.get("file")
     try:
+        may_work(scope)
         if file is None or (file.size or 0) > drafts.MOST_UPLOADED:
             raise BadInput(_("Choose a file of text or a web page, at most 2 MB."))
         draft = drafts.upload(scope.member, found, file.name or "", file.read())
@@ -64,6 +65,7 @@ def draft(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpRes
 
 def _refined(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft) -> HttpResponse:
     """Save the refined text; then store it, or go on to its pieces."""
+    may_work(scope)
     post = request.POST
     if row.state not in {PassageDraft.State.READY, PassageDraft.State.USED}:
         raise BadInput(_("There is no text yet."))
@@ -119,6 +121,7 @@ def cut(request: HttpRequest, scope: Scope, query: int, document: int) -> HttpRe
 
 @transaction.atomic
 def _cut(request: HttpRequest, scope: Scope, query: Query, row: Document) -> HttpResponse:
+    may_work(scope)
     _same(request.POST.get("text_sha256", ""), row.text)
     new = forms.cut(row.text, row.title, forms.marks(request.POST), documents.cut_record(row))
     documents.cut(query, scope.member.assessor, row, new)

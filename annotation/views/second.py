@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods
 from annotation import forms_aspects as forms
 from annotation.aspects import second
 from annotation.permissions import Scope, action
+from annotation.views.aspects import may_work
 from corpus.aspects.entries import ANCHORS
 from corpus.errors import BadInput
 
@@ -45,6 +46,7 @@ def weigh_anew(request: HttpRequest, scope: Scope) -> HttpResponse:
         return redirect("aspects_sample", scope.collection.name)
     if request.method == "POST":
         try:
+            may_work(scope)
             revision, given = forms.whole(request.POST, "revision"), forms.importances(request.POST)
             second.submit(newest, scope.member, revision, given, forms.text(request.POST, "comment"))
             messages.success(request, _("Saved. Here is the next one."))
