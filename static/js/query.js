@@ -10,6 +10,7 @@
   const changed = (() => { try { return JSON.parse(store("quorum.keymap")) || {}; } catch { return {}; } })();
   const IDLE_AFTER = 60 * 1000;
   const SEND_AGAIN = 4000;
+  const NOT_READ_YET = 500;
   const cards = () => $$(".pair-card");
   const open = () => $$(".pair-card[data-open]");
   let current = null;
@@ -89,6 +90,11 @@
   document.addEventListener("focusin", (event) => choose(event.target.closest(".pair-card[data-open]")));
   document.addEventListener("pointerdown", (event) => choose(event.target.closest(".pair-card[data-open]")));
 
+  // Where a debate was just revealed, the second half of a double click is no final vote: nobody reads that fast.
+  document.addEventListener("click", (event) => {
+    const card = event.target.closest(".grade") && event.target.closest(".pair-card[data-step=final]");
+    if (card && performance.now() - (card.revealedAt ?? -Infinity) < NOT_READ_YET) { event.preventDefault(); event.stopPropagation(); }
+  }, true);
   document.addEventListener("htmx:configRequest", (event) => {
     touched();
     Object.assign(event.detail.parameters, { milliseconds: String(Math.round(performance.now() - shownAt)), idle: String(Math.round(idle)) });
@@ -100,6 +106,7 @@
     if (!card) return;
     undoable = undoable.filter((one) => one !== card.id);
     if (card.matches("[data-open]")) {
+      card.revealedAt = performance.now();
       choose(card, true);
     } else {
       if ($("[data-undo]", card)) undoable.push(card.id);
