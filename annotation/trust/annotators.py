@@ -10,13 +10,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from annotation.agreement.aggregates import second
+from annotation.agreement.dawid_skene import counts_of, dawid_skene
 from annotation.agreement.measures import Statistic, measure
 from annotation.agreement.proportions import exact
-from annotation.agreement.report import agreement_report
-from annotation.agreement.resampling import MISSING
-from annotation.assessments import columns, known_assessors
+from annotation.agreement.resampling import MISSING, patterns
+from annotation.assessments import columns
 from annotation.models import Assignment, Membership
+from annotation.trust.kappas import Said, read
 from annotation.trust.records import Person, missing
 from corpus.models import Assessor, Collection
 
@@ -60,8 +60,8 @@ class Tally:
     slow: int = 0
 
 
-def annotators(collection: Collection) -> list[Person]:
-    """Everybody who judged, skipped or flagged here, by name."""
+def annotators(collection: Collection, said: Said | None = None) -> list[Person]:
+    """Everybody who judged, skipped or flagged here, by name. `said`: what `kappas.read` returns, where it is known."""
     sums = _sums(collection)
     State = Assignment.State
     members = Membership.objects.filter(collection=collection).select_related("user").order_by("user__username")
@@ -71,12 +71,12 @@ def annotators(collection: Collection) -> list[Person]:
     )
     medians = [median(one.milliseconds) for one in sums.values() if one.milliseconds]
     usual = median(medians) if medians else None
-    estimated = _estimated(collection)
-    people = [_person(member, sums.get(member.assessor_id, Tally()), usual, estimated) for member in members]
-    return [one for one in people if one.judged or one.skips or one.flags]
+    shares = estimated(said or read(collection))
+    people = [_person(member, sums.get(member.assessor_id, Tally()), usual, shares) for member in members]
+    return [one for one in people if one.judged or one.skips or one.flags or one.checks]
 
 
-def _person(member: Membership, sums: Tally, usual: float | None, estimated: dict[int, float]) -> Person:
+def _person(member: Membership, sums: Tally, usual: float | None, shares: dict[int, float]) -> Person:
     skips, flags = member.skips, member.flags  # type: ignore[attr-defined]  # annotated above
     equal = [mine == theirs for mine, theirs in zip(sums.own, sums.others, strict=True)]
     majority, gold = _share(equal, NOBODY_ELSE), _share(sums.gold, NO_GOLD)
@@ -96,7 +96,7 @@ def _person(member: Membership, sums: Tally, usual: float | None, estimated: dic
         intra=_share(sums.again, NO_REPEATS),
         fast=sums.fast,
         slow=sums.slow,
-        dawid_skene=estimated.get(member.assessor_id),
+        dawid_skene=shares.get(member.assessor_id),
         checks=len(sums.checks),
         missed=sums.checks.count(False),
         paused=member.paused_at is not None,
@@ -209,15 +209,23 @@ def _mark_outliers(found: dict[int, Tally]) -> None:
         one.fast, one.slow = int((away < -FAR).sum()), int((away > FAR).sum())
 
 
-def _estimated(collection: Collection) -> dict[int, float]:
+def estimated(said: Said) -> dict[int, float]:
     """Dawid and Skene's share of right grades by assessor, from people alone; empty where it cannot be told."""
-    people = [one for one in known_assessors(collection) if one.kind == Assessor.Kind.PERSON]
-    if len(people) < 3:
+    rows = [place for place, one in enumerate(said.found.assessors) if one.kind == Assessor.Kind.PERSON]
+    grades = said.relevance[rows].astype(np.int64)
+    grades = grades[:, (grades != MISSING).sum(axis=0) >= 2]  # nobody's error shows on a pair that one person judged
+    if len(rows) < 3 or not grades.size:
         return {}
-    estimate = second(agreement_report(collection, people, binarize=collection.relevant_from))
-    shares = zip(people, estimate.accuracies, strict=False)
-    usable = estimate.solution is not None and not estimate.solution.collapsed
-    return {one.id: share for one, (_name, share, _rates) in shares} if usable else {}
+    found = patterns(grades)
+    classes, counts = counts_of(found.grades)
+    solution = dawid_skene(counts, classes, weights=found.counts.astype(np.float64))
+    if solution is None or solution.collapsed:
+        return {}
+    shares = np.einsum("acc->ac", solution.confusion) @ solution.priors
+    heard = (grades != MISSING).any(axis=1)
+    return {
+        said.found.assessors[row].id: float(share) for row, share, any_ in zip(rows, shares, heard, strict=True) if any_
+    }
 
 
 def _judgments(collection: Collection) -> NDArray[np.void]:

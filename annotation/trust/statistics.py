@@ -86,7 +86,7 @@ def compute(collection: Collection, campaign: Campaign | None) -> dict[str, Any]
         "campaign": campaign.pk if campaign else None,
         "audits": dump(audited) if audited else None,
         "kappas": [dump(one) for one in kappas.kappas(collection, known)],
-        "people": [dump(one) for one in annotators(collection)],
+        "people": [dump(one) for one in annotators(collection, known)],
         "unit": unit,
         "points": [dump(one) for one in points],
     }
