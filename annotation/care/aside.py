@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.auditing import record
 from annotation.care.models import SettingAside
@@ -71,7 +72,7 @@ def set_aside(
     wanted = standing(membership, since=since)
     found = list((wanted.filter(item__in=items) if items is not None else wanted).order_by("pk"))
     if not found:
-        raise BadInput("nothing to set aside: no judgment of this person stands")
+        raise BadInput(_("nothing to set aside: no judgment of this person stands"))
     locked = _locked(found)
     gone = [
         Judgment(
@@ -105,7 +106,7 @@ def bring_back(*, act: SettingAside, by: User | None, note: str = "") -> Setting
     """
     membership = Membership.objects.select_for_update().select_related("collection", "user").get(pk=act.membership_id)
     if act.reverses_id is not None or SettingAside.objects.filter(reverses=act).exists():
-        raise BadInput("these judgments were brought back already")
+        raise BadInput(_("these judgments were brought back already"))
     gone = Judgment.objects.filter(pk__in=act.judgments, superseded_by=None).select_related("supersedes").order_by("pk")
     locked = _locked(gone)
     rows = Judgment.objects.bulk_create([_again(one) for one in gone if one.supersedes])

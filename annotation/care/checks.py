@@ -8,6 +8,7 @@ be dressed so is no check: the page says how many gold pairs wait for a debate.
 from dataclasses import dataclass
 
 from django.db import connection, transaction
+from django.utils.translation import gettext as _
 
 from annotation.auditing import record
 from annotation.care.matching import Look, dress, shape_of
@@ -83,13 +84,17 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None) -> i
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     ordinary = [_look(row) for row in _ordinary(collection)]
     if not ordinary:
-        raise BadInput("no pair waits for people yet, so nothing shows what a check must look like: start a campaign")
+        raise BadInput(
+            _("no pair waits for people yet, so nothing shows what a check must look like: start a campaign")
+        )
     gold = [_look(row) for row in _read(_GOLD, collection)]
     if not gold:
-        raise BadInput("no gold pair is left for checks: import reference grades, or let experts make gold")
+        raise BadInput(_("no gold pair is left for checks: import reference grades, or let experts make gold"))
     made = dress(ordinary, gold, count=count, seed=seed)
     if not made:
-        raise BadInput("no gold pair has a debate like those that people read: let judges debate the gold pairs first")
+        raise BadInput(
+            _("no gold pair has a debate like those that people read: let judges debate the gold pairs first")
+        )
     Item.objects.bulk_create(
         Item(
             collection=collection,

@@ -2,6 +2,8 @@
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.auditing import record
 from annotation.care.models import Consent, ConsentText
@@ -9,7 +11,7 @@ from annotation.models import Membership, User
 from corpus.errors import BadInput
 from corpus.models import Collection
 
-DEFAULT = """\
+DEFAULT = gettext_noop("""\
 What you do here
 You read pairs of a query and a document and say whether the document helps. Some pairs have a known answer, and some \
 come twice: they measure how well the work goes, and you cannot tell them apart.
@@ -24,7 +26,7 @@ number; what you judged stays.
 
 It is your choice
 You may stop at any time without giving a reason, and ask an admin of this collection to set your judgments aside.
-"""
+""")
 
 
 def current(collection: Collection) -> ConsentText | None:
@@ -43,7 +45,7 @@ def write(*, collection: Collection, text: str, by: User) -> int:
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if not text:
-        raise BadInput("write what annotators agree to")
+        raise BadInput(_("write what annotators agree to"))
     held = current(collection)
     if held is not None and held.text == text and collection.consent_version:
         return held.version
@@ -66,6 +68,6 @@ def stop_asking(*, collection: Collection, by: User) -> None:
 def accept(*, membership: Membership, version: int) -> None:
     """Keep that somebody agreed. Raises BadInput for another version than the one that holds."""
     if version != membership.collection.consent_version or not version:
-        raise BadInput("the text was changed since you opened it: please read it again")
+        raise BadInput(_("the text was changed since you opened it: please read it again"))
     Consent.objects.get_or_create(membership=membership, version=version)
     Membership.objects.filter(pk=membership.pk).update(consent=version)

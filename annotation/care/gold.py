@@ -13,6 +13,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Count, F, Max, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import exact
@@ -60,7 +61,7 @@ def strata(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[int]]:
     lengths = sorted(words for _, _, _, words in rows)
     middle = lengths[len(lengths) // 2] if lengths else 0
     found = defaultdict(list)
-    for _, pair, answers, words in rows:
+    for _query, pair, answers, words in rows:
         known = "no answer" if not answers else "one answer" if answers == 1 else "several answers"
         found[f"{known}, {'long' if words > middle else 'short'} query"].append(pair)
     return dict(found)
@@ -90,7 +91,8 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
         rows = cursor.fetchall()
     if len(rows) <= PRACTICE:
         raise BadInput(
-            f"{len(rows)} queries have a pair and are in no gold set yet: practice alone takes {PRACTICE}. Import more"
+            _("%(rows)s queries have a pair and are in no gold set yet: practice alone takes %(practice)s. Import more")
+            % {"rows": len(rows), "practice": PRACTICE}
         )
     drawn = sample(strata(rows), size + PRACTICE, seed)
     made = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
@@ -207,16 +209,16 @@ def answer(
         .first()
     )
     if row is None:
-        raise BadInput("there is no such gold pair here")
+        raise BadInput(_("there is no such gold pair here"))
     known = list(GoldAnswer.objects.filter(gold_pair=row).order_by("pk"))
     own = [one for one in known if one.membership_id == membership.pk and one.who == who]
     if own and own[-1].grade == grade:
         return own[-1]
     if who == Who.SENIOR and any(one.membership_id == membership.pk and one.who == Who.EXPERT for one in known):
-        raise BadInput("you graded this pair yourself: another senior looks at it")
+        raise BadInput(_("you graded this pair yourself: another senior looks at it"))
     others = [one for one in known if one.who == who and one.membership_id != membership.pk]
     if others and not row.practice:
-        raise BadInput("somebody else graded this pair while you read it; here is the next one")
+        raise BadInput(_("somebody else graded this pair while you read it; here is the next one"))
     return GoldAnswer.objects.create(
         gold_pair=row,
         membership=membership,
@@ -279,7 +281,7 @@ def _progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int)
     seniors = {pair: grade for (pair, who), grade in said.items() if who == Who.SENIOR}
     same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
     final = experts | seniors
-    statistic = missing("no pair was looked at yet")
+    statistic = missing(_("no pair was looked at yet"))
     if same:
         statistic = Statistic(sum(same) / len(same), *exact(sum(same), len(same)), len(same), None)
     return Progress(

@@ -5,6 +5,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Membership, User
 from corpus.models import Collection, Judgment, Pair
@@ -19,8 +20,8 @@ class SettingAside(models.Model):
     """
 
     class Why(models.TextChoices):
-        PERSON = "person", "by hand"
-        BATCH = "batch", "an attention check of the batch was missed"
+        PERSON = "person", gettext_lazy("by hand")
+        BATCH = "batch", gettext_lazy("an attention check of the batch was missed")
 
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="set_aside")
     why = models.CharField(max_length=6, choices=Why, default=Why.PERSON)

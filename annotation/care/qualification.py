@@ -9,6 +9,7 @@ from random import Random
 from django.db import connection, transaction
 from django.db.models import F, Max
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.auditing import record
 from annotation.care.models import GoldPair
@@ -65,7 +66,8 @@ def make(*, collection: Collection, size: int, seed: int, by: User | None) -> in
     known = sorted(pairs.values_list("pk", flat=True))
     if len(known) < PRACTICE + size:
         raise BadInput(
-            f"a test of {size} pairs needs {PRACTICE + size} gold pairs that are no checks; there are {len(known)}"
+            _("a test of %(size)s pairs needs %(practice)s gold pairs that are no checks; there are %(known)s")
+            % {"size": size, "practice": PRACTICE + size, "known": len(known)}
         )
     chance = Random(seed)
     fresh = [pair for pair in known if pair not in used]
@@ -157,7 +159,7 @@ def again(*, membership: Membership, by: User | None) -> None:
     """Somebody who failed may take the next test. Raises BadInput when there is none that they have not taken."""
     later = [number for number in tests(membership.collection) if number > membership.trial]
     if not later:
-        raise BadInput("there is no other test: make one, so that nobody is asked what they know already")
+        raise BadInput(_("there is no other test: make one, so that nobody is asked what they know already"))
     Membership.objects.filter(pk=membership.pk).update(trial=later[0], failed_at=None, qualified_at=None)
     record(by, "qualification.again", membership.collection, concerns=membership.user, test=later[0])
 

@@ -121,7 +121,7 @@ def _care(
         "form": form or CareForm(instance=scope.collection),
         "sizes": sizes or SizeForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
         "test": test or SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),
-        "text": text or TextForm(initial={"text": held.text if held else consent.DEFAULT}),
+        "text": text or TextForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
         "consent": held if scope.collection.consent_version else None,
         "pool": checks.pool(scope.collection),
         "tests": qualification.tests(scope.collection),

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from corpus.charts.drawing import WIDTH, Canvas, clipped, figure, number, svg
 from corpus.charts.record import Chart
 
@@ -65,7 +67,7 @@ def flow(
         canvas.text(one.x + BAR + 8, one.y + 14, figure(one.node.count), size=15, kind="ink", bold=True)
         canvas.text(one.x + BAR + 8, one.y + 30, clipped(one.node.label, room), size=12)
     words = summary or ", ".join(f"{figure(node.count)} {node.label}" for node in kept) + "."
-    table: list[tuple[str, str, int]] = [("all", n.label, n.count) for n in kept if n.column == 0]
+    table: list[tuple[str, str, int]] = [(_("all"), n.label, n.count) for n in kept if n.column == 0]
     table += [(names[link.source].label, names[link.target].label, link.count) for link in known]
     picture = svg(canvas, key=key, title=title, summary=words)
     return Chart(key, title, words, picture, ("from", "to", "count"), tuple(table), source, canvas.height, numbers=2)
