@@ -73,6 +73,6 @@ class StudyForm(forms.Form):
 
     def __init__(self, data: Any = None, *, collection: Collection) -> None:
         super().__init__(data)
-        members = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True)
+        members = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True, paused_at=None)
         names = members.order_by("user__username").values_list("pk", "user__username")
         self.fields["people"].choices = [(str(pk), name) for pk, name in names]  # type: ignore[attr-defined]

@@ -42,14 +42,17 @@ def next_place() -> int:
 
 @transaction.atomic
 def reprioritise(collection: Collection) -> int:
-    """Give every unsettled item the priority of the collection's present order; the number of items changed."""
+    """Give every unsettled item the priority of the collection's present order; the number of items changed.
+
+    Those of a study come first to those who take part, whatever the order.
+    """
     new = PRIORITY_SQL.format(order="%(order)s", seed="%(seed)s")
     new = f"({new} + CASE i.reason WHEN 'evidence' THEN {LAST} ELSE 0 END)"
     with connection.cursor() as cursor:
         cursor.execute(
             f"""UPDATE corpus_item i SET priority = {new} FROM corpus_pair p
                 WHERE p.id = i.pair_id AND i.collection_id = %(collection)s AND i.state IN ('open', 'conflict')
-                  AND i.priority IS DISTINCT FROM {new}""",
+                  AND i.reason <> 'study' AND i.priority IS DISTINCT FROM {new}""",
             {"order": collection.order, "seed": collection.seed, "collection": collection.pk},
         )
         changed = int(cursor.rowcount)
@@ -82,8 +85,8 @@ def change_overlap(collection: Collection, overlap: int) -> int:
             """UPDATE corpus_item
                SET overlap = GREATEST(%(overlap)s, taken, done + 1)
                WHERE collection_id = %(collection)s AND state = 'open' AND reason NOT IN ('audit', 'evidence')
-                 AND NOT reserved AND overlap <> GREATEST(%(overlap)s, taken, done + 1)""",
-            {"overlap": overlap, "collection": collection.pk},
+                 AND reason <> ALL (%(measuring)s) AND overlap <> GREATEST(%(overlap)s, taken, done + 1)""",
+            {"overlap": overlap, "collection": collection.pk, "measuring": list(MEASURING)},
         )
         changed = int(cursor.rowcount)
     forget_watermarks(collection)

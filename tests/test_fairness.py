@@ -19,6 +19,7 @@ from annotation.models import Assignment, Membership, Role, Study
 from annotation.queue import Answer, Desk
 from annotation.trust.kappas import kappas, read
 from annotation.undo import undo
+from corpus.configure import configure
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Judgment, Label
 from tests.evidence import make_assessor, make_judgment
@@ -223,6 +224,20 @@ def test_a_study_that_ends_early_withdraws_what_is_open(books):
         queue.in_transaction(lambda db: queue.submit(db, Desk.of(members[0]), Answer(lease.item_id, lease.token, 1)))
     again = make_study(by=None, collection=books, people=[m.pk for m in members], pairs=2, overlap=1, gold=False)
     assert again.items.count() == 4
+
+
+def test_new_settings_leave_a_study_as_it_is_and_reach_what_waits_for_its_end(books):
+    make_scene(books, 2)
+    members = people(books, 2)
+    study = make_study(by=None, collection=books, people=[m.pk for m in members], pairs=2, overlap=1, gold=False)
+    configure(books, {"overlap": 3, "order": "query"})
+    kept = Item.objects.filter(reason="study").values_list("overlap", "priority")
+    assert set(kept) == {(1, -1e9)}
+    end_study(None, study)
+    waiting = Item.objects.filter(reason="disagreement")
+    assert [(item.overlap, item.priority, item.reserved) for item in waiting] == [
+        (3, item.pair.query_id, False) for item in waiting
+    ]
 
 
 def test_a_study_never_asks_somebody_about_a_pair_that_they_have_met(books):

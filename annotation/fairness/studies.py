@@ -100,7 +100,8 @@ def make_study(
     seed: int = 0,
 ) -> Study:
     """Draw the pairs and the groups and lend them out. `gold`: only pairs with a reference grade. Raises BadInput."""
-    members = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True, pk__in=people)
+    active = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True, paused_at=None)
+    members = active.filter(pk__in=people)
     shown, hidden = groups_of(list(members.values_list("pk", flat=True)), seed)
     _check(pairs, overlap, len(hidden))
     chosen = _candidates(collection, [*shown, *hidden], pairs, gold, seed)
