@@ -1,0 +1,160 @@
+"""Care in a real Chromium: consent, practice, test and gold by keyboard, adjudication, the admin's pages."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from annotation.care import aside, checks, consent, gold, qualification
+from annotation.care.models import Consent, GoldAnswer
+from annotation.models import Assignment, Membership, Role
+from corpus.models import Assessor, Item, Judgment, Label
+from judges.models import Campaign
+from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.judging_scene import TEXT, debating_campaign, escalate, make_scene
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SHOTS = os.environ.get("QUORUM_SHOTS")
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def shoot(page, name: str) -> None:
+    """A picture for people, when QUORUM_SHOTS names a folder."""
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
+
+
+def press(page, key: str) -> None:
+    """Press a key and wait until the desk was swapped."""
+    page.evaluate("() => { document.querySelector('#desk').dataset.old = '1'; }")
+    page.keyboard.press(key)
+    page.wait_for_function("() => document.querySelector('#desk') && !document.querySelector('#desk').dataset.old")
+
+
+def known_pairs(collection, count: int) -> None:
+    """Gold pairs about which the judges debated."""
+    campaign = Campaign.objects.filter(collection=collection).first() or debating_campaign(collection)
+    reference = Assessor.objects.create(collection=collection, kind="reference", name="gold")
+    for number in range(count):
+        query = make_query(collection, f"In which order, number {number}?", answers=["As inserted."])
+        pair = make_pair(collection, query, make_document(collection, TEXT, title="Mapping types"))
+        escalate(campaign, pair).delete()
+        Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=number % 2)
+
+
+@pytest.fixture
+def collection():
+    return make_collection("books", title="Python's reference")
+
+
+def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collection, new_page, violations, instance):
+    make_scene(collection, 2)
+    known_pairs(collection, 8)
+    qualification.make(collection=collection, size=3, seed=1, by=None)
+    alice = make_member(collection, "alice")
+    consent.write(collection=collection, text=consent.DEFAULT, by=alice.user)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    assert violations(page) == []
+    shoot(page, "care-consent")
+    press(page, "1")
+    assert Consent.objects.get().membership == alice
+    assert "First some practice" in page.locator("#desk").inner_text()
+    for _ in range(5):
+        press(page, "1")
+        page.wait_for_selector("#answer")
+        press(page, "1")
+        page.wait_for_selector("[data-queue=practice]")
+    assert "Experts said" in page.locator("#desk").inner_text()
+    assert violations(page) == []
+    shoot(page, "care-practice")
+    press(page, "1")
+    for _ in range(3):
+        lease = Assignment.objects.select_related("item").get(state="open")
+        truth = Judgment.objects.get(pair=lease.item.pair_id, assessor__kind="reference").grade
+        press(page, str(truth))
+    page.wait_for_selector("[data-queue=passed]")
+    assert violations(page) == []
+    press(page, "1")
+    for _ in range(2):
+        press(page, "1")
+    page.wait_for_selector("[data-queue=empty]")
+    assert Label.objects.filter(origin="people").count() == 2
+
+
+def test_an_expert_makes_gold_by_keyboard(collection, new_page, violations, instance):
+    for number in range(8):
+        query = make_query(collection, f"In which order, number {number}?", answers=["In insertion order."])
+        make_pair(collection, query, make_document(collection, TEXT, title="Mapping types"))
+    gold.draw(collection=collection, size=3, seed=1, spot=1, by=None)
+    alice = make_member(collection, "alice")
+    Membership.objects.filter(pk=alice.pk).update(is_expert=True)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/gold/grade/")
+    assert violations(page) == []
+    shoot(page, "care-gold")
+    for number in range(8):
+        press(page, "10"[number % 2])
+    page.wait_for_selector("[data-queue=empty]")
+    assert GoldAnswer.objects.count() == 8
+    carol = make_member(collection, "carol", Role.ADJUDICATOR)
+    page = new_page(user=carol.user, **PHONE)
+    page.goto("/c/books/gold/review/")
+    page.get_by_role("button", name="Not relevant").tap()
+    page.wait_for_function("() => document.querySelector('#desk')")
+    assert violations(page) == []
+
+
+def test_an_adjudicator_settles_one_conflict_after_the_other_by_keyboard_and_never_their_own(
+    collection, new_page, violations, instance
+):
+    items = make_scene(collection, 5, overlap=2)
+    alice, bob = make_member(collection, "alice"), make_member(collection, "bob")
+    carol = make_member(collection, "carol", Role.ADJUDICATOR)
+    for number, item in enumerate(items):
+        first = carol if number == 2 else alice
+        for member, grade in ((first, 1), (bob, 0)):
+            judgment = Judgment.objects.create(
+                pair=item.pair, item=item, assessor=member.assessor, step="final", grade=grade
+            )
+            Assignment.objects.create(
+                item=item, membership=member, state="done", lease_until="2030-01-01T00:00Z", judgment=judgment
+            )
+    Item.objects.update(state="conflict", taken=2, done=2)
+    page = new_page(user=carol.user)
+    page.goto("/c/books/adjudicate/")
+    seen = []
+    for number in range(4):
+        seen.append(int(page.locator("#desk").get_attribute("data-item")))
+        press(page, "10"[number % 2])  # the next conflict comes with the answer
+    page.wait_for_selector("[data-queue=empty]")
+    assert sorted(seen) == sorted(item.pk for item in items if item != items[2])
+    assert Item.objects.get(state="conflict") == items[2]
+    assert Label.objects.filter(origin="adjudicator").count() == 4
+    refused = page.request.get(f"/c/books/adjudicate/?after={items[2].pk}")
+    assert f'data-item="{items[2].pk}"' not in refused.text()
+
+
+def test_the_admins_pages_of_care_are_clean_in_light_dark_and_on_a_phone(collection, new_page, violations, instance):
+    make_scene(collection, 4)
+    known_pairs(collection, 12)
+    checks.make(collection=collection, count=3, seed=1, by=None)
+    qualification.make(collection=collection, size=3, seed=1, by=None)
+    admin, alice = make_member(collection, "admin", Role.ADMIN), make_member(collection, "alice")
+    item = Item.objects.filter(reason="disagreement").first()
+    given = Judgment.objects.create(pair=item.pair, item=item, assessor=alice.assessor, step="final", grade=1)
+    Assignment.objects.create(
+        item=item, membership=alice, state="done", lease_until="2030-01-01T00:00Z", judgment=given
+    )
+    Item.objects.filter(pk=item.pk).update(taken=1, done=1, state="settled")
+    aside.set_aside(membership=alice, by=admin.user, note="asleep")
+    aside.pause(membership=alice, by=admin.user, note="Let us talk first.")
+    gold.draw(collection=collection, size=2, seed=1, spot=1, by=None)
+    addresses = ("care/", f"people/{alice.pk}/", "gold/", "care/near-duplicates/", "agreement/people/", "members/")
+    for look, options in (("light", {}), ("dark", {"color_scheme": "dark"}), ("phone", PHONE)):
+        page = new_page(user=admin.user, **options)
+        for address in addresses:
+            page.goto(f"/c/books/{address}")
+            assert violations(page) == [], (look, address)
+            shoot(page, f"care-{address.strip('/').replace('/', '-')}-{look}")
