@@ -1,6 +1,7 @@
 """judgments_per_s, submit_p50_ms, page_kb and page_requests: the judging page under production middleware (CONTRACT).
 
-gunicorn, PostgreSQL and the client share this machine. Each pair has a debate of two rounds that every page shows.
+gunicorn, PostgreSQL and the client share this machine. Each pair that is lent has a debate of two rounds that its page
+shows. Twice: with 12,000 pairs in the queue, and with a million.
 """
 
 import os
@@ -32,6 +33,9 @@ from tests.plugin_browser import free_port
 
 ANNOTATORS = 32
 PAIRS = 12_000
+MANY = int(os.environ.get("QUORUM_BENCH_QUEUE", 1_000_000))
+DEBATED = 12_000
+"""Pairs with a debate, the first of the queue: more than are judged in a run."""
 SECONDS = 8.0
 NAME = "bench-judging"
 
@@ -62,15 +66,23 @@ TABLES = """
            || 'claim, a ground for it, and an answer to what the other side has said before.',
            '[{"text": "This sentence stands", "start": 0, "end": 20}, {"text": "gone", "start": null, "end": null}]',
            '', 'stop', 400, 0, 80, 0, 900, '', now()
-    FROM corpus_pair p, unnest(ARRAY['for', 'against']) side, generate_series(1, 2) round
-    WHERE p.collection_id = %(collection)s;
+    FROM (SELECT pair_id AS id FROM corpus_item WHERE collection_id = %(collection)s
+          ORDER BY priority, place LIMIT %(debated)s) p,
+         unnest(ARRAY['for', 'against']) side, generate_series(1, 2) round;
     ANALYZE corpus_query, corpus_document, corpus_pair, corpus_item, judges_attempt
 """
 
 
 def measure() -> list[dict[str, Any]]:
-    """The four figures; items above their overlap and judgments that were lost stand beside the first."""
-    with scene() as (collection, sessions), served() as port:
+    """The four figures, and the first two of a large queue."""
+    figures = _measured(PAIRS)
+    large = f"{MANY:,} items in the queue"
+    return [*figures, *({**figure, "case": large} for figure in _measured(MANY)[:2])]
+
+
+def _measured(pairs: int) -> list[dict[str, Any]]:
+    """The figures; items above their overlap and judgments that were lost stand beside the first."""
+    with scene(pairs) as (collection, sessions), served() as port:
         people = [Annotator(port, NAME, session) for session in sessions]
         run([Annotator(port, NAME, session) for session in sessions], seconds=1.5)  # plans, templates, connections
         before = Judgment.objects.filter(item__collection=collection).count()
@@ -118,12 +130,12 @@ def inserts_per_s() -> int:
 
 
 @contextmanager
-def scene() -> Iterator[tuple[Collection, list[str]]]:
+def scene(pairs: int) -> Iterator[tuple[Collection, list[str]]]:
     """A collection whose pairs were all debated and escalated, and a session for each annotator."""
     _clear()  # what a bench that was killed left behind
     collection = Collection.objects.create(name=NAME, grades=1, title="Bench")
     try:
-        _execute(TABLES, {"collection": collection.pk, "pairs": PAIRS, **_debate(collection)})
+        _execute(TABLES, {"collection": collection.pk, "pairs": pairs, "debated": DEBATED, **_debate(collection)})
         yield collection, [_sign_in(_member(collection, number)) for number in range(ANNOTATORS)]
     finally:
         _clear()
