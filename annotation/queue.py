@@ -28,6 +28,7 @@ from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.settling import Outcome, outcome
 from corpus.arms import HIDDEN, REVEAL, SHOWN_ONLY, Weights, draw, weights_of
 from corpus.items import MEASURING
+from corpus.models import Collection
 
 T = TypeVar("T")
 TRIES = 6
@@ -56,6 +57,11 @@ class Lost(Exception):
 
 class Unknown(Exception):
     """The item was never lent to this member."""
+
+
+def shares_of(collection: Collection) -> tuple[int, float, float]:
+    """Size of a batch, share of checks (0 where none are there to be lent), share of repeats."""
+    return collection.batch, collection.checks if collection.has_checks else 0.0, collection.repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ class Desk:
             drawn=membership.arms_drawn,
             lent=membership.lent,
             closed_to=membership.closed_to,
-            shares=(membership.collection.batch, membership.collection.checks, membership.collection.repeats),
+            shares=shares_of(membership.collection),
             closed=closed(membership),
             trial=membership.trial if is_tried(membership) else None,
         )

@@ -37,6 +37,9 @@ class Collection(models.Model):
     checks = models.FloatField(
         default=0.1, db_default=0.1, help_text="Share of attention checks in each annotator's work; 0: none."
     )
+    has_checks = models.BooleanField(
+        default=False, db_default=False, help_text="There are attention checks to be lent: else nobody looks for one."
+    )
     repeats = models.FloatField(
         default=0.0, db_default=0.0, help_text="Share of pairs that an annotator is asked once more; 0: none."
     )

@@ -110,6 +110,7 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None) -> i
         )
         for place, one in enumerate(made)
     )
+    Collection.objects.filter(pk=collection.pk).update(has_checks=True)
     record(by, "checks.made", collection, n=len(made), seed=seed)
     return len(made)
 
@@ -119,6 +120,7 @@ def withdraw(*, collection: Collection, by: User | None) -> int:
     """Nobody is lent a check any more; what was answered stays. How many there were."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     count = checks.update(state=Item.State.WITHDRAWN)
+    Collection.objects.filter(pk=collection.pk).update(has_checks=False)
     record(by, "checks.withdrawn", collection, n=count)
     return count
 

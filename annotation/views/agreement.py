@@ -110,5 +110,5 @@ def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     charts = trends.people_charts(scope.collection.name, found.people)
     if file := download(request, charts):
         return file
-    context = {"scope": scope, "section": "agreement", "people": found.people, "charts": charts}
+    context = {"scope": scope, "section": "members", "people": found.people, "charts": charts}
     return render(request, "reports/people.html", {**context, "stale": is_stale(found)})
