@@ -12,12 +12,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 
 from annotation.auditing import ACTS
+from annotation.care.models import GoldSet, SettingAside
 from annotation.models import AuditEntry
 from corpus.models import Item
 from judges import wakeups
 from tests.attacked_site import Attacked
 from tests.factories import make_item, make_pair
-from tests.test_permissions import Route, World, routes
+from tests.test_permissions import Route, World, hidden_evidence, routes
 
 pytestmark = pytest.mark.django_db
 OFFLINE = ["offline-answers", "offline-bm25", "offline-tfidf", "offline-coverage", "offline-ngrams"]
@@ -83,6 +84,17 @@ LEFT: dict[str, Act] = {
         lambda world: f"/c/birds/aspects/{world.pair.query_id}/add/",
     ),
     "aspects_export": Act("aspects.exported", "adjudicator"),
+    "care": Act(
+        "settings.changed",
+        data={"checks": "0.1", "repeats": "0.05", "batch": "20", "qualification": "", "pass_mark": "90"},
+    ),
+    "withdraw_checks": Act("checks.withdrawn"),
+    "write_consent": Act("consent.written", data={"text": "What you judge is kept."}),
+    "person_pause": Act("member.paused"),
+    "person_aside": Act("judgments.aside"),
+    "person_test": Act("qualification.passed", data={"pass": "1"}),
+    "person_expert": Act("member.expert", data={"on": "1"}),
+    "gold": Act("gold.made", data={"size": "1", "seed": "0", "spot": "0.2"}),
     "password_link": Act("password.link", "owner"),
     "control_person": Act("account.stopped", "owner", path=lambda world: f"/people/{world.bystander.user.pk}/stop/"),
     "export_audit_log": Act("audit.exported", data={"format": "csv"}),
@@ -99,6 +111,10 @@ LEFT: dict[str, Act] = {
 """Addresses whose POST is an act, with what it takes for it to be one."""
 
 ELSEWHERE = {
+    "make_checks": ("tests.test_care", "test_checks_come_in_their_share_and_leave_no_label"),
+    "make_test": ("tests.test_care", "test_below_the_pass_mark_there_are_no_items"),
+    "bring_back": ("tests.test_audit_walk", "test_what_is_set_aside_and_brought_back_is_told"),
+    "gold_end": ("tests.test_audit_walk", "test_a_gold_sample_is_told_from_its_draw_to_its_end"),
     "new_study": ("tests.test_fairness", "test_a_study_is_made_and_ended_on_the_page_and_in_the_audit_log"),
     "stop_study": ("tests.test_fairness", "test_a_study_is_made_and_ended_on_the_page_and_in_the_audit_log"),
     "aspects_cut": ("tests.test_aspects_pages", "test_a_text_over_two_aspects_is_cut_by_its_sentences"),
@@ -140,6 +156,8 @@ NO_ACT = {
     "aspects_again": "asks anew for the address whose fetching is told",
     "aspects_dismiss": "throws a draft of one's own away",
     "aspects_second": "a second person's weights: kept in a table of their own, append-only",
+    "gold_desk": "what experts say: append-only rows of their own",
+    "gold_review": "what seniors say: append-only rows of their own",
     "judge_consent": "kept in a table of its own, append-only",
     "judge_guidelines": "that somebody read them: kept with the membership",
 }
@@ -154,9 +172,12 @@ class Walk:
 
     def __init__(self, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         self.world = world = World()
+        hidden_evidence(world)
         settings.VAR = tmp_path
         settings.EMAIL_HOST = "127.0.0.1"
         self.conflict = make_item(make_pair(world.collection), state=Item.State.CONFLICT)
+        for _ in range(6):  # a gold sample draws one pair beside five for practice
+            make_pair(world.collection)
         monkeypatch.setattr(wakeups, "live_workers", lambda: 1)
         monkeypatch.setattr("training.views.jobs.begin_training", lambda **given: world.job)
         monkeypatch.setattr("training.views.TrainForm.is_valid", _fine)
@@ -312,3 +333,23 @@ def test_what_a_draft_becomes_is_told(walk: Walk) -> None:
     draft = client.post(f"{desk}upload/", {"file": upload("ice.txt", "Ice flows. " * 40)})["Location"]
     client.post(draft, {"title": "Ice", "passage": "Ice flows. " * 40, "aspects": ["a1"]})
     assert AuditEntry.objects.filter(act="aspects.revised", details__did="passage").count() == 1
+
+
+def test_what_is_set_aside_and_brought_back_is_told(walk: Walk) -> None:
+    client, member = walk.world.client("admin"), walk.world.bystander
+    client.post(f"/c/birds/people/{member.pk}/aside/", {"note": "fast"})
+    act = SettingAside.objects.get()
+    client.post(f"/c/birds/care/aside/{act.pk}/back/")
+    told = AuditEntry.objects.filter(act__startswith="judgments.").order_by("pk")
+    assert [(entry.act, entry.concerns) for entry in told] == [
+        ("judgments.aside", member.user),
+        ("judgments.back", member.user),
+    ]
+
+
+def test_a_gold_sample_is_told_from_its_draw_to_its_end(walk: Walk) -> None:
+    client = walk.world.client("admin")
+    client.post("/c/birds/gold/", {"size": "1", "seed": "0", "spot": "0.2"})
+    client.post(f"/c/birds/gold/{GoldSet.objects.get().pk}/end/")
+    acts = list(AuditEntry.objects.filter(act__startswith="gold.").order_by("pk").values_list("act", flat=True))
+    assert acts == ["gold.made", "gold.ended"]

@@ -223,7 +223,7 @@ def test_a_person_with_an_account_connects_it_and_turns_back_once(new_page, prov
     assert "Your account is connected." in page.locator("main").inner_text()
 
 
-@pytest.mark.parametrize("look", list(LOOKS))
+@pytest.mark.parametrize("look", ["light", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dark", "phone"))])
 def test_the_account_and_audit_pages_have_no_violation(new_page, violations, look):
     birds = make_collection("birds", title="Birds")
     alice, boss = make_member(birds, "alice", Role.ADMIN).user, make_user("boss", is_owner=True)

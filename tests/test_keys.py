@@ -70,7 +70,12 @@ def test_a_changed_secret_file_holds_from_the_next_call_on(tmp_path: Path, monke
         assert keys.secret(NAME) == value
 
 
-@pytest.mark.parametrize("provider", ["openai", "openai-compatible", "anthropic", "google"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "provider", ["openai-compatible", *(pytest.param(name, marks=SLOW) for name in ("openai", "anthropic", "google"))]
+)
 def test_a_judge_takes_its_key_from_the_folder_of_secrets(
     provider: str, model_server: LocalModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
