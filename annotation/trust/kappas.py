@@ -6,11 +6,11 @@ their own. Votes that an early stop left to chance are not in it (annotation.ass
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 import numpy as np
-from django.db.models import Q
+from django.db import connection
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
@@ -28,7 +28,7 @@ from annotation.assessments import (
     population_of,
 )
 from annotation.trust.records import Kappa, Point
-from corpus.models import Collection, Item, Judgment
+from corpus.models import Collection
 
 RESAMPLES = 400
 MEASURE = gettext_noop("Krippendorff's alpha, relevant or not")
@@ -47,6 +47,10 @@ class Said:
 
     found: Assessments
     judges: NDArray[np.bool_]
+    arms: bool = False
+    """Somebody has voted where an arm hid the debate at first, or altogether."""
+    both: bool = False
+    """Somebody has cast a first vote before the final one."""
 
     @property
     def relevance(self) -> NDArray[np.integer]:
@@ -56,7 +60,8 @@ class Said:
 
 def read(collection: Collection) -> Said:
     """Everybody's votes and first answers, blind ones where there are arms, as relevant or not."""
-    return _read(collection, known_assessors(collection), "blind" if _has_arms(collection) else "first")
+    arms, both = _has(collection)
+    return replace(_read(collection, known_assessors(collection), "blind" if arms else "first"), arms=arms, both=both)
 
 
 def _read(collection: Collection, known: list[Known], votes: Votes) -> Said:
@@ -77,8 +82,8 @@ def kappas(collection: Collection, known: Said) -> Iterator[Kappa]:
     for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
         for population, mask in masks.items():
             yield _kappa(name, population, known.relevance[rows][:, mask])
-    apart: list[tuple[str, Votes]] = [(SHOWN, "shown")] if _has_arms(collection) else []
-    apart += [(FINAL, "final")] if _has_both_steps(collection) else []
+    apart: list[tuple[str, Votes]] = [(SHOWN, "shown")] if known.arms else []
+    apart += [(FINAL, "final")] if known.both else []
     for name, votes in apart:
         yield _kappa(name, "all", _read(collection, known_assessors(collection), votes).relevance)
 
@@ -97,15 +102,20 @@ def _kappa(name: str, population: str, grades: NDArray[np.integer]) -> Kappa:
     )
 
 
-def _has_arms(collection: Collection) -> bool:
-    """Somebody has voted where an arm hid the debate at first, or altogether."""
-    blind = Item.objects.filter(collection=collection, arm__in=[Item.Arm.HIDDEN, Item.Arm.REVEAL])
-    return blind.exclude(judgments=None).exists()
+HAS = """
+SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s AND i.arm IN ('hidden', 'reveal')
+               AND EXISTS (SELECT FROM corpus_judgment j WHERE j.item_id = i.id)),
+       EXISTS (SELECT FROM corpus_judgment j JOIN corpus_item i ON i.id = j.item_id
+               WHERE i.collection_id = %(collection)s AND j.step = 'first')
+"""
 
 
-def _has_both_steps(collection: Collection) -> bool:
-    first = Judgment.objects.filter(Q(assessor__collection=collection), step=Judgment.Step.FIRST)
-    return Item.objects.filter(collection=collection, judgments__in=first).exists()
+def _has(collection: Collection) -> tuple[bool, bool]:
+    """Votes in an arm that hid the debate; first votes. One statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(HAS, {"collection": collection.pk})
+        arms, both = cursor.fetchone()
+    return arms, both
 
 
 def over_time(collection: Collection, known: Said) -> tuple[str, list[Point]]:
