@@ -160,6 +160,19 @@ def test_judgments_hold_every_standing_grade_and_no_withdrawn_one(books, tmp_pat
     assert rows[1]["time"].endswith("Z")
 
 
+def test_marks_hold_the_words_that_people_marked_in_standing_judgments(books, tmp_path):
+    pair = pair_of(books, "b")
+    Document.objects.filter(pk=pair.document_id).update(text="An 😀 stands here. Tides follow the moon.")
+    alice, bob = make_assessor(books, "alice"), make_assessor(books, "bob")
+    make_judgment(pair, alice, 2, spans=[[3, 4], [18, 40]])
+    make_judgment(pair, bob, None, supersedes=make_judgment(pair, bob, 1, spans=[[0, 2]]))
+    rows = lines(export(books, "marks", tmp_path / "out"))
+    assert [(row["assessor"], row["grade"], row["start"], row["end"], row["text"]) for row in rows] == [
+        ("alice", 2, 3, 4, "😀"),
+        ("alice", 2, 18, 40, "Tides follow the moon."),
+    ]
+
+
 def test_debates_hold_every_turn_of_the_newest_debate_and_whether_quotes_were_found(books, tmp_path):
     pair, judges = pair_of(books, "b"), [make_judge("a"), make_judge("b")]
     older, newer = (make_campaign(books, judges, policy="debate") for _ in range(2))

@@ -43,12 +43,18 @@ def _json(names: Sequence[str], values: Row) -> str:
 
 
 JUDGMENT = ("query_id", "doc_id", "assessor", "kind", "grade", "step", "arm", "guideline", "ms", "time")
+MARK = ("query_id", "doc_id", "assessor", "grade", "start", "end", "text", "time")
 DEBATE = ("query_id", "doc_id", "round", "side", "judge", "verdict", "reason", "quotes", "found")
 
 
 def _judgment(row: Row) -> str:
     *values, time = row
     return _json(JUDGMENT, (*values, iso(time)))
+
+
+def _mark(row: Row) -> str:
+    *values, time = row
+    return _json(MARK, (*values, iso(time)))
 
 
 def _debate(row: Row) -> str:
@@ -106,6 +112,14 @@ FORMATS = {
             ),
             line=_debate,
             counted={"rounds": 2, "sides": 3, "verdicts": 5},
+        ),
+        Format(
+            name="marks",
+            file="marks.jsonl",
+            title=gettext_noop("Marked evidence"),
+            about=gettext_noop("What people marked in the documents when they judged: place, words, and their grade."),
+            line=_mark,
+            counted={"assessors": 2, "grades": 3},
         ),
         Format(
             name="aspects",

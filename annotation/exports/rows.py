@@ -49,6 +49,18 @@ JUDGMENTS = f"""
     ORDER BY {ORDER}, j.kind COLLATE "C", j.name COLLATE "C", j.judge, j.id
 """
 
+MARKS = f"""
+    SELECT q.external_id, d.external_id, a.name, j.grade, span.start, span.end,
+           substr(d.text, span.start + 1, span.end - span.start), j.created_at
+    FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
+    CROSS JOIN LATERAL (
+        SELECT (one ->> 0)::int AS start, (one ->> 1)::int AS end FROM jsonb_array_elements(j.spans) one) span
+    {PAIRS.format(of="j")}
+    WHERE j.spans IS NOT NULL AND j.grade IS NOT NULL AND j.aspect_id IS NULL
+      AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+    ORDER BY {ORDER}, a.name COLLATE "C", j.id, span.start
+"""
+
 DEBATES = f"""
     SELECT q.external_id, d.external_id, t.round, t.role, t.judge_id, t.verdict, t.reason, t.quotes
     FROM (
@@ -79,6 +91,8 @@ def rows_of(format_name: str, collection: Collection, origins: Sequence[str] | N
         names = judge_names(campaigns)
         for batch in batches(DEBATES, parameters):
             yield [_turn(row, names) for row in batch]
+    elif format_name == "marks":
+        yield from batches(MARKS, parameters)
     elif format_name == "aspects":
         yield from batches(ASPECTS, parameters)
     else:
