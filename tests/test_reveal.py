@@ -254,7 +254,7 @@ def test_the_page_hides_the_debate_until_the_first_vote_is_in(collection, alice)
     client = Client()
     client.force_login(alice.user)
     page = client.post("/c/books/judge/next/", headers=HTMX).text
-    for told in ("opponent", 'id="debate"', "<mark", "round", "F1"):
+    for told in ("opponent", 'id="debate"', "<mark", "says relevant", ">F1<"):
         assert told not in page
     assert "judged from the texts first" in page
     revealed = client.post(
