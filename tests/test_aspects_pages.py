@@ -253,3 +253,15 @@ def test_what_a_paused_person_does_is_refused_and_kept_in_the_form(desk: Desk) -
         assert answer.status_code == 422
         assert "Your work here is paused" in answer.content.decode()
     assert desk.names() == ["Flow"]
+
+
+def test_what_waits_for_review_is_never_cut_off_by_what_does_not(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    from annotation.aspects import desk as module
+
+    monkeypatch.setattr(module, "MOST", 2)
+    desk.add("Flow")
+    for number in (0, 1, 2):
+        desk.act("keep", document=desk.document(number).pk, aspects=["a1"])
+    page = desk.page()
+    assert f'id="card-{desk.document(3).pk}"' in page
+    assert "2 are shown, those to review first" in page

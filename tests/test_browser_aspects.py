@@ -188,7 +188,14 @@ def test_a_page_is_fetched_refined_and_spread_over_two_aspects(
     assert {row.metadata["source"]["url"] for row in made} == {"http://ice.example/why"}
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK, PHONE], ids=["light", "dark", "phone"])
+LOOKS = [
+    pytest.param(LIGHT, id="light"),
+    pytest.param(DARK, id="dark", marks=pytest.mark.slow),
+    pytest.param(PHONE, id="phone", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("look", LOOKS)
 def test_the_pages_are_accessible_and_fit_in_every_look(
     scene: Scene, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: dict[str, Any]
 ) -> None:

@@ -16,7 +16,7 @@ from corpus.models import Aspect, AspectRevision, Assessor, Document, Judgment, 
 
 SHOWN = 3_000
 """Characters of a document on its card; the rest is a click away."""
-MOST = 200
+MOST = 100
 """Documents of one query on the page."""
 HISTORY = 50
 KEYS = 9
@@ -84,8 +84,8 @@ class Desk:
     aspects: list[Shown]
     to_review: list[Card]
     discarded: list[Card]
-    cut_off: bool
-    """There are more documents than are shown."""
+    cut_off: int
+    """How many documents are shown, when there may be more; else 0."""
     incoming: list[Incoming]
     history: list[AspectRevision]
     undoable: AspectRevision | None
@@ -101,7 +101,7 @@ def desk(query: Query) -> Desk:
     """Everything of one query, in a fixed number of statements."""
     newest = newest_revision(query)
     entries = load(newest.aspects) if newest else _unversioned(query)
-    cards = _cards(query, [entry.id for entry in entries])
+    cards = _cards(query)
     others = Query.objects.filter(collection_id=query.collection_id, is_current=True)
     return Desk(
         query=query,
@@ -109,7 +109,7 @@ def desk(query: Query) -> Desk:
         aspects=_shown(entries, cards),
         to_review=[card for card in cards if card.state == "open"],
         discarded=[card for card in cards if card.state == "discarded"],
-        cut_off=len(cards) >= MOST,
+        cut_off=MOST if len(cards) >= MOST else 0,
         incoming=incoming_of(query),
         history=list(history(query)[:HISTORY]),
         undoable=undoable(query),
@@ -148,12 +148,12 @@ def _unversioned(query: Query) -> tuple[Entry, ...]:
     return tuple(Entry(row.external_id, row.text, row.rationale, row.importance) for row in rows)
 
 
-def _cards(query: Query, ids: Sequence[str]) -> list[Card]:
+def _cards(query: Query) -> list[Card]:
     """The query's documents that are relevant, or that somebody put under an aspect once."""
     said = Judgment.objects.filter(aspect__query=query, superseded_by=None)
     kept: dict[int, set[str]] = {}
     reasons: dict[int, str] = {}
-    current = said.filter(aspect__external_id__in=ids, grade__isnull=False)
+    current = said.filter(aspect__is_current=True, grade__isnull=False)
     for pair, aspect, grade, comment in current.values_list("pair", "aspect__external_id", "grade", "comment"):
         if grade:
             kept.setdefault(pair, set()).add(aspect)
@@ -161,9 +161,10 @@ def _cards(query: Query, ids: Sequence[str]) -> list[Card]:
             reasons[pair] = comment or "·"
     pairs = (
         concerned(Q(query=query), query.collection.relevant_from)
+        .annotate(said=Exists(current.filter(pair=OuterRef("pk"))))
         .annotate(shown=Left("document__text", SHOWN), length=Length("document__text"))
         .values_list("pk", "document", "shown", "length")
-        .order_by("document__external_id")[:MOST]
+        .order_by("said", "document__external_id")[:MOST]  # what waits for review is never cut off by what does not
     )
     rows = list(pairs)
     documents = Document.objects.defer("text").in_bulk([row[1] for row in rows])
