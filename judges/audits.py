@@ -10,7 +10,8 @@ from hashlib import sha256
 from math import lgamma, log
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+
+from corpus.phrases import gettext_noop
 
 LEAST = 60
 """Audited pairs that a stratum is expected to have at least, where it is large enough."""

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext_noop
-
 from corpus import evidence
 from corpus.evidence import Measures, Output, Target
+from corpus.phrases import gettext_noop
 from judges.quality import DIMENSIONS
 
 

@@ -70,6 +70,7 @@ PURE = {
     "corpus.evidence",
     "corpus.keys",
     "corpus.processes",
+    "corpus.phrases",
     "corpus.text",
     "judges.audits",
     "judges.canary_texts",

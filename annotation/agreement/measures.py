@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.cohen import cohen
 from annotation.agreement.resampling import MISSING, Floats, Grades, Patterns, interval, patterns, resamples
+from corpus.phrases import gettext_noop
 
 NO_ITEM = gettext_noop("no pair was graded by both")
 ONE_GRADE = gettext_noop("every grade is the same, so there is nothing to agree about beyond chance")

@@ -9,10 +9,9 @@ not relevant.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.utils.translation import gettext_noop
-
 from annotation.agreement.measures import Statistic
 from annotation.fairness.votes import Vote, share
+from corpus.phrases import gettext_noop
 
 NO_RIGHT = gettext_noop("no first vote was right")
 NO_WRONG = gettext_noop("no first vote was wrong")

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.measures import ONE_GRADE, Statistic
 from annotation.agreement.resampling import Floats
 from annotation.fairness.votes import NO_BOTH, NO_CLASS, RESAMPLES, Measure, estimate, ratio, share
+from corpus.phrases import gettext_noop
 
 NO_PAIR = gettext_noop("no pair has all votes of both groups yet")
 NO_GOLD = gettext_noop("no reference grade on the pairs that have a majority in both groups")

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.resampling import Floats
 from annotation.fairness.votes import MOMENTS, RESAMPLES, Measure, Vote, at, difference, over_items
+from corpus.phrases import gettext_noop
 
 NO_TIME = gettext_noop("no time was measured")
 NO_TWO_ARMS = gettext_noop("one of the two arms has no measured time")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.groups import group
@@ -16,6 +15,7 @@ from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import exact
 from annotation.agreement.resampling import MISSING, Floats, interval, resamples
 from corpus.arms import HIDDEN, REVEAL, SHOWN
+from corpus.phrases import gettext_noop
 
 RESAMPLES = 1000
 NO_VOTE = gettext_noop("nobody has voted here yet")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, overall
+from corpus.phrases import gettext_noop
 from judges.money import Paid
 
 JUDGES, TOGETHER = "judges", gettext_noop("judges and people")

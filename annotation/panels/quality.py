@@ -11,12 +11,12 @@ from statistics import median
 
 import numpy as np
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.measures import Statistic, measure
 from annotation.agreement.proportions import Stratum, exact, overall
 from annotation.agreement.resampling import MISSING
+from corpus.phrases import gettext_noop
 
 Votes = NDArray[np.int8]
 """Candidates x pairs, 0 or 1: everybody voted on every pair."""

@@ -6,14 +6,13 @@ A cell is named by row and column: `1y.5-0` is "agreed on relevant in round 1, f
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from django.utils.translation import gettext_noop
-
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, exact, overall
 from annotation.policies.people import People
 from annotation.policies.replay import Reference, truth_of
 from annotation.policies.rules import Panel
 from annotation.policies.stored import Gathered, Group
+from corpus.phrases import gettext_noop
 from judges import debate, ensemble
 from judges.verdicts import Gone
 

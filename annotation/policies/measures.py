@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from django.utils.translation import gettext_noop
-
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, exact, overall
+from corpus.phrases import gettext_noop
 
 NOT_MEASURED = gettext_noop("not measured")
 NONE_LABELLED = {
