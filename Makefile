@@ -4,7 +4,7 @@
 PY := .venv/bin/python
 CODE := manage.py config corpus judges annotation benchmark training
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
-.PHONY: help install install-dev install-training demo test test-all check bench
+.PHONY: help install install-dev install-training demo test test-all check bench messages
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test      run the tests (test-all: the slow ones too)"
 	@echo "make check     format, types, import direction, migrations, deployment settings"
 	@echo "make bench     measure, and write docs/benchmarks.md"
+	@echo "make messages  collect the strings of all pages into locale/ and compile the catalogues"
 	@echo "make install   only set up .venv (install-training: with the training extra)"
 
 install: .venv/.base
@@ -46,3 +47,6 @@ check: install-dev install-training
 
 bench: install-dev install-training
 	$(PY) -m tests.bench $(FIGURES)
+
+messages: install-dev
+	$(PY) -W ignore manage.py messages

@@ -32,7 +32,9 @@ DATA = r"""
     A\spassage\sis\srelevant.* Questions\sabout\sthe\slanguage item size version count audit lara no yes
     address role days invitation session way Django dev debate single ensemble
 """
-KNOWN = re.compile("|".join(rf"(?<![A-Za-z]){word}(?![A-Za-z])" for word in (NAMES + DATA).split()))
+KNOWN = re.compile(
+    "|".join(rf"(?<![A-Za-z]){word}(?![A-Za-z])" for word in sorted((NAMES + DATA).split(), key=len, reverse=True))
+)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
+from django.template import Context, Template
 from django.template.loader import get_template
 from django.urls import reverse
 from django.utils.translation import get_language
@@ -173,10 +174,16 @@ def _render(
     context |= buttons(collection.name, collection.grades, collection.relevant_from, get_language())
     if request.headers.get("HX-Request"):
         # Without the request: no context processor runs, and the token is all that the forms need of it.
-        content = get_template(fragment).render({**context, "csrf_token": get_token(request)})
+        content = plain(fragment, {**context, "csrf_token": get_token(request)})
         return HttpResponse(content, status=status)
     context |= {"guidelines": guidelines.current(collection), "grades": judging.grades(collection)}
     return render(request, "judging/page.html", context, status=status)
+
+
+def plain(fragment: str, context: dict[str, object]) -> str:
+    """The fragment without localised numbers: ours look the same in both languages, and each one would ask for it."""
+    template: Template = get_template(fragment).template  # type: ignore[attr-defined]
+    return template.render(Context(context, use_l10n=False))
 
 
 @cache
