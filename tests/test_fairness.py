@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation import queue
 from annotation.auditing import ACTS
+from annotation.care.aside import bring_back, set_aside
 from annotation.fairness import report
 from annotation.fairness.studies import end_study, groups_of, make_study
 from annotation.judging_time import median_seconds
@@ -110,6 +111,21 @@ def test_an_undone_first_vote_is_counted_apart_and_never_as_blind(books):
         "hidden": 0, "reveal-first": 0, "reveal-final": 1, "shown": 0,
     }  # fmt: skip
     assert found.flips.all.n == 0
+
+
+def test_judgments_that_are_set_aside_leave_the_table_and_come_back_as_blind_as_they_were(books):
+    make_scene(books, 3)
+    alice = make_member(books, "alice")
+    for grade in (0, 1, 1, 1, 0, 1):
+        answer(alice, grade)
+    before = report.document(books, report.arms(books), [])
+    assert before["flips"]["all"]["n"] == 3
+    act = set_aside(membership=Membership.objects.get(pk=alice.pk), by=None)
+    gone = report.arms(books)
+    assert (gone.votes, gone.flips.all.n) == (0, 0)
+    bring_back(act=act, by=None)
+    after = report.document(books, report.arms(books), [])
+    assert after == before
 
 
 def test_audits_studies_and_what_was_judged_before_arms_are_not_compared(books):
