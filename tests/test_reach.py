@@ -46,7 +46,8 @@ UNREACHABLE = """
   const all = "[hx-get], [hx-post], [role=button], [role=link], [data-copy], [popovertarget]";
   const acts = [...document.querySelectorAll(all)];
   const polls = (e) => /load|every|revealed/.test(e.getAttribute("hx-trigger") || "");
-  const lost = acts.filter((e) => shown(e) && !polls(e) && !e.matches("form, details") && e.tabIndex < 0 && !e.disabled);
+  const clicked = acts.filter((e) => shown(e) && !polls(e) && !e.matches("form, details"));
+  const lost = clicked.filter((e) => e.tabIndex < 0 && !e.disabled);
   const jumps = [...document.querySelectorAll("[tabindex]")].filter((e) => e.tabIndex > 0);
   return [...lost, ...jumps].map((e) => e.outerHTML.slice(0, 120));
 }
