@@ -1,4 +1,4 @@
-"""Pausing people, setting judgments aside and bringing them back: everything leaves, everything returns (MECHANICS M2)."""
+"""Pausing people, setting judgments aside and bringing them back: everything leaves, everything returns."""
 
 from datetime import timedelta
 
@@ -34,9 +34,9 @@ def judge(member: Membership, grades: list[int]) -> list[Assignment]:
     for grade in grades:
         lease = claim(member)
         assert lease is not None
-        fresh = Membership.objects.select_related("collection").get(pk=member.pk)
+        desk = Desk.of(Membership.objects.select_related("collection").get(pk=member.pk))
         answer = Answer(lease.item_id, lease.token, grade, "why", 1200)
-        queue.in_transaction(lambda db, desk=Desk.of(fresh), answer=answer: queue.submit(db, desk, answer))
+        queue.in_transaction(lambda db, desk=desk, answer=answer: queue.submit(db, desk, answer))
         done.append(lease)
     return done
 

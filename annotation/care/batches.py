@@ -68,8 +68,7 @@ def _look(row: Membership, begin: int, end: int) -> Looked | None:
 
 
 def _return(row: Membership, batch: Batch, items: list[int]) -> None:
-    note = f"{batch.missed} of {batch.checks} attention checks missed"
     try:
-        aside.set_aside(membership=row, by=None, note=note, batch=batch.number, items=items)
+        aside.set_aside(membership=row, by=None, batch=batch.number, items=items)
     except BadInput:
         return  # Nothing of it stands: everything was skipped, flagged or taken back.

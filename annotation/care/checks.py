@@ -93,7 +93,7 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None) -> i
     made = dress(ordinary, gold, count=count, seed=seed)
     if not made:
         raise BadInput(
-            _("no gold pair has a debate like those that people read: let judges debate the gold pairs first")
+            _(_("no gold pair has a debate like those that people read: let judges debate the gold pairs first"))
         )
     Item.objects.bulk_create(
         Item(

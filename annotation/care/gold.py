@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Max, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import exact
@@ -34,6 +35,12 @@ PRACTICE = 5
 SPREAD = 7919
 """A prime: each expert begins elsewhere, so two of them rarely meet on one pair."""
 Who = GoldAnswer.Who
+STRATA = (
+    (gettext_noop("no answer, short query"), gettext_noop("no answer, long query")),
+    (gettext_noop("one answer, short query"), gettext_noop("one answer, long query")),
+    (gettext_noop("several answers, short query"), gettext_noop("several answers, long query")),
+)
+"""By the number of answers (2: and more), and whether the query is longer than the middle one."""
 
 POOL = """
 SELECT DISTINCT ON (p.query_id) p.query_id, p.id, cardinality(q.answers) AS answers,
@@ -58,12 +65,11 @@ class Sampled:
 
 def strata(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[int]]:
     """Pairs (query, pair, answers, words) by how many answers their query has, and how long it is. Pure."""
-    lengths = sorted(words for _, _, _, words in rows)
+    lengths = sorted(words for *_rest, words in rows)
     middle = lengths[len(lengths) // 2] if lengths else 0
     found = defaultdict(list)
     for _query, pair, answers, words in rows:
-        known = "no answer" if not answers else "one answer" if answers == 1 else "several answers"
-        found[f"{known}, {'long' if words > middle else 'short'} query"].append(pair)
+        found[STRATA[min(answers or 0, 2)][words > middle]].append(pair)
     return dict(found)
 
 
@@ -152,7 +158,7 @@ def _from_debate(rounds: Sequence[Round]) -> dict[str, Any]:
                 found[side] = (_turn(side, said.reason, quotes), said.judge)
     if len(found) < 2:
         return {}
-    names = sorted({str(name) for _, name in found.values()})
+    names = sorted({str(name) for _turns, name in found.values()})
     return {"turns": [found["for"][0], found["against"][0]], "written_by": ", ".join(names)}
 
 

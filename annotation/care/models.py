@@ -5,7 +5,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Membership, User
 from corpus.models import Collection, Judgment, Pair
@@ -20,8 +20,8 @@ class SettingAside(models.Model):
     """
 
     class Why(models.TextChoices):
-        PERSON = "person", gettext_lazy("by hand")
-        BATCH = "batch", gettext_lazy("an attention check of the batch was missed")
+        PERSON = "person", _("by hand")
+        BATCH = "batch", _("an attention check of the batch was missed")
 
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="set_aside")
     why = models.CharField(max_length=6, choices=Why, default=Why.PERSON)
@@ -135,8 +135,8 @@ class GoldAnswer(models.Model):
     """
 
     class Who(models.TextChoices):
-        EXPERT = "expert", "expert"
-        SENIOR = "senior", "senior"
+        EXPERT = "expert", _("expert")
+        SENIOR = "senior", _("senior")
 
     gold_pair = models.ForeignKey(GoldPair, models.CASCADE, related_name="answers")
     membership = models.ForeignKey(Membership, models.PROTECT, related_name="gold_answers")
