@@ -16,9 +16,6 @@ from annotation.models import Membership, ReservedFor, Study
 from corpus.cells import csv_line
 from corpus.models import Collection
 
-FEW = 4_000
-"""Votes up to which every interval rests on 1000 resamples; beyond, where intervals are narrow, on 200."""
-
 
 @dataclass(frozen=True, slots=True)
 class Arms:
@@ -54,16 +51,15 @@ class StudyFound:
 def arms(collection: Collection, since: date | None = None) -> Arms:
     """All figures of the drawn arms. Two statements."""
     found = drawn_votes(collection, since)
-    bootstrap = measures.RESAMPLES if len(found) <= FEW else measures.RESAMPLES // 5
     flipped = flip_table(both_votes(found))
     return Arms(
         votes=len(found),
         newest_only=len(found) == MOST,
         seen=sum(not vote.blind for vote in found if vote.step == "first"),
-        sides=side_by_side(found, bootstrap=bootstrap),
-        accuracy_gain=gain(measures.accuracy, found, bootstrap=bootstrap),
-        balanced_gain=gain(measures.balanced, found, bootstrap=bootstrap),
-        times=times(found, bootstrap=bootstrap),
+        sides=side_by_side(found),
+        accuracy_gain=gain(measures.accuracy, found),
+        balanced_gain=gain(measures.balanced, found),
+        times=times(found),
         flips=flipped,
         names=dict(Membership.objects.filter(assessor__in=flipped.by_person).values_list("assessor", "user__username")),
     )
