@@ -22,6 +22,7 @@ from annotation.auditing import record
 from annotation.members import add_member
 from annotation.models import Membership, Role, User
 from annotation.permissions import Scope, SiteScope
+from corpus.auditing import shell
 from corpus.models import Collection
 
 logger = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ def create_accounts(*, role: str, count: int, collection: Collection | None) -> 
     for username in _free_names(role, count):
         password = new_password()
         user = User.objects.create_user(username=username, password=password, is_owner=role == "owner")
-        record(None, "account.made", collection, concerns=user, role=role)
+        record(None, "account.made", collection, concerns=user, role=role, shell=shell())
         if collection is not None:
             add_member(user=user, collection=collection, role=Role[role.upper()])
         accounts.append({"username": username, "password": password})

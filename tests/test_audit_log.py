@@ -1,11 +1,20 @@
 """The audit log: what is appended, what a page shows of it, and that nothing of it can be altered."""
 
+import csv
+import io
+import json
+import re
+
 import pytest
 from django.db import IntegrityError, InternalError, transaction
 from django.db.utils import DatabaseError
+from django.http import QueryDict
+from django.test import Client
 
+from annotation import audit_log
 from annotation.auditing import record
 from annotation.models import AuditEntry, Role
+from corpus.models import Collection
 from corpus.removal import delete_collection
 from tests.factories import make_collection, make_member, make_user
 
@@ -55,3 +64,68 @@ def test_the_log_outlives_the_collection_that_it_tells_of() -> None:
     delete_collection(birds)
     told = list(AuditEntry.objects.order_by("id").values_list("act", "collection_name"))
     assert told == [("settings.changed", "birds"), ("collection.deleted", "birds")]
+
+
+def told() -> tuple[Client, Collection]:
+    """An admin's browser and a collection with 120 lines of alice, one of bob about alice, and another collection's."""
+    birds, stones = make_collection("birds"), make_collection("stones")
+    alice, bob = make_member(birds, "alice", Role.ADMIN).user, make_user("bob")
+    for number in range(120):
+        record(alice, "settings.changed", birds, number=number)
+    record(bob, "member.role", birds, concerns=alice, before="annotator", after="admin")
+    record(bob, "settings.changed", stones)
+    client = Client()
+    client.force_login(alice)
+    return client, birds
+
+
+def test_pages_go_back_by_key_and_lose_nothing(django_assert_max_num_queries) -> None:
+    client, _birds = told()
+    seen, address = [], "/c/birds/audit-log/"
+    while address:
+        with django_assert_max_num_queries(6):
+            page = client.get(address).content.decode()
+        seen += re.findall(r"number: (\d+)", page)
+        older = re.findall(r'href="(\?[^"]*before=\d+)"', page)
+        address = f"/c/birds/audit-log/{older[0].replace('&amp;', '&')}" if older else ""
+    assert [int(number) for number in seen] == list(range(119, -1, -1))
+
+
+@pytest.mark.parametrize(
+    ("query", "number"),
+    [
+        ("", 121),
+        ("act=member.role", 1),
+        ("act=nonsense", 121),
+        ("person=ALICE", 121),
+        ("person=bob", 1),
+        ("person=nobody", 0),
+        ("since=2026-13-45&until=x", 121),
+        ("since=1999-01-01&until=1999-12-31", 0),
+        ("since=1999-01-01", 121),
+        ("person=%00", 121),
+    ],
+)
+def test_filters_choose_lines_and_nonsense_is_left_out(query: str, number: int) -> None:
+    _client, birds = told()
+    filters = audit_log.Filters.read(QueryDict(query))
+    assert audit_log.entries(birds, filters).count() == number
+
+
+def test_the_export_holds_what_is_filtered_in_both_formats() -> None:
+    client, _birds = told()
+    answer = client.post("/c/birds/audit-log/export/", {"format": "jsonl", "act": "member.role"})
+    (line,) = [json.loads(text) for text in b"".join(answer.streaming_content).decode().splitlines()]
+    assert (line["who"], line["act"], line["whom"], line["collection"]) == ("bob", "member.role", "alice", "birds")
+    assert line["details"] == {"before": "annotator", "after": "admin"}
+    answer = client.post("/c/birds/audit-log/export/", {"format": "csv"})
+    rows = list(csv.reader(io.StringIO(b"".join(answer.streaming_content).decode())))
+    assert rows[0] == ["id", "at", "who", "act", "collection", "whom", "details"]
+    assert len(rows) == 1 + 121 + 2, "and both exports are lines themselves"
+
+
+def test_an_admin_sees_no_line_of_another_collection() -> None:
+    client, _birds = told()
+    assert "stones" not in client.get("/c/birds/audit-log/").content.decode()
+    assert client.get("/audit-log/").status_code == 403
+    assert client.get("/c/stones/audit-log/").status_code == 404
