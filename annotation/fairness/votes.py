@@ -17,7 +17,8 @@ from annotation.agreement.resampling import MISSING, Floats, interval, resamples
 from corpus.arms import HIDDEN, REVEAL, SHOWN
 from corpus.phrases import gettext_noop
 
-RESAMPLES = 1000
+RESAMPLES = 400
+"""As for kappas: 20,000 votes take about a second."""
 NO_VOTE = gettext_noop("nobody has voted here yet")
 NO_GOLD = gettext_noop("no reference grade on these pairs")
 NO_CLASS = gettext_noop("no reference pair of this class")
