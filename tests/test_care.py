@@ -4,9 +4,11 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
-from annotation import queue
+from annotation import entry, judging, queue
 from annotation.care import batches, checks, consent, placing, qualification
 from annotation.care.models import Batch, Consent
 from annotation.models import Assignment, Membership
@@ -80,6 +82,41 @@ def test_checks_come_in_their_share_and_leave_no_label():
     assert Label.objects.count() == 36
     assert not Item.objects.filter(reason="check").exclude(state="standing").exists()
     assert {item.shown_as for item in Item.objects.filter(reason="check")} == {"disagreement"}
+
+
+def test_a_check_or_a_repeat_costs_no_statement_more_than_any_pair(monkeypatch):
+    collection = make_collection("books", checks=0.2, repeats=0.2, batch=1000)
+    make_scene(collection, ordinary=60, known=20)
+    checks.make(collection=collection, count=20, seed=1, by=None)
+    alice = make_member(collection, "alice")
+    client = Client()
+    client.login(username="alice", password="alice-password")
+    client.post("/c/books/judge/next/", headers=HTMX)
+    # The queue's statements run on the driver's own cursor, which Django does not log.
+    asked: list[str] = []
+    plain = queue.rows
+
+    def counting(db, statement, **values):
+        asked.append(statement)
+        return plain(db, statement, **values)
+
+    for module in (queue, judging, entry):
+        monkeypatch.setattr(module, "rows", counting)
+    costs: dict[str, set[int]] = {"disagreement": set(), "check": set(), "repeat": set()}
+    for _ in range(60):
+        lease = Assignment.objects.select_related("item").get(membership=alice, state="open")
+        answer = {"item": lease.item_id, "token": lease.token, "grade": 1}
+        asked.clear()
+        with CaptureQueriesContext(connection) as seen:
+            client.post("/c/books/judge/submit/", answer, headers=HTMX)
+        own = [query for query in seen if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
+        came = Assignment.objects.select_related("item").filter(membership=alice, state="open").first()
+        if came is None:
+            break
+        costs[came.item.reason].add(len(asked) + len(own))
+    assert costs["check"] and costs["repeat"]
+    assert min(costs["check"]) >= 3
+    assert max(costs["check"] | costs["repeat"]) <= max(costs["disagreement"]), costs
 
 
 def test_without_checks_the_queue_goes_on_as_ever():
