@@ -1,0 +1,96 @@
+"""Passages as texts: sources and chunks by their ids, overlaps, joining, and cutting by sentences."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpus.aspects.passages import (
+    OVERLAP,
+    SEGMENTS,
+    Passage,
+    Portion,
+    Source,
+    gaps,
+    in_order,
+    joinable,
+    joined,
+    overlap,
+    portions,
+    segments,
+    source_of,
+)
+
+URL = "https://ice.example/why"
+
+
+@pytest.mark.parametrize(
+    ("id", "metadata", "source"),
+    [
+        ("Primate_3_14", {}, Source("Primate_3", 14, 14)),
+        ("biology-86/extraction_0", {}, Source("biology-86/extraction", 0, 0)),
+        ("doc-12#1", {}, Source("doc-12", 1, 1)),
+        ("d12", {}, Source("d12", None, None)),
+        ("x_2", {"url": URL}, Source(URL, 2, 2)),
+        ("x_2", {"source": URL}, Source(URL, 2, 2)),
+        ("passage-ab", {"source": {"kind": "url", "url": URL}, "chunks": [4, 6]}, Source(URL, 4, 6)),
+        ("passage-ab", {"source": {"kind": "paste"}}, Source("passage-ab", None, None)),
+        ("passage-ab", {"source": {"kind": "upload", "file": "notes.txt"}}, Source("notes.txt", None, None)),
+    ],
+)
+def test_where_a_passage_comes_from(id: str, metadata: dict[str, object], source: Source) -> None:
+    assert source_of(id, metadata) == source
+
+
+def passage(name: str, text: str) -> Passage:
+    return Passage(name, "", text, source_of(name, {}))
+
+
+def test_only_neighbours_of_one_source_are_joinable_and_an_overlap_bridges_a_gap() -> None:
+    shared = "which both of these passages hold."
+    found = [passage("ice_1", "One."), passage("ice_2", f"Two, {shared}"), passage("ice_5", f"{shared} Five.")]
+    found += [passage("ice_9", "Nine."), passage("fire_3", "Three."), passage("alone", "Four.")]
+    assert [[one.id for one in group] for group in joinable(found)] == [["ice_1", "ice_2", "ice_5"]]
+    assert gaps(in_order([found[3], found[0]])) == [("ice_1", "ice_9")]
+
+
+@given(st.text(min_size=0, max_size=60), st.text(min_size=OVERLAP, max_size=60), st.text(min_size=0, max_size=60))
+def test_what_two_passages_share_stands_once(before: str, shared: str, after: str) -> None:
+    one, other = before + shared, shared + after
+    assert overlap(one, other) >= OVERLAP
+    whole = joined([passage("x_1", one), passage("x_2", other)])
+    assert whole.startswith(one) and whole.endswith(other)
+    assert len(whole) <= len(before) + len(shared) + len(after)
+
+
+def test_texts_that_share_little_are_joined_by_a_blank_line() -> None:
+    assert overlap("the end of it.", "of it. And more.") == 0
+    assert joined([passage("x_1", "The end. \n"), passage("x_2", " A beginning.")]) == "The end.\n\nA beginning."
+
+
+def test_a_text_is_cut_where_the_aspect_changes_and_trimmed_where_there_is_none() -> None:
+    text = "Ice flows. It is plastic. Buy skis! It melts below.\n\nHeat does that."
+    found = portions(text, ["a1", "a1", "", "a2", "a2"])
+    assert found == [Portion("a1", 0, 25, 0, 1), Portion("a2", 36, 68, 3, 4)]
+    assert [text[one.start : one.end] for one in found] == [
+        "Ice flows. It is plastic.",
+        "It melts below.\n\nHeat does that.",
+    ]
+    with pytest.raises(ValueError, match="shorter"):
+        portions(text, ["a1"])
+
+
+@given(st.text(max_size=400), st.data())
+def test_portions_are_verbatim_in_order_and_never_overlap(text: str, data: st.DataObject) -> None:
+    marks = data.draw(st.lists(st.sampled_from(["", "a1", "a2"]), min_size=(n := len(segments(text))), max_size=n))
+    end = 0
+    for one in portions(text, marks):
+        assert end <= one.start < one.end <= len(text)
+        assert not text[one.start].isspace() and not text[one.end - 1].isspace()
+        end = one.end
+
+
+def test_a_long_text_has_a_number_of_pieces_that_a_person_can_go_through() -> None:
+    text = "A sentence of a book. " * 5_000
+    cut = segments(text)
+    assert len(cut) <= SEGMENTS
+    assert (cut[0].start, cut[-1].end) == (0, len(text) - 1)
