@@ -296,25 +296,29 @@ def finish(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, write
     return _next(db, desk, own)
 
 
-def skip(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, reason: str) -> int | None:
-    """Give an item back with a reason, and claim the next one. The same member never gets it again."""
+def skip(
+    db: psycopg.Connection[Any], desk: Desk, item: int, token: str, reason: str, *, following: bool = True
+) -> int | None:
+    """Give an item back with a reason, and claim the next one if `following`. The same member never gets it again."""
     own = _own(db, desk, item)
     if own["state"] == "skipped" and own["token"] == token:
-        return claim(db, desk)
+        return claim(db, desk) if following else None
     _check(own, token)
     _end(db, own, ended="skipped", state=own["item_state"], reason=reason, given_back=int(own["state"] == "open"))
-    return _next(db, desk, own)
+    return _next(db, desk, own) if following else None
 
 
-def flag(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, note: str) -> int | None:
-    """Hand an item to the adjudicators with a note, and claim the next one."""
+def flag(
+    db: psycopg.Connection[Any], desk: Desk, item: int, token: str, note: str, *, following: bool = True
+) -> int | None:
+    """Hand an item to the adjudicators with a note, and claim the next one if `following`."""
     own = _own(db, desk, item)
     if own["state"] == "done" and own["token"] == token:
-        return claim(db, desk)
+        return claim(db, desk) if following else None
     _check(own, token)
     state = "standing" if own["item_state"] == "standing" else "conflict"
     _end(db, own, ended="done", state=state, flagged=True, note=note, given_back=-int(own["state"] == "returned"))
-    return _next(db, desk, own)
+    return _next(db, desk, own) if following else None
 
 
 def claim(db: psycopg.Connection[Any], desk: Desk) -> int | None:

@@ -1,5 +1,8 @@
 """All waiting pairs of a query on one page: the query pinned, one key for each document."""
 
+from collections.abc import Callable
+from typing import Any
+
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.middleware.csrf import get_token
@@ -8,10 +11,12 @@ from django.template.loader import get_template
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
+from psycopg import Connection
 
 from annotation import guidelines, judging, queue, undo
-from annotation.forms_judging import Invalid, answer
+from annotation.forms_judging import Invalid, answer, skip_reason, text
 from annotation.forms_judging import item as item_of
+from annotation.models import Assignment
 from annotation.numbers import shown
 from annotation.permissions import Scope, action
 
@@ -43,10 +48,39 @@ def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one pair: its card again, judged, or in the reveal arm with its debate."""
-    desk, item = queue.Desk.of(scope.member), _item(request)
+    desk = queue.Desk.of(scope.member)
+    return _decide(request, scope, lambda db: queue.settle(db, desk, answer(request.POST, scope.collection)))
+
+
+@action("judge")
+@require_POST
+def judge_query_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Give one pair back with a reason."""
+    desk, token = queue.Desk.of(scope.member), request.POST.get("token", "")
+
+    def work(db: Connection[Any]) -> None:
+        queue.skip(db, desk, item_of(request.POST), token, skip_reason(request.POST), following=False)
+
+    return _decide(request, scope, work)
+
+
+@action("judge")
+@require_POST
+def judge_query_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Hand one pair to the adjudicators with a note."""
+    desk, token = queue.Desk.of(scope.member), request.POST.get("token", "")
+
+    def work(db: Connection[Any]) -> None:
+        queue.flag(db, desk, item_of(request.POST), token, text(request.POST, "note"), following=False)
+
+    return _decide(request, scope, work)
+
+
+def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], object]) -> HttpResponse:
+    """The card after a decision; 422 for a bad form, 409 for a lost lease."""
+    item = _item(request)
     try:
-        given = answer(request.POST, scope.collection)
-        queue.in_transaction(lambda db: queue.settle(db, desk, given))
+        queue.in_transaction(work)
     except Invalid as wrong:
         return _card(request, scope, item, problem=str(wrong), status=422)
     except queue.Unknown:
@@ -90,6 +124,7 @@ def _card(request: HttpRequest, scope: Scope, item: int, *, problem: str = "", s
 
 def _common(scope: Scope) -> dict[str, object]:
     collection = scope.collection
-    names = ("query_next", "query_submit", "query_undo", "draft", "history")
+    names = ("query_next", "query_submit", "query_skip", "query_flag", "query_undo", "draft", "history")
     addresses = {f"{which}_url": reverse(f"judge_{which}", args=[collection.name]) for which in names}
-    return {"scope": scope, "collection": collection, "grades": judging.grades(collection), **addresses}
+    buttons = {"grades": judging.grades(collection), "skip_reasons": Assignment.SkipReason.choices}
+    return {"scope": scope, "collection": collection, **buttons, **addresses}
