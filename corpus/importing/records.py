@@ -126,7 +126,9 @@ def _trec_document(source: Source, element: Element) -> Text:
         raise source.bad(element.line, f"document {name}: no <text>")
     text = fields.pop("text")
     metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
-    return Text(element.line, source.identifier(element.line, name, "docno"), title, text, metadata, content_hash(title, text))
+    return Text(
+        element.line, source.identifier(element.line, name, "docno"), title, text, metadata, content_hash(title, text)
+    )
 
 
 def _trec_queries(source: Source) -> Iterator[Text]:
