@@ -30,6 +30,11 @@ def test_without_a_choice_the_page_speaks_what_the_browser_asks_for(client: Clie
     assert '<html lang="zh-hans" dir="ltr"' in html_of(client, **CHINESE)
 
 
+def test_each_language_is_offered_in_its_own_words(client: Client) -> None:
+    assert ">简体中文</button>" in html_of(client)
+    assert ">English</button>" in html_of(client, **CHINESE)
+
+
 def test_a_visitor_chooses_a_language_on_the_sign_in_page_and_comes_back_there(client: Client) -> None:
     answer = client.post(reverse("display"), {"language": "zh-hans", "next": "/accounts/login/?next=/"})
     assert (answer.status_code, answer["Location"]) == (303, "/accounts/login/?next=/")
