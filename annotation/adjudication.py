@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 
 from annotation.auditing import record
 from annotation.exports.snapshots import used_since
-from annotation.guidelines import current
 from annotation.models import Assignment, Membership
 from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.queue import SHARDS, Lost, Unknown, arm_of, settled_key
@@ -112,7 +111,7 @@ def adjudicate(
         grade=grade,
         supersedes=before,
         arm=arm_of(item.reason),
-        guideline=current(membership.collection)[0],
+        guideline=membership.collection.guideline_version,
         milliseconds=milliseconds,
         comment=comment,
     )

@@ -136,6 +136,7 @@ def test_an_adjudicator_settles_one_conflict_after_the_other_by_keyboard_and_nev
     assert f'data-item="{items[2].pk}"' not in refused.text()
 
 
+@pytest.mark.slow
 def test_the_admins_pages_of_care_are_clean_in_light_dark_and_on_a_phone(collection, new_page, violations, instance):
     make_scene(collection, 4)
     known_pairs(collection, 12)

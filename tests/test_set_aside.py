@@ -18,7 +18,9 @@ from annotation.undo import undo
 from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment, Label
+from judges import tallies
 from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.judging_scene import make_scene
 
 pytestmark = pytest.mark.django_db
 
@@ -158,6 +160,18 @@ def test_only_judgments_from_a_moment_on_are_set_aside(collection, alice):
     assert [one.item_id for one in aside.standing(alice)] == [first.pk]
     second.refresh_from_db()
     assert second.state == "open"
+
+
+def test_the_campaigns_counter_of_settled_pairs_follows(collection, alice):
+    items = make_scene(collection, 3)
+    Item.objects.update(overlap=1)
+    judge(alice, [1, 0, 1])
+    campaign = items[0].campaign
+    assert tallies.read(campaign)["settled"] == 3
+    act = aside.set_aside(membership=alice, by=None)
+    assert tallies.read(campaign)["settled"] == 0
+    aside.bring_back(act=act, by=None)
+    assert tallies.read(campaign)["settled"] == 3
 
 
 def test_an_adjudication_that_is_set_aside_is_a_conflict_again(collection, alice, bob):
