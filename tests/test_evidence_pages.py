@@ -94,6 +94,14 @@ def test_saved_texts_are_a_new_version_by_the_person(item: Item, client: Client)
     assert client.get(f"/c/books/judge/history/{item.pk}/").status_code == 200
 
 
+def test_the_texts_are_rated_as_they_were_found(item: Item, client: Client) -> None:
+    form = {**claim(client), **TEXTS}
+    refused = client.post("/c/books/judge/evidence/", {**form, "rating": "6"}, headers=HTMX)
+    assert refused.status_code == 422 and "from 1 to 5" in refused.text
+    client.post("/c/books/judge/evidence/", {**form, "rating": "2"})
+    assert newest_targets(item.collection).get().rating == 2
+
+
 def test_the_same_save_again_counts_once(item: Item, client: Client) -> None:
     data = {**claim(client), **TEXTS}
     for _ in range(2):
