@@ -8,16 +8,18 @@ from django.db import DatabaseError, connection, transaction
 from annotation import queue
 from annotation.agreement.report import agreement_report
 from annotation.assessments import assessments, known_assessors
-from annotation.care import aside
-from annotation.care.models import SettingAside
+from annotation.care import aside, consent, gold
+from annotation.care.models import Batch, Consent, GoldPair, SettingAside
+from annotation.desks import Answer, Desk
 from annotation.exports.rows import JUDGMENTS
 from annotation.models import Assignment, Membership, Role
-from annotation.queue import Answer, Desk, Lost
+from annotation.queue import Lost
 from annotation.trust.annotators import annotators
 from annotation.undo import undo
 from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment, Label
+from corpus.removal import delete_collection
 from judges import tallies
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
@@ -220,3 +222,22 @@ def test_acts_of_setting_aside_are_never_changed(collection, alice):
         with pytest.raises(DatabaseError), transaction.atomic():
             wrong()
     assert not connection.needs_rollback
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_collection_with_gold_consent_batches_and_judgments_set_aside_can_be_deleted(collection, alice):
+    make_item(make_pair(collection))
+    for _ in range(7):
+        make_pair(collection)
+    judge(alice, [1])
+    aside.bring_back(act=aside.set_aside(membership=alice, by=None), by=None)
+    gold.draw(collection=collection, size=2, seed=1, spot=0, by=None)
+    gold.answer(membership=alice, gold_pair=GoldPair.objects.get(place=6).pk, who="expert", grade=1)
+    consent.write(collection=collection, text="Agree.", by=alice.user)
+    Consent.objects.create(membership=alice, version=1)
+    Batch.objects.create(membership=alice, number=0, size=20, checks=1, missed=0)
+
+    delete_collection(collection)
+
+    for model in (SettingAside, GoldPair, Consent, Batch, Judgment):
+        assert not model.objects.exists(), model
