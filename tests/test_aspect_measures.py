@@ -5,6 +5,7 @@ from math import log2
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,7 +74,18 @@ def test_a_query_that_the_run_lacks_counts_nothing_and_both_forms_are_measured()
         evaluate_aspects(rows(), {}, ["A-Recall@0"])
 
 
-def test_the_command_prints_both_beside_the_others(manage, tmp_path: Path) -> None:
+def command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
+    """Exit code and both outputs, in this process."""
+    try:
+        call_command("evaluate", *map(str, args), "--json")
+        code = 0
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_the_command_prints_both_beside_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     aspects, qrels, run = tmp_path / "aspects", tmp_path / "qrels", tmp_path / "run"
     fields = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
     lines = [
@@ -83,14 +95,14 @@ def test_the_command_prints_both_beside_the_others(manage, tmp_path: Path) -> No
     qrels.write_text("q1 0 x 1\nq1 0 b 1\nq2 0 x 1\n")
     run.write_text("q1 Q0 x 1 3 t\nq1 Q0 b 2 2 t\n")
     files = ("--qrels", qrels, "--run", run, "--aspects", aspects)
-    found = manage("evaluate", *files, "--measures", "R@10 A-Recall@10", "--per-query", "--json").json
+    found = json.loads(command(capsys, *files, "--measures", "R@10 A-Recall@10", "--per-query")[1])
     assert found["measures"] == pytest.approx({"R@10": 0.5, "A-Recall@10": 0.5, "A-Recall-one@10": 0.4})
     assert found["aspects"] == {"queries": 2, "missing_queries": 1}
     assert found["per_query"]["A-Recall@10"]["q2"] == 0
-    by_default = manage("evaluate", *files, "--measures", "R@10", "--json").json["measures"]
+    by_default = json.loads(command(capsys, *files, "--measures", "R@10")[1])["measures"]
     assert set(by_default) == {"R@10", "alpha-nDCG@10", "alpha-nDCG-one@10", "A-Recall@10", "A-Recall-one@10"}
-    without = manage("evaluate", *files[:4], "--measures", "A-Recall@10", "--json", check=False)
-    assert (without.code, without.out) == (2, "") and "--aspects F" in without.err
+    code, out, err = command(capsys, *files[:4], "--measures", "A-Recall@10")
+    assert (code, out) == (2, "") and "--aspects F" in err
     aspects.write_text("{}\n" + json.dumps(lines[0]) + "\n")
-    bad = manage("evaluate", *files, "--measures", "R@10", "--json", check=False)
-    assert (bad.code, bad.out) == (2, "") and "line 1:" in bad.err
+    code, out, err = command(capsys, *files, "--measures", "R@10")
+    assert (code, out) == (2, "") and "line 1:" in err
