@@ -163,8 +163,11 @@ def test_a_filter_that_replaces_the_list_keeps_the_focus(world, new_page, instan
     assert page.evaluate("() => document.activeElement.id") == "state"
 
 
+ELSEWHERE = ["/c/books/members/", "/c/books/campaigns/", "/accounts/"]
+
+
 @pytest.mark.parametrize(
-    "path", ["/c/books/judge/", "/c/books/", "/c/books/members/", "/c/books/campaigns/", "/accounts/"]
+    "path", ["/c/books/judge/", "/c/books/", *(pytest.param(path, marks=pytest.mark.slow) for path in ELSEWHERE)]
 )
 def test_tab_reaches_everything_that_can_be_done_and_always_shows_where_it_is(world, new_page, instance, path):
     page = new_page(user=world.people["owner"])

@@ -23,7 +23,8 @@ NAMES = r"""
     Quorum English USD CSV SVG HTTP UTC MB BM25 TREC BEIR RAG LARA JSON lines? qrels jsonl? sha256 manifest metrics
     Krippendorff Cohen Fleiss Clopper Pearson Dawid Skene kappa Kappa alpha Alpha nDCG AUC sigmoid
     Prism Parquet Hugging Face Hub datasets load_dataset trec_eval ir_measures sentence transformers GPU CPU token Token
-    serve workers configure_judges import_collection changepassword manage paper released pair triplet tuple list
+    serve gpu-workers workers configure_judges import_collection changepassword manage paper released pair triplet
+    tuple list
     scores votes labels resolved people machine negative_ prism tiny qwen\S* rerank
 """
 DATA = r"""
@@ -63,7 +64,7 @@ def left_in_english(response: HttpResponse) -> list[str]:
     return texts_with(response.content.decode(), "zh", KNOWN)
 
 
-@pytest.mark.parametrize("who", ["visitor", "annotator", "adjudicator", "owner"])
+@pytest.mark.parametrize("who", ["visitor", "annotator", pytest.param("adjudicator", marks=pytest.mark.slow), "owner"])
 def test_no_page_shows_an_untranslated_string(world: World, who: str) -> None:
     client = Client(headers={"accept-language": "zh-CN"})
     if who != "visitor":
@@ -78,6 +79,7 @@ def test_no_page_shows_an_untranslated_string(world: World, who: str) -> None:
     assert found == {}
 
 
+@pytest.mark.slow
 def test_a_refused_form_speaks_chinese_too(world: World) -> None:
     client = Client(headers={"accept-language": "zh-CN"})
     client.force_login(world.people["owner"])
