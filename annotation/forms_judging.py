@@ -5,9 +5,9 @@ import re
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from annotation.desks import Answer
 from annotation.models import Assignment
 from annotation.numbers import meant
-from annotation.queue import Answer
 from corpus.models import Collection
 
 LONGEST = 5_000

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from psycopg import Connection
 
 from annotation import queue
+from annotation.desks import Desk
 from annotation.forms_judging import Invalid, milliseconds
 from annotation.forms_judging import item as item_of
 from annotation.models import Membership
@@ -121,7 +122,7 @@ def save(db: Connection[Any], membership: Membership, form: Edited) -> int | Non
     def write(pair: int) -> None:
         _append(membership, pair, form)
 
-    return queue.finish(db, queue.Desk.of(membership), form.item, form.token, write)
+    return queue.finish(db, Desk.of(membership), form.item, form.token, write)
 
 
 def _append(membership: Membership, pair_id: int, form: Edited) -> None:

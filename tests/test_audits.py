@@ -7,8 +7,8 @@ import pytest
 
 from annotation import queue
 from annotation.agreement.proportions import Stratum, exact, overall, sequence
+from annotation.desks import Answer, Desk
 from annotation.models import Role
-from annotation.queue import Answer, Desk
 from annotation.trust import audits
 from annotation.trust.audits import verdict
 from corpus.items import next_place

@@ -11,8 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from annotation import entry, judging, queue
 from annotation.care import batches, checks, consent, placing, qualification
 from annotation.care.models import Batch, Consent
+from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership
-from annotation.queue import Answer, Desk, Lost
+from annotation.queue import Lost
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from tests.factories import make_collection, make_item, make_member, make_pair

@@ -13,11 +13,11 @@ from django.utils import timezone
 from annotation import queue
 from annotation.auditing import ACTS
 from annotation.care.aside import bring_back, set_aside
+from annotation.desks import Answer, Desk
 from annotation.fairness import report
 from annotation.fairness.studies import end_study, groups_of, make_study
 from annotation.judging_time import median_seconds
 from annotation.models import Assignment, Membership, Role, Study
-from annotation.queue import Answer, Desk
 from annotation.trust.kappas import kappas, read
 from annotation.undo import undo
 from corpus.configure import configure

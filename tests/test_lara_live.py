@@ -9,10 +9,10 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation import queue
+from annotation.desks import Answer, Desk
 from annotation.models import Role
 from annotation.policies import lara, lara_live
 from annotation.policies.waking import UNCERTAIN
-from annotation.queue import Answer, Desk
 from annotation.tasks import go_on_with_lara
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Label

@@ -3,8 +3,8 @@
 import pytest
 
 from annotation import queue, undo
+from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership
-from annotation.queue import Answer, Desk
 from corpus.models import Collection, Item, Judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 

@@ -10,9 +10,10 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation import adjudication, queue
+from annotation.desks import Answer, Desk
 from annotation.members import set_active
 from annotation.models import Assignment, Membership, Role, Snapshot
-from annotation.queue import Answer, Desk, Lost, Unknown
+from annotation.queue import Lost, Unknown
 from annotation.undo import undo
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment, Label

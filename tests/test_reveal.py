@@ -11,8 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation import queue
+from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership
-from annotation.queue import Answer, Desk, Lost, final_token
+from annotation.queue import Lost, final_token
 from annotation.undo import undo
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment, Label

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from annotation import adjudication, queue
+from annotation.desks import Desk
 from annotation.models import Assignment, Membership, Role
-from annotation.queue import Desk
 from annotation.skipped import hand_over, skipped_by_all
 from corpus.models import Collection, Item
 from judges.models import Campaign

@@ -17,6 +17,7 @@ from psycopg import Connection
 
 from annotation import guidelines, judging, queue, targets, undo
 from annotation.care import welcome
+from annotation.desks import Desk
 from annotation.forms_judging import Invalid, answer, draft, skip_reason, text
 from annotation.forms_judging import item as item_of
 from annotation.models import Assignment
@@ -34,7 +35,7 @@ def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim: the open lease renewed, or a new one."""
-    desk = queue.Desk.of(scope.member)
+    desk = Desk.of(scope.member)
     queue.in_transaction(lambda db: queue.claim(db, desk))
     return done(request, scope)
 
@@ -43,7 +44,7 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
-    desk = queue.Desk.of(scope.member)
+    desk = Desk.of(scope.member)
     return _decide(request, scope, lambda db: queue.submit(db, desk, answer(request.POST, scope.collection)))
 
 
@@ -58,7 +59,7 @@ def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Give the pair back with a reason, and claim the next."""
-    desk = queue.Desk.of(scope.member)
+    desk = Desk.of(scope.member)
 
     def work(db: Connection[Any]) -> int | None:
         item = item_of(request.POST)
@@ -71,7 +72,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Hand the pair to the adjudicators with a note, and claim the next."""
-    desk = queue.Desk.of(scope.member)
+    desk = Desk.of(scope.member)
 
     def work(db: Connection[Any]) -> int | None:
         note = text(request.POST, "note")
@@ -84,7 +85,7 @@ def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Keep what is typed or marked on a pair: {"kept": whether the lease, running or lost, is known}."""
-    desk, data = queue.Desk.of(scope.member), request.POST
+    desk, data = Desk.of(scope.member), request.POST
     try:
         item = item_of(data)
     except Invalid as wrong:

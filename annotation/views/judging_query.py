@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
 from annotation import guidelines, judging, queue, undo
+from annotation.desks import Desk
 from annotation.forms_judging import Invalid, answer, skip_reason, text
 from annotation.forms_judging import item as item_of
 from annotation.models import Assignment
@@ -39,7 +40,7 @@ def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim the pairs of the next query; those that are held already are renewed."""
-    desk = queue.Desk.of(scope.member)
+    desk = Desk.of(scope.member)
     queue.in_transaction(lambda db: queue.claim_query(db, desk))
     return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
 
@@ -48,7 +49,7 @@ def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one pair: its card again, judged, or in the reveal arm with its debate."""
-    desk = queue.Desk.of(scope.member)
+    desk = Desk.of(scope.member)
     return _decide(request, scope, lambda db: queue.settle(db, desk, answer(request.POST, scope.collection)))
 
 
@@ -56,7 +57,7 @@ def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Give one pair back with a reason."""
-    desk, token = queue.Desk.of(scope.member), request.POST.get("token", "")
+    desk, token = Desk.of(scope.member), request.POST.get("token", "")
 
     def work(db: Connection[Any]) -> None:
         queue.skip(db, desk, item_of(request.POST), token, skip_reason(request.POST), following=False)
@@ -68,7 +69,7 @@ def judge_query_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Hand one pair to the adjudicators with a note."""
-    desk, token = queue.Desk.of(scope.member), request.POST.get("token", "")
+    desk, token = Desk.of(scope.member), request.POST.get("token", "")
 
     def work(db: Connection[Any]) -> None:
         queue.flag(db, desk, item_of(request.POST), token, text(request.POST, "note"), following=False)
