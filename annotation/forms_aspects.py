@@ -33,7 +33,7 @@ def text(post: QueryDict, name: str) -> str:
 
 def typed(post: QueryDict) -> defaultdict[str, str]:
     """What was typed, for a form that is shown again; "" for what was not sent."""
-    return defaultdict(str, post.items())
+    return defaultdict(str, {name: post.get(name, "") for name in post})
 
 
 def importance(post: QueryDict, name: str) -> int:

@@ -3,6 +3,7 @@
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation import adjudication, guidelines, judging
@@ -33,7 +34,7 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
             milliseconds=milliseconds(request.POST),
         )
     except Unknown:
-        raise Http404("There is no such pair here.") from None
+        raise Http404(_("There is no such pair here.")) from None
     except Lost as lost:
         return _page(request, scope, status=409, problem=str(lost))
     except Invalid as wrong:
@@ -49,7 +50,7 @@ def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
         item = whole(request.POST, "item")
         adjudication.undo_adjudication(scope.member, item)
     except Unknown:
-        raise Http404("There is nothing of yours to take back.") from None
+        raise Http404(_("There is nothing of yours to take back.")) from None
     except (Lost, Invalid) as refused:
         return _page(request, scope, status=409, problem=str(refused))
     return _page(request, scope, show=item) if request.headers.get("HX-Request") else _done(request, scope)

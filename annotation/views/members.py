@@ -1,9 +1,9 @@
 """People of a collection: roles, invitations, deactivation."""
 
-from django.utils.translation import gettext as _
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation import members
@@ -56,7 +56,11 @@ def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     if problem := _locks_out(scope, membership, form.cleaned_data["role"]):
         return _page(request, scope, InvitationForm(), problem=problem, status=422)
     members.change_role(membership=membership, role=form.cleaned_data["role"], by=scope.user)
-    messages.success(request, _("%(username)s is %(get_role_display)s now.") % {"username": membership.user.username, "get_role_display": membership.get_role_display()})
+    messages.success(
+        request,
+        _("%(username)s is %(get_role_display)s now.")
+        % {"username": membership.user.username, "get_role_display": membership.get_role_display()},
+    )
     return redirect("members", scope.collection.name)
 
 
