@@ -22,6 +22,7 @@ from annotation.forms_judging import Invalid, answer, draft, skip_reason, text
 from annotation.forms_judging import item as item_of
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
+from annotation.views.even import evenly
 
 
 @action("judge")
@@ -33,6 +34,7 @@ def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
+@evenly
 def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim: the open lease renewed, or a new one."""
     desk = Desk.of(scope.member)
@@ -42,6 +44,7 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
+@evenly
 def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
     desk = Desk.of(scope.member)
@@ -50,6 +53,7 @@ def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
+@evenly
 def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Save contribution and evidence of a pair, and claim the next."""
     return _decide(request, scope, lambda db: targets.save(db, scope.member, targets.edited(request.POST)))
@@ -57,6 +61,7 @@ def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
+@evenly
 def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Give the pair back with a reason, and claim the next."""
     desk = Desk.of(scope.member)
@@ -70,6 +75,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
+@evenly
 def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Hand the pair to the adjudicators with a note, and claim the next."""
     desk = Desk.of(scope.member)

@@ -20,6 +20,7 @@ from annotation.forms_judging import item as item_of
 from annotation.models import Assignment
 from annotation.numbers import shown
 from annotation.permissions import Scope, action
+from annotation.views.even import evenly
 
 
 @action("judge")
@@ -38,6 +39,7 @@ def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
+@evenly
 def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim the pairs of the next query; those that are held already are renewed."""
     desk = Desk.of(scope.member)
