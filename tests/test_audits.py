@@ -63,6 +63,7 @@ def test_clopper_and_pearson_as_published():
     assert exact(0, 0) == (0, 1)
 
 
+@pytest.mark.slow
 def test_the_bound_for_repeated_looks_holds_at_every_look_where_the_exact_one_does_not():
     """Two hundred audits of a route that is 90% right, looked at after every answer, 300 times over."""
     missed = {exact: 0, sequence: 0}

@@ -71,6 +71,7 @@ def everything(instance: Instance) -> dict[str, str]:
     return json.loads(run(instance, "shell", "-v0", "-c", ROWS)) | files
 
 
+@pytest.mark.slow
 def test_after_a_deletion_a_restore_brings_everything_back(judged: Instance, tmp_path: Path) -> None:
     file = tmp_path / "all.tar"
     before = everything(judged)
@@ -85,6 +86,7 @@ def test_after_a_deletion_a_restore_brings_everything_back(judged: Instance, tmp
     assert Path(restored["before"]).exists()
 
 
+@pytest.mark.slow
 def test_a_backup_moves_to_another_instance(
     judged: Instance, make_instance: Callable[..., Instance], tmp_path: Path
 ) -> None:

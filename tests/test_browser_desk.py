@@ -290,5 +290,6 @@ def test_a_whole_query_without_scripts(collection, alice, new_page):
     page.locator("button.primary").click()
     for left in (1, 0):
         page.locator(".pair-card .grade").first.click()
+        page.wait_for_load_state("load")
         assert page.locator(".pair-card").count() == left
     assert Judgment.objects.count() == 2

@@ -63,6 +63,7 @@ def test_thirty_escalations_are_settled_by_keyboard_alone(collection, alice, new
     assert all(ms and ms < 60_000 for ms in Judgment.objects.values_list("milliseconds", flat=True))
 
 
+@pytest.mark.slow
 def test_thirty_pairs_are_judged_on_a_phone_by_touch_alone(collection, alice, new_page, instance):
     make_scene(collection, 30)
     page = new_page(user=alice.user, **PHONE)

@@ -163,6 +163,7 @@ def test_a_key_that_is_not_accepted_fails_at_once(panel, model_server: LocalMode
     assert "QUORUM_TEST_KEY" in CanaryAnswer.objects.first().error
 
 
+@pytest.mark.slow
 def test_a_worker_asks_when_they_are_due_and_two_of_them_ask_once(
     panel, worker: object, model_server: LocalModels
 ) -> None:

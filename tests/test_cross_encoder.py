@@ -79,6 +79,7 @@ def test_a_step_in_two_passes_has_the_gradient_of_one(base, loss):
     assert torch.allclose(found[0], found[1], atol=1e-6) and found[0].abs().max() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["bce", "mse", "lambda"])
 def test_the_loss_falls_and_a_checkpoint_brings_the_weights_back(base, loss, tmp_path):
     torch.manual_seed(0)

@@ -67,6 +67,7 @@ def books(worker: object, model_server: LocalModels) -> Collection:
     return collection
 
 
+@pytest.mark.slow
 def test_order_persistence_and_spurious_agreements_of_played_debates_equal_hand_counts(
     books: Collection, model_server: LocalModels
 ) -> None:

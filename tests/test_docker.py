@@ -68,6 +68,7 @@ def test_every_target_runs_as_nobody_special_and_has_a_health_check(target: str)
     assert len(instruction(target, "HEALTHCHECK")) == 1 and len(instruction(target, "CMD")) == 1
 
 
+@pytest.mark.slow
 def test_the_commands_serve_and_their_health_checks_tell(make_instance: Callable[..., Instance]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])

@@ -33,6 +33,7 @@ from tests.modelserver.fixtures import LocalModels, _model_server_process, model
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 
 
+@pytest.mark.slow
 def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
     manage: Manage, model_server: LocalModels, instance: dict[str, str]
 ) -> None:

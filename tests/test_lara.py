@@ -87,6 +87,7 @@ def test_a_share_is_spent_to_the_pair_and_the_rest_takes_the_calibrated_label() 
     assert np.array_equal(result.label[result.own], (result.probability[result.own] >= 0.5).astype(int))
 
 
+@pytest.mark.slow
 def test_one_pass_over_all_presets_gives_what_each_gives_alone() -> None:
     beliefs, truth = sure_of_itself(230)
     shares = [0.5, 0.035, 0.25, 0.125, 0.0]

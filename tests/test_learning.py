@@ -12,6 +12,7 @@ from training.engine.publishing import MergeDiffers  # noqa: E402
 from training.engine.training import train  # noqa: E402
 from training.folder import JobFolder  # noqa: E402
 
+SLOW = {"cross-encoder": pytest.mark.slow}
 WAYS = {
     "prism": ("tiny:qwen3", {"preset": "tiny", "epochs": 1, "learning_rate": 0.003, "evaluate_every": 45}),
     "cross-encoder": ("tiny:encoder", {"preset": "tiny"}),
@@ -37,7 +38,7 @@ def job(folder, recipe, **changes):
     return one
 
 
-@pytest.fixture(scope="module", params=sorted(WAYS))
+@pytest.fixture(scope="module", params=[pytest.param(way, marks=SLOW.get(way, ())) for way in sorted(WAYS)])
 def learned(request, tmp_path_factory):
     """Trained on labels that follow a rule: folder and result."""
     folder = tmp_path_factory.mktemp("learned")

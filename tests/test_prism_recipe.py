@@ -179,6 +179,7 @@ with Together(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1:]]) a
 """
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_gradients_of_one(bases: dict[str, Path], tmp_path: Path) -> None:
     rows = write_set(tmp_path / "set")
     for size in ("1", "2"):

@@ -44,6 +44,7 @@ def test_an_empty_study_has_no_shares() -> None:
     assert measure([]).ties is None and measure([]).certain_no is None and measure([]).ndcg is None
 
 
+@pytest.mark.slow
 def test_three_scales_of_one_model(worker: object, model_server: LocalModels, manage: Manage) -> None:
     books = make_collection("books")
     gold = Assessor.objects.create(collection=books, kind=Assessor.Kind.REFERENCE, name="gold")

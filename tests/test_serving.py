@@ -41,6 +41,7 @@ def test_serve_says_when_it_is_ready_and_ctrl_c_ends_all_of_it(make_instance: Ca
     until(instance.nothing_left, 15, "the end of all processes")
 
 
+@pytest.mark.slow
 def test_sigkill_of_the_top_process_alone_takes_all_others_with_it(make_instance: Callable[..., Instance]):
     instance = make_instance()
     child, _ = serve(instance)
@@ -51,6 +52,7 @@ def test_sigkill_of_the_top_process_alone_takes_all_others_with_it(make_instance
     assert instance.sql("SELECT n FROM kept") == "7"
 
 
+@pytest.mark.slow
 def test_serve_restarts_what_somebody_killed(make_instance: Callable[..., Instance]):
     instance = make_instance()
     _, ready = serve(instance, "--judge-workers", "0")

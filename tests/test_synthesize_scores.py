@@ -4,6 +4,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from benchmark.drawing import draw
 from corpus.models import Label
 from judges.models import Attempt
@@ -42,6 +44,7 @@ def asked(query: int, text: int) -> str:
     return f'mapping {query}?",\n"document": "Mapping {query} has text {text}'
 
 
+@pytest.mark.slow
 def test_chains_and_scores_become_training_data_and_long_answers_drop_their_query(
     model_server: LocalModels, manage: Manage, tmp_path: Path
 ) -> None:

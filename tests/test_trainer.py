@@ -50,6 +50,7 @@ def reached(folder: JobFolder, step: int) -> bool:
     return bool(losses(folder)) and losses(folder)[-1][0] >= step
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_has_the_losses_of_an_uninterrupted_run(
     parts: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -68,6 +69,7 @@ def test_killed_and_started_again_it_has_the_losses_of_an_uninterrupted_run(
     assert [line["step"] for line in whole.lines() if "dev" in line] == [20, 40]
 
 
+@pytest.mark.slow
 def test_cancelled_it_saves_what_it_has_within_ten_seconds(parts: tuple[Path, Path], tmp_path: Path) -> None:
     long = {"max_steps": 2000, "epochs": 1000, "checkpoint_every": 500, "evaluate_every": 1000}
     folder = ask(tmp_path / "job", parts, options={**OPTIONS, **long})

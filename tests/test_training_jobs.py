@@ -78,6 +78,7 @@ def trainer_of(job: Job) -> int:
     return int(found.stdout.split()[0])
 
 
+@pytest.mark.slow
 def test_a_cancelled_job_ends_within_ten_seconds_and_can_go_on(
     rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
 ) -> None:
@@ -178,6 +179,7 @@ def test_what_is_known_to_be_wrong_is_refused_before_it_waits(rows: Path, tmp_pa
     assert not Job.objects.exists()
 
 
+@pytest.mark.slow
 def test_the_command_waits_with_a_worker_of_its_own_and_prints_the_contracts_document(
     rows: Path, tmp_path: Path, manage: Manage
 ) -> None:

@@ -47,7 +47,9 @@ class Command(QuorumCommand):
             announced = json.loads((settings.VAR / "services.json").read_text())
         except FileNotFoundError:
             return {"state": "starting"}
-        return {"state": "running", **announced, "users": locks.holders(settings.VAR / "users.lock")}
+        # The keeper itself tries the lock every second, and holds it for an instant where nobody else does.
+        users = [pid for pid in locks.holders(settings.VAR / "users.lock") if pid != announced["pid"]]
+        return {"state": "running", **announced, "users": users}
 
     def stop(self, document: dict[str, Any]) -> None:
         """Ask the keeper to end both services, unless somebody uses them."""
