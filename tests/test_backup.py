@@ -99,6 +99,7 @@ def test_a_backup_moves_to_another_instance(
     run(other, "judge", "owls", "--wait", "--workers", "1", "--again")
 
 
+@pytest.mark.slow
 def test_what_is_no_whole_backup_is_refused_and_changes_nothing(judged: Instance, tmp_path: Path) -> None:
     file = tmp_path / "all.tar"
     run(judged, "backup", file)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from collections import Counter
 
+import pytest
+
 from config.env import ROOT
 from judges import wakeups
 from judges.models import Campaign
@@ -70,6 +72,7 @@ def test_ctrl_c_says_what_goes_on(worker: object, model_server: LocalModels, ins
     wait_for(lambda: state_of(Campaign.objects.get()) == "finished")
 
 
+@pytest.mark.slow
 def test_a_campaign_is_paused_resumed_cancelled_and_retried(
     worker: object, model_server: LocalModels, manage: Manage
 ) -> None:

@@ -67,7 +67,7 @@ class Plain:
         return total / len(numbers)
 
 
-@pytest.mark.parametrize("reduction", ["sum", "mean"])
+@pytest.mark.parametrize("reduction", ["sum", pytest.param("mean", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_twenty_steps_have_the_losses_of_a_plain_implementation(
     shape: str, reduction: str, bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path

@@ -121,6 +121,7 @@ def test_make_demo_ends_with_make(make_instance: Callable[..., Instance]):
     until(instance.nothing_left, 20, "the end of all processes")
 
 
+@pytest.mark.slow
 def test_a_busy_port_is_named_in_one_line(make_instance: Callable[..., Instance]):
     instance = make_instance()
     with socket.create_server(("127.0.0.1", 0)) as busy:
@@ -129,6 +130,7 @@ def test_a_busy_port_is_named_in_one_line(make_instance: Callable[..., Instance]
     assert done.stderr.count("\n") == 1 and "cannot listen" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_external_database_without_its_tables_says_run_migrate(make_instance: Callable[..., Instance]):
     instance = make_instance()
     holder = instance.hold()

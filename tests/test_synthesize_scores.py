@@ -80,6 +80,7 @@ def test_chains_and_scores_become_training_data_and_long_answers_drop_their_quer
     assert Attempt.objects.filter(role="vote").count() == 0
 
 
+@pytest.mark.slow
 def test_a_judge_that_cannot_score_is_refused(model_server: LocalModels, manage: Manage, tmp_path: Path) -> None:
     books = make_collection("books")
     Label.objects.create(pair=make_pair(books), grade=1, origin="people")
