@@ -5,6 +5,7 @@ import sys
 from typing import Any, Literal
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.utils import translation
 
 from corpus.errors import Incomplete, QuorumError
 
@@ -35,7 +36,12 @@ class QuorumCommand(BaseCommand):
         (self.stderr if self.as_json else self.stdout).write(line)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run, print, and leave with the contract's exit code."""
+        """Run, print, and leave with the contract's exit code; in English, whatever language pages speak here."""
+        with translation.override("en"):
+            self.do(options)
+
+    def do(self, options: dict[str, Any]) -> None:
+        """`handle` in the language of commands."""
         self.as_json = options["json"]
         try:
             document = self.run(**options)

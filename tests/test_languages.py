@@ -1,15 +1,19 @@
 """Pages in English and Chinese: how the language is chosen, and catalogues that are whole."""
 
 import re
+from io import StringIO
 from pathlib import Path
 
 import polib
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 
 from annotation.models import User
 from config import env, messages
+from tests.factories import make_collection
 
 pytestmark = pytest.mark.django_db
 
@@ -130,3 +134,11 @@ def test_strings_are_collected_as_templates_and_python_look_them_up() -> None:
     assert [(one.text, one.plural) for one in messages.in_python(source)] == [
         ("a", ""), ("b", ""), ("c", "ds"), ("e", ""),
     ]  # fmt: skip
+
+
+def test_commands_speak_english_in_a_process_whose_pages_spoke_chinese() -> None:
+    make_collection("books")
+    err = StringIO()
+    with translation.override("zh-hans"), pytest.raises(SystemExit):
+        call_command("ledger", "books", stderr=err)
+    assert "books has no campaign yet" in err.getvalue()
