@@ -267,6 +267,7 @@ class Item(models.Model):
         STOPPED = "stopped", _("labels that came about like this one were wrong too often")
         POLICY = "policy", _("people judge every pair")
         UNCERTAIN = "uncertain", _("the judge is least sure of it")
+        HOLE = "hole", _("a system returned it, and the qrels do not know it")
         AUDIT = "audit", _("drawn to check the automatic labels")
         EVIDENCE = "evidence", _("contribution and evidence to be edited")
         STUDY = "study", _("part of a paired study")
