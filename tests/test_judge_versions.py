@@ -23,7 +23,8 @@ def section_of(page: str, attempt: Attempt) -> str:
 
 def judged_by_judge_1() -> Attempt:
     judge("--policy", "single", "--judges", "judge-1", check=True)
-    return Attempt.objects.order_by("pk").last()
+    # Worker processes reserve ids in blocks: the newest row is that of the newest campaign, not of the largest id.
+    return Attempt.objects.order_by("campaign").last()
 
 
 def test_a_changed_judge_is_a_new_version_and_old_pages_show_the_old_prompt(
