@@ -1,4 +1,4 @@
-"""Charts of a page to save: `?chart=<key>&as=svg|csv` of the page's own address."""
+"""Charts of a page to save: `?chart=<key>&as=svg|csv|tex` of the page's own address."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from corpus.charts import Chart
 
-TYPES = {"svg": "image/svg+xml", "csv": "text/csv"}
+TYPES = {"svg": "image/svg+xml", "csv": "text/csv", "tex": "application/x-tex"}
 
 
 def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpResponse | None:
@@ -18,6 +18,6 @@ def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpRespon
     chart = next((one for one in charts if one is not None and one.key == key), None)
     if chart is None or form not in TYPES:
         raise Http404(_("No such chart."))
-    text = chart.standalone() if form == "svg" else chart.csv()
+    text = {"svg": chart.standalone, "csv": chart.csv, "tex": chart.latex}[form]()
     headers = {"Content-Disposition": f'attachment; filename="{chart.key}.{form}"'}
     return HttpResponse(text, content_type=f"{TYPES[form]}; charset=utf-8", headers=headers)

@@ -6,6 +6,7 @@ from html import escape
 
 from corpus.cells import csv_line
 from corpus.charts.drawing import FONT, INK, INK_2, PAPER, WIDTH, figure, number
+from corpus.latex import tabular
 
 SHOWN_ROWS = 100
 """Rows of the table in the page; the CSV has all."""
@@ -50,6 +51,10 @@ class Chart:
             *([("" if cell is None else cell) for cell in row] for row in self.rows),
         ]
         return "".join(map(csv_line, lines))
+
+    def latex(self) -> str:
+        """The table with every row, for a paper."""
+        return tabular(self.header, self.rows, numbers=self.numbers, caption=self.title, label=self.key)
 
     def standalone(self) -> str:
         """The picture as a file of its own: paper, title and source line, colours as attributes."""

@@ -1,0 +1,76 @@
+"""Tables as LaTeX, for a paper: booktabs, numbers to the right, nothing in a cell can act. Pure."""
+
+from collections.abc import Sequence
+
+Cell = str | float | int | None
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "\n": " ",
+    "\r": " ",
+    "\t": " ",
+    "−": "$-$",
+    "–": "--",
+}
+
+
+def escaped(words: str) -> str:
+    """The words as LaTeX prints them."""
+    return "".join(SPECIAL.get(letter, letter) for letter in words)
+
+
+def tabular(
+    header: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    numbers: int = 1,
+    caption: str = "",
+    label: str = "",
+    places: int = 4,
+) -> str:
+    """A `table` with a `tabular` of booktabs. Columns before `numbers` are names, the others figures.
+
+    `places`: decimals of floats; whole numbers are given as int. None is an empty cell. Needs `\\usepackage{booktabs}`.
+    """
+    columns = "l" * min(numbers, len(header)) + "r" * max(0, len(header) - numbers)
+    lines = [_line(header), r"\midrule", *(_line([_written(cell, places) for cell in row]) for row in rows)]
+    said = [rf"\caption{{{escaped(caption)}}}"] if caption else []
+    named = [rf"\label{{tab:{label}}}"] if label else []
+    return "\n".join([
+        r"% needs \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        *said,
+        *named,
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        *lines,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+        "",
+    ])  # fmt: skip
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(map(escaped, cells)) + r" \\"
+
+
+def _written(cell: Cell, places: int) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        return f"{cell:.{places}f}".replace("-", "−")
+    return str(cell).replace("-", "−") if isinstance(cell, int) else cell
