@@ -107,7 +107,8 @@ class Qrels(models.Model):
     kind = models.CharField(max_length=8, choices=Kind)
     note = models.CharField(max_length=200, blank=True)
     parent = models.ForeignKey("self", models.CASCADE, null=True, related_name="children", help_text="Filled from it.")
-    counts = models.JSONField(default=dict, help_text="queries, judged, relevant, and {origin: n}.")
+    counts = models.JSONField(default=dict, help_text="queries, judged, relevant, and origins {origin: n}.")
+    content_hash = models.CharField(max_length=64, blank=True, default="", help_text="sha256 of its rows, in hex.")
     made_by = models.CharField(max_length=150, blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
