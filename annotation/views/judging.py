@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
 from annotation import guidelines, judging, queue, targets, undo
+from annotation.baking import baked
 from annotation.care import welcome
 from annotation.desks import Desk
 from annotation.forms_judging import Invalid, answer, draft, skip_reason, text
@@ -177,20 +178,26 @@ def _render(
     """The fragment alone for HTMX, else inside the whole page."""
     collection = scope.collection
     context |= {"scope": scope, "collection": collection, "section": "judge", "fragment": fragment}
-    context |= addresses(collection.name)
-    context |= buttons(collection.name, collection.grades, collection.relevant_from, get_language())
+    shared = (collection.name, collection.grades, collection.relevant_from, get_language())
     if request.headers.get("HX-Request"):
         # Without the request: no context processor runs, and the token is all that the forms need of it.
-        content = plain(fragment, {**context, "csrf_token": get_token(request)})
-        return HttpResponse(content, status=status)
+        context["csrf_token"] = get_token(request)
+        return HttpResponse(plain(baked_fragment(fragment, *shared), context), status=status)
+    context |= addresses(collection.name)
+    context |= buttons(*shared)
     context |= {"guidelines": guidelines.current(collection), "grades": judging.grades(collection)}
     return render(request, "judging/page.html", context, status=status)
 
 
-def plain(fragment: str, context: dict[str, object]) -> str:
-    """The fragment without localised numbers: ours look the same in both languages, and each one would ask for it."""
-    template: Template = get_template(fragment).template  # type: ignore[attr-defined]
+def plain(template: Template, context: dict[str, object]) -> str:
+    """The template without localised numbers: ours look the same in both languages, and each one would ask for it."""
     return template.render(Context(context, use_l10n=False))
+
+
+@lru_cache(maxsize=256)
+def baked_fragment(fragment: str, name: str, highest: int, relevant_from: int, language: str | None) -> Template:
+    """A fragment with all that every page of a collection shares in one language."""
+    return baked(fragment, {**addresses(name), **buttons(name, highest, relevant_from, language)})
 
 
 @cache
