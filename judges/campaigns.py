@@ -2,7 +2,8 @@
 
 A campaign covers pairs once. The same configuration (panel, policy, rounds, members) goes on with its newest campaign,
 whether unfinished or finished: pairs that came since are added to it. `limit` is the number of pairs that the
-campaign covers in all.
+campaign covers in all. A campaign over certain pairs has a `scope`, a name for them: only a start with the same scope
+goes on with it, and no pair that has its outcome from the configuration, in whatever scope, is judged once more.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ WITH chosen AS (
     SELECT p.id FROM corpus_pair p
     JOIN corpus_query q ON q.id = p.query_id AND q.is_current
     JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-    WHERE p.collection_id = %(collection)s AND p.is_candidate AND NOT EXISTS (
+    WHERE p.collection_id = %(collection)s AND {which} AND NOT EXISTS (
         SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = %(campaign)s
             OR (w.campaign_id = ANY(%(earlier)s) AND w.state IN ('labelled', 'escalated', 'failed'))))
     ORDER BY p.id LIMIT %(limit)s
@@ -42,7 +43,13 @@ WITH chosen AS (
     SELECT %(campaign)s, id, 'pending', 0, 0, '', '', 0 FROM chosen ORDER BY id RETURNING 1
 ), counted AS ({tally})
 SELECT count(*) FROM added
-""".format(tally=tallies.ADD.format(rows="SELECT %(campaign)s, 0, 'pairs', count(*) FROM added HAVING count(*) > 0"))
+""".replace(
+    "{tally}",
+    tallies.ADD.format(rows="SELECT %(campaign)s, 0, 'pairs', count(*) FROM added HAVING count(*) > 0"),
+)
+EVERY = ENQUEUE.replace("{which}", "p.is_candidate")
+ONLY = ENQUEUE.replace("{which}", "p.id IN (SELECT unnest(%(pairs)s::bigint[]))")
+"""ENQUEUE for every candidate, and for the pairs of a scope."""
 
 # A pair whose newest standing target is good needs none, unless all shall be written again; what a person wrote is
 # never written over, and what waits for one is left to them.
@@ -63,7 +70,7 @@ WITH chosen AS (
         SELECT 1 FROM corpus_item i
         WHERE i.pair_id = p.id AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
     ORDER BY p.id LIMIT %(limit)s
-), added AS (""" + ENQUEUE.split("), added AS (")[1]
+), added AS (""" + EVERY.split("), added AS (")[1]
 """ENQUEUE for relevant pairs without a target."""
 
 
@@ -87,13 +94,24 @@ def same_configuration(collection: Collection, wanted: Configuration) -> list[Ca
     return list(Campaign.objects.filter(collection=collection, **wanted.values).order_by("-pk"))
 
 
-def pairs_to_judge(collection: Collection, wanted: Configuration, *, limit: int | None, again: bool = False) -> int:
-    """About how many pairs a start would still have to judge: for the estimate."""
+def pairs_to_judge(
+    collection: Collection,
+    wanted: Configuration,
+    *,
+    limit: int | None,
+    again: bool = False,
+    pairs: Sequence[int] | None = None,
+) -> int:
+    """About how many pairs a start would still have to judge: for the estimate. `pairs`: only these."""
     known = [] if again else same_configuration(collection, wanted)
-    candidates = Pair.objects.filter(collection=collection, is_candidate=True)
-    current = candidates.filter(query__is_current=True, document__is_current=True).count()
     ended = [Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED]
-    done = Work.objects.filter(campaign__in=known, state__in=ended).values("pair").distinct().count()
+    judged = Work.objects.filter(campaign__in=known, state__in=ended).values("pair").distinct()
+    candidates = Pair.objects.filter(collection=collection)
+    if pairs is None:
+        candidates, done = candidates.filter(is_candidate=True), judged.count()
+    else:
+        candidates, done = candidates.filter(pk__in=pairs), judged.filter(pair__in=pairs).count()
+    current = candidates.filter(query__is_current=True, document__is_current=True).count()
     return max(0, min(current, limit if limit is not None else current) - done)
 
 
@@ -107,17 +125,22 @@ def start_or_join(
     again: bool = False,
     retry: bool = False,
     failed_to_people: bool = False,
+    pairs: Sequence[int] | None = None,
+    scope: str = "",
 ) -> Started:
     """Start a campaign, or go on with the one of this configuration; wake-ups are sent once that is committed.
 
-    Raises BadInput for a paused campaign, and for a money budget, its own or the collection's, while a judge has no
-    known price.
+    `pairs`: only these, candidates or not, in a campaign of their own that `scope` names. Raises BadInput for a paused
+    campaign, and for a money budget, its own or the collection's, while a judge has no known price; ValueError for
+    pairs without a scope, and for a scope without pairs.
     """
+    if bool(scope) is not (pairs is not None):
+        raise ValueError("pairs have a scope that names them, and every candidate has none")
     check_budget(collection, wanted, budget, max_calls, limit)
     with transaction.atomic():
         _lock(collection)
         known = same_configuration(collection, wanted)
-        campaign = _newest_to_join(known) if not again else None
+        campaign = _newest_to_join([one for one in known if one.scope == scope]) if not again else None
         if campaign is not None and campaign.state == State.PAUSED:
             raise BadInput(
                 _(
@@ -128,13 +151,13 @@ def start_or_join(
             )
         joined = campaign is not None
         if campaign is None:
-            campaign = _create(collection, wanted)
+            campaign = _create(collection, wanted, scope)
         _set(campaign, budget=budget, max_calls=max_calls, failed_to_people=failed_to_people)
         retried = _retry(campaign) if retry else 0
         if failed_to_people and joined:
             escalate_failed(campaign)
         earlier = [] if again else [one.pk for one in known]
-        added = _enqueue(campaign, earlier, limit, again=again)
+        added = _enqueue(campaign, earlier, limit, again=again, pairs=pairs)
         if not joined and not added:
             transaction.set_rollback(True)
             return Started(None)
@@ -176,9 +199,9 @@ def check_budget(
         )
 
 
-def _create(collection: Collection, wanted: Configuration) -> Campaign:
+def _create(collection: Collection, wanted: Configuration, scope: str) -> Campaign:
     return Campaign.objects.create(
-        collection=collection, instruction=collection.instruction, seed=collection.seed, **wanted.values
+        collection=collection, scope=scope, instruction=collection.instruction, seed=collection.seed, **wanted.values
     )
 
 
@@ -195,7 +218,9 @@ def _set(campaign: Campaign, *, budget: float | None, max_calls: int | None, fai
     campaign.save(update_fields=fields)
 
 
-def _enqueue(campaign: Campaign, earlier: list[int], limit: int | None, *, again: bool) -> int:
+def _enqueue(
+    campaign: Campaign, earlier: list[int], limit: int | None, *, again: bool, pairs: Sequence[int] | None
+) -> int:
     """Add pairs without an outcome, up to `limit` in the campaign; how many."""
     room = None if limit is None else max(0, limit - Work.objects.filter(campaign=campaign).count())
     values: dict[str, Any] = {
@@ -204,9 +229,11 @@ def _enqueue(campaign: Campaign, earlier: list[int], limit: int | None, *, again
         "earlier": earlier,
         "limit": room,
         "again": again,
+        "pairs": None if pairs is None else list(pairs),
     }
+    statement = POSITIVES if campaign.policy == Policy.EVIDENCE else EVERY if pairs is None else ONLY
     with connection.cursor() as cursor:
-        cursor.execute(POSITIVES if campaign.policy == Policy.EVIDENCE else ENQUEUE, values)
+        cursor.execute(statement, values)
         (added,) = cursor.fetchone()
     return int(added)
 

@@ -1,9 +1,11 @@
 """What a start would cost, from a sample of the pairs it would judge."""
 
+from collections.abc import Sequence
+
 from django.db.models import Max, Min
 
 from corpus.evidence import Target
-from corpus.models import Collection, Pair
+from corpus.models import Collection, Document, Pair, Query
 from judges import campaigns, evidence, prompts
 from judges.configurations import Configuration
 from judges.debate import FOR
@@ -16,14 +18,26 @@ SAMPLE = 50
 
 
 def forecast(
-    collection: Collection, wanted: Configuration, *, limit: int | None = None, again: bool = False
+    collection: Collection,
+    wanted: Configuration,
+    *,
+    limit: int | None = None,
+    again: bool = False,
+    pairs: Sequence[int] | None = None,
+    inputs: Sequence[Inputs] | None = None,
 ) -> Estimate | None:
-    """The estimate of what a start with this configuration has still to do; None when that is nothing."""
-    left = campaigns.pairs_to_judge(collection, wanted, limit=limit, again=again)
-    if not left:
-        return None
+    """The estimate of what a start with this configuration has still to do; None when that is nothing.
+
+    `pairs`: only these. `inputs`: what some of the pairs show to judges; else a spread of the candidates is read.
+    """
+    left = campaigns.pairs_to_judge(collection, wanted, limit=limit, again=again, pairs=pairs)
+    return expected(wanted, left, spread(collection) if inputs is None else inputs) if left else None
+
+
+def expected(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) -> Estimate:
+    """The estimate of judging so many pairs, some of which show `inputs` to judges."""
     options = CampaignOptions(
-        pairs=left,
+        pairs=pairs,
         policy=wanted.policy,
         debaters=wanted.debaters,
         voters=wanted.voters,
@@ -34,7 +48,7 @@ def forecast(
         play_on=wanted.protocol.play_on,
         batch=wanted.protocol.batch,
     )
-    return estimate(options, sample(collection))
+    return estimate(options, rendered(inputs))
 
 
 def forecast_writing(collection: Collection, wanted: Configuration, *, limit: int | None = None) -> Estimate | None:
@@ -58,8 +72,12 @@ def writing_sample(collection: Collection) -> list[Prompt]:
 
 def sample(collection: Collection) -> list[Prompt]:
     """Rendered prompts of a spread of the collection's pairs: of a first turn and of a vote."""
-    prompt = prompts.turn_prompt
-    return [one for inputs in spread(collection) for one in (prompt(inputs, FOR, 1), prompts.vote_prompt(inputs))]
+    return rendered(spread(collection))
+
+
+def rendered(inputs: Sequence[Inputs]) -> list[Prompt]:
+    """Prompts of a first turn and of a vote on each."""
+    return [prompt for one in inputs for prompt in (prompts.turn_prompt(one, FOR, 1), prompts.vote_prompt(one))]
 
 
 def spread(collection: Collection) -> list[Inputs]:
@@ -69,12 +87,14 @@ def spread(collection: Collection) -> list[Inputs]:
     ends = candidates.aggregate(first=Min("pk"), last=Max("pk"))
     if ends["first"] is None:
         return []
-    found = []
     # Steps over keys, not offsets: an offset into a million pairs reads all that come before it.
     step = max(1, (ends["last"] - ends["first"]) // SAMPLE)
     spread = {pairs.filter(pk__gte=key).first() for key in range(ends["first"], ends["last"] + 1, step)}
-    for pair in sorted(filter(None, spread), key=lambda pair: pair.pk)[:SAMPLE]:
-        query, document = pair.query, pair.document
-        instruction = query.instruction or collection.instruction
-        found.append(Inputs(query.text, tuple(query.answers), document.title, document.text, instruction))
-    return found
+    chosen = sorted(filter(None, spread), key=lambda pair: pair.pk)[:SAMPLE]
+    return [shown(collection, pair.query, pair.document) for pair in chosen]
+
+
+def shown(collection: Collection, query: Query, document: Document) -> Inputs:
+    """What a judge is shown of a pair."""
+    instruction = query.instruction or collection.instruction
+    return Inputs(query.text, tuple(query.answers), document.title, document.text, instruction)

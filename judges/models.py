@@ -132,6 +132,9 @@ class Campaign(models.Model):
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
     rounds = models.PositiveSmallIntegerField(default=2)
     panel = models.CharField(max_length=100)
+    scope = models.CharField(
+        max_length=40, blank=True, default="", db_default="", help_text="Which pairs: empty, every candidate."
+    )
     debaters = ArrayField(models.BigIntegerField(), default=list, help_text="JudgeVersion ids: relevant, not relevant.")
     voters = ArrayField(models.BigIntegerField(), default=list, help_text="JudgeVersion ids, in order.")
     majority = models.PositiveSmallIntegerField(default=3)
