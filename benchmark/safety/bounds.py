@@ -1,0 +1,142 @@
+"""How far a ranking's nDCG can move while pairs are unjudged: exact bounds over every way to judge them. Pure.
+
+A completion gives each unjudged document of a query a grade from 0 to the highest. nDCG@k is a ratio: what the ranking
+gains over what the best order of all graded documents gains, and the ideal changes with the completion, so neither
+"all relevant" nor "none relevant" need be the extreme. Of all completions with the same grades the best one gives the
+highest grades to the documents that count most, so a completion is a multiset of grades. The largest ratio over
+multisets is found by Dinkelbach's iteration (Dinkelbach 1967, On nonlinear fractional programming): maximise
+numerator - t x ideal by dynamic programming over grades from the highest to the lowest, set t to the ratio of what was
+found, until nothing is gained. Each step finds an attained ratio, so the bounds are reached, whatever k and the scale.
+
+The same function serves one ranking (a document's weight is the discount of its rank) and the difference of two.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+TINY = 1e-12
+
+
+def discounts(k: int) -> Floats:
+    """(k,) what a document counts at ranks 1 to k: 1 / log2(rank + 1)."""
+    return np.asarray(1.0 / np.log2(np.arange(2, k + 2)), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The largest ratio of each problem, and the grades that reach it, in the order of the weights."""
+
+    values: Floats
+    """(problems,)"""
+    grades: Integers
+    """(problems, weights)"""
+
+
+def ideal(counts: Integers, gains: Floats, k: int) -> Floats:
+    """(problems,) the gain of the best order, cut at k. `counts`: (problems, grades) documents of each grade."""
+    reach = np.concatenate([[0.0], np.cumsum(discounts(k))])
+    from_top = np.minimum(np.cumsum(counts[:, ::-1], axis=1), k)
+    taken = np.diff(reach[from_top], axis=1, prepend=0.0)
+    return np.asarray((taken * gains[::-1]).sum(axis=1))
+
+
+def largest(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extreme:
+    """The largest (const + sum of weights x gains) / ideal over all grades of the unjudged, for many problems.
+
+    `const`: (problems,) what the judged documents contribute. `weights`: (problems, most) of the unjudged documents,
+    descending, of which the first `sizes` (problems,) count; a document that only the ideal knows has weight 0 (k of
+    them are as good as more). `counts`: (problems, grades) judged documents by grade. `gains`: (grades,) ascending,
+    from 0. An ideal of 0 makes the ratio 0.
+    """
+    ratio = _ratio(const, ideal(counts, gains, k))
+    chosen = np.zeros((len(const), weights.shape[1]), dtype=np.int64)
+    open_ = np.flatnonzero(sizes)
+    while len(open_):
+        found = _maximise(weights[open_], sizes[open_], counts[open_], gains, k, ratio[open_])
+        better = _value(const[open_], weights[open_], sizes[open_], found, counts[open_], gains, k)
+        gained = better > ratio[open_] + TINY
+        open_, found = open_[gained], found[gained]
+        ratio[open_], chosen[open_] = better[gained], found
+    return Extreme(ratio, chosen)
+
+
+def _ratio(gained: Floats, best: Floats) -> Floats:
+    """0 where nothing can be gained."""
+    return np.asarray(np.divide(gained, best, out=np.zeros_like(gained), where=best > TINY))
+
+
+def _value(
+    const: Floats, weights: Floats, sizes: Integers, grades: Integers, counts: Integers, gains: Floats, k: int
+) -> Floats:
+    """(problems,) the ratio that these grades give."""
+    inside = np.arange(weights.shape[1]) < sizes[:, None]
+    given = np.stack([((grades == grade) & inside).sum(axis=1) for grade in range(len(gains))], axis=1)
+    gained = const + np.where(inside, weights * gains[grades], 0.0).sum(axis=1)
+    return _ratio(gained, ideal(counts + given, gains, k))
+
+
+def _maximise(weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int, ratio: Floats) -> Integers:
+    """(problems, most) grades that maximise sum of weights x gains - ratio x ideal.
+
+    From the highest grade down: `best[:, n]` is the best so far with the first n documents graded this high or higher.
+    Giving the next m the present grade adds their weights, and fills places of the ideal after those of higher grades.
+    """
+    problems, most = weights.shape
+    before = np.concatenate([np.zeros((problems, 1)), np.cumsum(weights, axis=1)], axis=1)
+    reach = np.concatenate([[0.0], np.cumsum(discounts(k))])
+    places = np.arange(most + 1)
+    best = np.full((problems, most + 1), -np.inf)
+    best[:, 0] = 0.0
+    steps: list[Integers] = []
+    above = np.zeros(problems, dtype=np.int64)
+    for grade in range(len(gains) - 1, 0, -1):
+        upto = above + counts[:, grade]
+        # What n documents graded this high or higher have filled of the ideal, before and after this grade.
+        start = reach[np.minimum(above[:, None] + places, k)]
+        end = reach[np.minimum(upto[:, None] + places, k)]
+        left = best - gains[grade] * (before - ratio[:, None] * start)
+        origin = _running_argmax(left)
+        right = gains[grade] * (before - ratio[:, None] * end)
+        best = np.take_along_axis(left, origin, axis=1) + right
+        best[places[None, :] > sizes[:, None]] = -np.inf
+        steps.append(origin)
+        above = upto
+    return _trace(best.argmax(axis=1), steps, len(gains), most)
+
+
+def _running_argmax(values: Floats) -> Integers:
+    """Along each row, where the largest value up to here stands."""
+    top = np.maximum.accumulate(values, axis=1)
+    new = np.where(values >= top, np.arange(values.shape[1]), 0)
+    return np.asarray(np.maximum.accumulate(new, axis=1))
+
+
+def _trace(ends: Integers, steps: list[Integers], grades: int, most: int) -> Integers:
+    """The grades of each document, from how many were graded after the lowest step, back up."""
+    found = np.zeros((len(ends), most), dtype=np.int64)
+    rows, places = np.arange(len(ends)), np.arange(most)
+    for grade, origin in zip(range(1, grades), reversed(steps), strict=True):
+        starts = origin[rows, ends]
+        inside = (places >= starts[:, None]) & (places < ends[:, None])
+        found[inside] = grade
+        ends = starts
+    return found
+
+
+def smallest(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extreme:
+    """As `largest`, the smallest ratio. `weights` stay descending; the grades come back in their order."""
+    turned = _reversed(-weights, sizes)
+    found = largest(-const, turned, sizes, counts, gains, k)
+    return Extreme(-found.values, _reversed(found.grades, sizes))
+
+
+def _reversed(rows: Any, sizes: Integers) -> Any:
+    """Each row's first `size` values in the opposite order."""
+    places = np.arange(rows.shape[1])
+    turned = np.where(places < sizes[:, None], sizes[:, None] - 1 - places, places)
+    return np.take_along_axis(rows, turned, axis=1)
