@@ -97,7 +97,12 @@ def _p(differences: "np.ndarray[Any, Any]", random: np.random.Generator) -> floa
         return 1.0
     observed = abs(differing.sum()) - 1e-9
     if len(differing) <= EXACT:
-        bits = (np.arange(2 ** len(differing))[:, None] >> np.arange(len(differing))) & 1
-        return float((np.abs((2 * bits - 1) @ differing) >= observed).mean())
+        return exact_p(differing)
     signs = random.integers(0, 2, (RESAMPLES, len(differing))) * 2 - 1
     return float((1 + (np.abs(signs @ differing) >= observed).sum()) / (RESAMPLES + 1))
+
+
+def exact_p(differing: "np.ndarray[Any, Any]") -> float:
+    """The share of all 2^n sign patterns whose sum is at least as far from 0."""
+    bits = (np.arange(2 ** len(differing))[:, None] >> np.arange(len(differing))) & 1
+    return float((np.abs((2 * bits - 1) @ differing) >= abs(differing.sum()) - 1e-9).mean())

@@ -1,0 +1,220 @@
+"""A report from arrays: what two versions of the qrels say of some runs. Pure. docs/holes.md has the result's shape."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from benchmark.report import curves, measures, shifts, verdict
+from benchmark.report.judged import NONE, Floats, Judgments, Rankings, Version, coded, stack
+from benchmark.report.letters import letters
+from benchmark.report.paired import Tests, differing, holm, intervals
+
+VERSION = 1
+"""Of the result's shape and of how it is computed: part of a report's key."""
+STEPS = 5
+"""What `progress` counts."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A run that takes part."""
+
+    run: int
+    name: str
+    kind: str
+    rankings: Rankings
+
+
+@dataclass(frozen=True)
+class Aspected:
+    """Values over the queries that have aspects; they depend on no version of the qrels."""
+
+    queries: list[int]
+    values: Mapping[str, Floats]
+    """Measure to (systems, queries)."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that a report depends on."""
+
+    systems: Sequence[System]
+    before: Judgments
+    after: Judgments
+    k: int
+    relevant_from: int = 1
+    seed: int = 0
+    aspects: Aspected | None = None
+
+    @cached_property
+    def queries(self) -> list[int]:
+        """Those that either version grades. One that a version lacks counts 0 in it."""
+        return sorted(self.before.keys() | self.after.keys())
+
+
+@dataclass(frozen=True)
+class Values:
+    """Each query's values of one measure, (systems, queries); `before` None where no version is needed."""
+
+    before: Floats | None
+    after: Floats
+
+
+@dataclass(frozen=True)
+class Computed:
+    """The result as JSON, and each query's values by measure."""
+
+    result: dict[str, Any]
+    values: dict[str, Values] = field(repr=False)
+
+
+def compute(asked: Question, progress: Callable[[int, int], None] = lambda done, total: None) -> Computed:
+    """The whole report. `progress(done, total)` is called between its steps."""
+    progress(0, STEPS)
+    documents = stack([system.rankings for system in asked.systems], asked.queries, asked.k)
+    codes = coded(documents)
+    before, after = (Version.of(found, asked.queries) for found in (asked.before, asked.after))
+    grades = [measures.Graded(documents, one.look_up(codes), one, asked.relevant_from) for one in (before, after)]
+    values = {"hole": Values(None, measures.hole(*grades))}
+    values |= {key: Values(*map(measure, grades)) for key, measure in measures.BY_VERSION.items()}
+    progress(1, STEPS)
+    names = [system.name for system in asked.systems]
+    told = {key: _plain(one) for key, one in values.items()}
+    _add_tests(told, {key: values[key] for key in measures.RANKING}, names, asked.seed)
+    if asked.aspects is not None and asked.aspects.queries:
+        own = {key: Values(None, found) for key, found in asked.aspects.values.items()}
+        values |= own
+        told |= {key: _plain(one) for key, one in own.items()}
+        _add_tests(told, own, names, asked.seed)
+    progress(2, STEPS)
+    found = curves.changed(documents, before, after, asked.relevant_from)
+    orders = curves.orders(len(names), asked.seed)
+    sizes = curves.pool_sizes(found, orders)
+    marginal = curves.marginal(documents, before, after, found, orders, asked.relevant_from)
+    progress(4, STEPS)
+    growth = _growth(sizes.astype(np.float64), curves.growth_rates(sizes))
+    contribution = {key: _points(curves.bands(one)) for key, one in marginal.items()}
+    holes = int(found.is_hole.sum())
+    result = {
+        "version": VERSION,
+        "k": asked.k,
+        "seed": asked.seed,
+        "relevant_from": asked.relevant_from,
+        "queries": asked.queries,
+        **_counts(asked, before, after),
+        "holes": holes,
+        "measures": list(values),
+        "systems": [_system(system, place, documents, told) for place, system in enumerate(asked.systems)],
+        "means": {key: _mean(rows) for key, rows in told.items()},
+        "order": {key: _order(values[key]) for key in measures.RANKING},
+        "orders": len(orders),
+        "growth": growth,
+        "marginal": contribution,
+        "verdict": verdict.verdict(
+            len(names),
+            holes,
+            growth[-1]["rate"] if growth else None,
+            {key: points[-1]["value"] if points else None for key, points in contribution.items()},
+        ),
+        "aspects": {"queries": asked.aspects.queries} if asked.aspects and asked.aspects.queries else None,
+    }
+    progress(STEPS, STEPS)
+    return Computed(result, values)
+
+
+def _counts(asked: Question, before: Version, after: Version) -> dict[str, Any]:
+    relevant = {name: one.at_least(asked.relevant_from) for name, one in (("before", before), ("after", after))}
+    return {
+        "queries_before": len(asked.before),
+        "queries_after": len(asked.after),
+        "judged": {"before": len(before.codes), "after": len(after.codes)},
+        "relevant": {name: int(found.sum()) for name, found in relevant.items()},
+        "no_relevant": {name: int((found == 0).sum()) for name, found in relevant.items()},
+    }
+
+
+def _plain(values: Values) -> list[dict[str, Any]]:
+    """Means by system, and their change."""
+    after = values.after.mean(axis=1)
+    if values.before is None:
+        return [{"before": None, "after": float(now), "change": None} for now in after]
+    before = values.before.mean(axis=1)
+    return [
+        {"before": float(then), "after": float(now), "change": float(now - then)}
+        for then, now in zip(before, after, strict=True)
+    ]
+
+
+def _add_tests(
+    told: dict[str, list[dict[str, Any]]], values: Mapping[str, Values], names: Sequence[str], seed: int
+) -> None:
+    """Intervals and p of the change, ranks and letters; all measures share the random signs."""
+    blocks: list[Floats] = []
+    at: dict[tuple[str, str], range] = {}
+    for key, one in values.items():
+        for when, found in (("before", one.before), ("after", one.after)):
+            if found is not None:
+                at[key, when] = range(len(blocks) * len(names), (len(blocks) + 1) * len(names))
+                blocks.append(found.T)
+    tests = Tests(np.concatenate(blocks, axis=1), seed)
+    for (key, when), columns in at.items():
+        means = [row[when] for row in told[key]]
+        given = letters(differing(tests, columns), shifts.order(means, names))
+        for row, rank, letter in zip(told[key], shifts.ranks(means), given, strict=True):
+            row |= {f"rank_{when}": rank, f"letters_{when}": letter}
+    for key, one in values.items():
+        if one.before is not None:
+            _add_change(told[key], one.after - one.before, seed)
+            p = [tests.p(*pair) for pair in zip(at[key, "after"], at[key, "before"], strict=True)]
+            for row, raw, corrected in zip(told[key], p, holm(p), strict=True):
+                row |= {"p": raw, "p_holm": corrected, "shift": row["rank_before"] - row["rank_after"]}
+
+
+def _add_change(rows: list[dict[str, Any]], differences: Floats, seed: int) -> None:
+    low, high = intervals(differences.T, seed)
+    for row, least, most in zip(rows, low, high, strict=True):
+        row |= {"low": float(least), "high": float(most)}
+
+
+def _system(
+    system: System, place: int, documents: "np.ndarray[Any, np.dtype[np.int64]]", told: Mapping[str, Any]
+) -> dict[str, Any]:
+    returned = (documents[place] != NONE).sum(axis=1)
+    return {
+        "run": system.run,
+        "name": system.name,
+        "kind": system.kind,
+        "missing": int((returned == 0).sum()),
+        "short": int(((returned > 0) & (returned < documents.shape[2])).sum()),
+        "values": {key: rows[place] for key, rows in told.items()},
+    }
+
+
+def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Over the systems, unweighted."""
+    return {
+        name: None if rows[0][name] is None else float(np.mean([row[name] for row in rows]))
+        for name in ("before", "after", "change")
+    }
+
+
+def _order(values: Values) -> dict[str, Any]:
+    """How the order of the systems moved."""
+    if values.before is None:
+        return {"tau": None, "moved": 0, "swapped": 0}
+    then, now = (found.mean(axis=1).tolist() for found in (values.before, values.after))
+    moved = sum(one != other for one, other in zip(shifts.ranks(then), shifts.ranks(now), strict=True))
+    return {"tau": shifts.tau(then, now), "moved": moved, "swapped": shifts.swapped(then, now)}
+
+
+def _growth(sizes: Floats, rates: Floats) -> list[dict[str, Any]]:
+    names = ("holes", "holes_low", "holes_high", "rate", "low", "high")
+    bands = zip(curves.bands(sizes), curves.bands(rates), strict=True)
+    return [{"systems": m, **dict(zip(names, (*size, *rate), strict=True))} for m, (size, rate) in enumerate(bands, 1)]
+
+
+def _points(bands: Sequence[tuple[float | None, float | None, float | None]]) -> list[dict[str, Any]]:
+    return [{"systems": m, "value": mean, "low": low, "high": high} for m, (mean, low, high) in enumerate(bands, 1)]

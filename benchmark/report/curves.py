@@ -1,0 +1,183 @@
+"""How the pool grows as systems are added: growth rate and marginal contribution (DREAM appendix H). Pure.
+
+`documents` is (systems, queries, k). Systems are added in seeded random orders; C_m is the pool of the first m. What
+is annotated with a pool has the later version's grades for its pairs and the earlier version's for all others.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.report import measures
+from benchmark.report.judged import NONE, SPAN, Floats, Ints, Version, coded
+
+ORDERS = 10
+"""Random orders, as the paper has it."""
+BAND = (0.1, 0.9)
+"""Quantiles over the orders."""
+MARGINAL = ("hit", "ndcg", "recall")
+
+
+def orders(systems: int, seed: int, wanted: int = ORDERS) -> Ints:
+    """(wanted, systems): seeded random orders."""
+    random = np.random.default_rng(seed)
+    return np.array([random.permutation(systems) for _ in range(wanted)], dtype=np.int64).reshape(wanted, systems)
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Pairs of the pool whose gain changes from one version to the other, and which systems returned them."""
+
+    codes: Ints
+    before: Ints
+    """Grades; nobody judged counts 0."""
+    after: Ints
+    is_hole: NDArray[np.bool_]
+    """Relevant now, and not known before."""
+    returned: NDArray[np.bool_]
+    """(systems, pairs)."""
+    ranks: Ints
+    """(systems, pairs), from 0; NONE: not returned."""
+
+    @property
+    def queries(self) -> Ints:
+        """The query of each."""
+        return self.codes // SPAN
+
+
+def changed(documents: Ints, before: Version, after: Version, relevant_from: int) -> Changed:
+    """What the pool of all systems brings."""
+    codes = coded(documents)
+    pairs = np.unique(codes[codes != NONE])
+    old, new = before.look_up(pairs), after.look_up(pairs)
+    kept = (new != NONE) & (new != np.maximum(old, 0))
+    pairs, old, new = pairs[kept], old[kept], new[kept]
+    ranks = np.full((len(documents), len(pairs)), NONE, dtype=np.int64)
+    for system, own in enumerate(codes):
+        flat = own.ravel()
+        at = np.searchsorted(pairs, flat)
+        known = at < len(pairs)
+        known[known] = pairs[at[known]] == flat[known]
+        ranks[system, at[known]] = np.nonzero(known)[0] % documents.shape[2]
+    holes = (old == NONE) & (new >= relevant_from)
+    whole = np.maximum(old, 0).astype(np.int64), np.maximum(new, 0).astype(np.int64)
+    return Changed(pairs, *whole, holes, ranks != NONE, ranks)
+
+
+def pool_sizes(found: Changed, given: Ints) -> Ints:
+    """(orders, systems): |H(C_m)| for m = 1, 2, ... in each order."""
+    returned = found.returned[:, found.is_hole]
+    systems = len(returned)
+    sizes = np.zeros(given.shape, dtype=np.int64)
+    for place, order in enumerate(given):
+        first = np.argmax(returned[order], axis=0)
+        sizes[place] = np.cumsum(np.bincount(first, minlength=systems))
+    return sizes
+
+
+def growth_rates(sizes: Ints) -> Floats:
+    """GR(m) = (|H(C_m)| - |H(C_m-1)|) / |H(C_m-1)|; nan for m = 1, and where nothing was found before."""
+    earlier = sizes[:, :-1].astype(np.float64)
+    grown = np.diff(sizes, axis=1)
+    rates = np.divide(grown, earlier, out=np.full(earlier.shape, np.nan), where=earlier > 0)
+    return np.concatenate([np.full((len(sizes), 1), np.nan), rates], axis=1)
+
+
+@dataclass(frozen=True)
+class Start:
+    """What one system has before anything is filled, by query, and what all systems are held against."""
+
+    k: int
+    relevant_from: int
+    levels: list[int]
+    at_least: Ints
+    """(levels, queries) of the earlier version."""
+    relevant: Ints
+    """(queries): relevant documents of the earlier version."""
+
+
+def marginal(
+    documents: Ints, before: Version, after: Version, found: Changed, given: Ints, relevant_from: int
+) -> dict[str, Floats]:
+    """Measure to (orders, systems - 1): the mean over r of |Perf(r) on S_m with r - Perf(r) on S_m|, m = 1, 2, ...
+
+    S_m are the first m of the other systems in the order; Perf is Hit@k, nDCG@k (linear) or Recall@k, the mean over
+    the queries.
+    """
+    systems, _, k = documents.shape
+    levels = sorted({*before.levels, *after.levels})
+    at_least = np.array([before.at_least(grade) for grade in levels], dtype=np.int64).reshape(len(levels), -1)
+    start = Start(k, relevant_from, levels, at_least, before.at_least(relevant_from))
+    graded = before.look_up(coded(documents))
+    sums = {name: np.zeros((len(given), max(0, systems - 1))) for name in MARGINAL}
+    for place, order in enumerate(given):
+        for system in range(systems):
+            steps = _first(found.returned, order, system)
+            without = _performance(start, graded[system], found, system, steps, systems)
+            joined = np.where(found.returned[system], 0, steps)
+            with_it = _performance(start, graded[system], found, system, joined, systems)
+            for name in MARGINAL:
+                sums[name][place] += np.abs(with_it[name] - without[name])
+    return {name: total / systems for name, total in sums.items()}
+
+
+def _first(returned: NDArray[np.bool_], order: Ints, left_out: int) -> Ints:
+    """From how many systems on each pair is in the pool of the others: 1, 2, ...; one more than there are: never."""
+    others = order[order != left_out]
+    if not len(others):
+        return np.ones(returned.shape[1], dtype=np.int64)
+    inside = returned[others]
+    return np.where(inside.any(axis=0), np.argmax(inside, axis=0) + 1, len(others) + 1)
+
+
+def _performance(
+    start: Start, graded: NDArray[np.int16], found: Changed, system: int, steps: Ints, systems: int
+) -> dict[str, Floats]:
+    """Means over the queries for m = 1 .. systems - 1, when pair p is annotated from steps[p] systems on."""
+    queries, own = len(start.relevant), found.returned[system]
+    ranks, place = found.ranks[system, own], found.queries[own]
+    discount = measures.discounts(start.k)
+
+    def over(weights: NDArray[np.generic], places: Ints, when: Ints) -> Floats:
+        """(queries, m): weights added up over the pairs that are annotated by then."""
+        inside = (when < systems) & (weights != 0)
+        bins = places[inside] * systems + when[inside]
+        added = np.bincount(bins, weights=weights[inside].astype(np.float64), minlength=queries * systems)
+        sums: Floats = np.cumsum(added.reshape(queries, systems), axis=1, dtype=np.float64)
+        return sums[:, 1:]
+
+    now = (found.after >= start.relevant_from).astype(np.int64)
+    then = (found.before >= start.relevant_from).astype(np.int64)
+    got = (graded >= start.relevant_from).sum(axis=1)[:, None] + over((now - then)[own], place, steps[own])
+    known = start.relevant[:, None] + over(now - then, found.queries, steps)
+    gained = (found.after - found.before)[own] * discount[ranks]
+    dcg = (np.maximum(graded, 0) @ discount)[:, None] + over(gained, place, steps[own])
+    counts = [
+        (base[:, None] + over(_crossed(found, grade), found.queries, steps)).round().astype(np.int64)
+        for grade, base in zip(start.levels, start.at_least, strict=True)
+    ]
+    best = measures.ideal(start.levels, counts, start.k, measures.linear) if counts else np.zeros_like(dcg)
+    return {
+        "hit": (got > 0.5).mean(axis=0),
+        "ndcg": measures.ratio(dcg, best).mean(axis=0),
+        "recall": measures.ratio(got, known).mean(axis=0),
+    }
+
+
+def _crossed(found: Changed, grade: int) -> Ints:
+    """1 for pairs that rise to the grade, -1 for those that fall below it."""
+    return (found.after >= grade).astype(np.int64) - (found.before >= grade).astype(np.int64)
+
+
+def bands(values: Floats) -> list[tuple[float | None, float | None, float | None]]:
+    """Mean, low and high over the orders for each m; None where no order has a value."""
+    found: list[tuple[float | None, float | None, float | None]] = []
+    for column in values.T:
+        known = column[~np.isnan(column)]
+        if len(known):
+            low, high = np.quantile(known, BAND)
+            found.append((float(known.mean()), float(low), float(high)))
+        else:
+            found.append((None, None, None))
+    return found

@@ -1,0 +1,70 @@
+"""Letters for a leaderboard: two systems share one exactly when no test tells them apart. Pure.
+
+A compact letter display (Piepho 2004, Journal of Computational and Graphical Statistics 13) covers the pairs that do
+not differ by groups within which nothing differs. Insert-and-absorb, the usual way there, makes thousands of groups of 25
+systems with a dozen differences; here groups grow greedily from the best system on, at most one for each pair.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from string import ascii_lowercase
+
+import numpy as np
+from numpy.typing import NDArray
+
+Group = frozenset[int]
+
+
+def letters(different: NDArray[np.bool_], order: Sequence[int]) -> list[str]:
+    """Each system's letters. `different` is symmetric; `order`: systems best first, who get the first letters."""
+    places = {system: place for place, system in enumerate(order)}
+    groups = sorted(groups_of(different, order), key=lambda group: sorted(places[one] for one in group))
+    names = _names(len(groups))
+    return [
+        "".join(name for name, group in zip(names, groups, strict=True) if one in group) for one in range(len(order))
+    ]
+
+
+def groups_of(different: NDArray[np.bool_], order: Sequence[int]) -> list[Group]:
+    """Sets of systems within which nothing differs, and that cover every pair that does not."""
+    found: list[Group] = []
+    covered: set[frozenset[int]] = set()
+    for place, one in enumerate(order):
+        for other in reversed(order[place:]):
+            if not different[one, other] and frozenset((one, other)) not in covered:
+                group = _grown(different, order, one, other)
+                found.append(group)
+                covered.update(_pairs(group))
+    return _swept(found)
+
+
+def _grown(different: NDArray[np.bool_], order: Sequence[int], one: int, other: int) -> Group:
+    """The two, and from the best on whoever differs from none that is in."""
+    group = [one, other]
+    for system in order:
+        if not different[system, group].any():
+            group.append(system)
+    return frozenset(group)
+
+
+def _swept(groups: list[Group]) -> list[Group]:
+    """Without groups whose every pair others have too; the small go first."""
+    times = Counter(pair for group in groups for pair in _pairs(group))
+    left = list(groups)
+    for group in sorted(groups, key=lambda group: (len(group), sorted(group))):
+        pairs = _pairs(group)
+        if all(times[pair] > 1 for pair in pairs):
+            left.remove(group)
+            times.subtract(pairs)
+    return left
+
+
+def _pairs(group: Group) -> list[frozenset[int]]:
+    """Every pair of a group, and every member as a pair with itself."""
+    return [frozenset((one, other)) for one in group for other in group if one <= other]
+
+
+def _names(wanted: int) -> list[str]:
+    """a, b, ... z, then a2, b2, ..."""
+    turns = [divmod(place, len(ascii_lowercase)) for place in range(wanted)]
+    return [ascii_lowercase[at] + (str(turn + 1) if turn else "") for turn, at in turns]

@@ -1,0 +1,146 @@
+"""Measures by run and query from grades: arrays in, arrays out. Pure.
+
+`grades` and `documents` are (runs, queries, k) as benchmark.report.judged makes them; every measure is (runs, queries).
+A query that a run lacks counts 0 in each. Means are over the queries.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.report.judged import NONE, Floats, Grades, Ints, Version
+
+Gain = Callable[[Floats], Floats]
+
+
+def linear(grades: Floats) -> Floats:
+    """The grade itself, as trec_eval has it."""
+    return grades
+
+
+def exponential(grades: Floats) -> Floats:
+    """2^grade - 1 (DREAM J.1)."""
+    return np.asarray(np.exp2(grades) - 1, dtype=np.float64)
+
+
+def discounts(k: int) -> Floats:
+    """1 / log2(rank + 1) for ranks 1 to k."""
+    return 1 / np.log2(np.arange(2, k + 2, dtype=np.float64))
+
+
+def best(counts: Ints, k: int | None) -> Floats:
+    """The discounted sum of so many documents of gain 1 at the top, at most k of them; None: all."""
+    longest = int(counts.max(initial=0)) if k is None else k
+    sums = np.concatenate([[0.0], np.cumsum(discounts(longest))])
+    found: Floats = sums[np.minimum(counts, longest)]
+    return found
+
+
+def ideal(levels: Sequence[int], at_least: Sequence[Ints], k: int, gain: Gain) -> Floats:
+    """The DCG of the best order, cut at k, from how many documents have each grade or a higher one.
+
+    The sorted grades are layers that lie on each other: a layer for each step from one grade to the next.
+    """
+    steps = np.diff(gain(np.array([0, *levels], dtype=np.float64)))
+    layers = [step * best(counts, k) for step, counts in zip(steps, at_least, strict=True)]
+    return np.asarray(np.sum(layers, axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What the runs returned, as one version of the qrels grades it."""
+
+    documents: Ints
+    grades: Grades
+    version: Version
+    relevant_from: int = 1
+
+    @property
+    def k(self) -> int:
+        """Ranks that are looked at."""
+        return int(self.documents.shape[2])
+
+    @property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Which of them are relevant."""
+        return np.asarray(self.grades >= self.relevant_from, dtype=np.bool_)
+
+    @property
+    def relevant_known(self) -> Ints:
+        """Relevant documents of each query that the version knows."""
+        return self.version.at_least(self.relevant_from)
+
+
+def hit(found: Graded) -> Floats:
+    """1 where one of the first k is relevant (DREAM J.1)."""
+    return np.asarray(found.relevant.any(axis=2), dtype=np.float64)
+
+
+def recall(found: Graded) -> Floats:
+    """The share of the relevant documents that stand in the first k; 0 where there are none."""
+    return ratio(found.relevant.sum(axis=2), found.relevant_known)
+
+
+def judged(found: Graded) -> Floats:
+    """The share of the returned documents, at most k, that somebody judged."""
+    returned = found.documents != NONE
+    return ratio((returned & (found.grades != NONE)).sum(axis=2), returned.sum(axis=2))
+
+
+def unjudged(found: Graded) -> Floats:
+    """The share of the returned documents, at most k, that nobody judged."""
+    returned = found.documents != NONE
+    return ratio((returned & (found.grades == NONE)).sum(axis=2), returned.sum(axis=2))
+
+
+def ndcg(found: Graded, gain: Gain = linear) -> Floats:
+    """nDCG@k; the ideal is cut at k. With linear gain trec_eval's ndcg_cut."""
+    got = gain(np.maximum(found.grades, 0).astype(np.float64)) @ discounts(found.k)
+    version = found.version
+    counts = [version.at_least(grade) for grade in version.levels]
+    if not counts:
+        return np.zeros_like(got)
+    return ratio(got, ideal(version.levels, counts, found.k, gain))
+
+
+def ndcg_exp(found: Graded) -> Floats:
+    """nDCG@k with exponential gain (DREAM J.1)."""
+    return ndcg(found, exponential)
+
+
+def ndcg_bridge(found: Graded) -> Floats:
+    """As the public BRIDGE code has it: relevant or not, and the ideal runs over all relevant documents, beyond k."""
+    return ratio(found.relevant.astype(np.float64) @ discounts(found.k), best(found.relevant_known, None))
+
+
+def holes(before: Graded, after: Graded) -> NDArray[np.bool_]:
+    """(runs, queries, k): relevant now, and not known before."""
+    return np.asarray((before.grades == NONE) & after.relevant, dtype=np.bool_)
+
+
+def hole(before: Graded, after: Graded) -> Floats:
+    """Hole@k: newly found relevant documents within the first k, over k (DREAM 4.2)."""
+    return np.asarray(holes(before, after).sum(axis=2) / before.k, dtype=np.float64)
+
+
+BY_VERSION: dict[str, Callable[[Graded], Floats]] = {
+    "unjudged": unjudged,
+    "judged": judged,
+    "hit": hit,
+    "ndcg": ndcg,
+    "ndcg_exp": ndcg_exp,
+    "ndcg_bridge": ndcg_bridge,
+    "recall": recall,
+}
+"""Measures that each version has. Their order is that of tables."""
+RANKING = ("hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
+"""Those that order systems: they get tests, ranks and letters."""
+
+
+def ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
+    """part / whole, and 0 where the whole is 0."""
+    wide = np.broadcast_to(whole, part.shape)
+    found: Floats = np.divide(part, wide, out=np.zeros(part.shape), where=wide != 0)
+    return found

@@ -1,0 +1,46 @@
+"""Names of measures for people, in the reader's language. Pure."""
+
+from django.utils.translation import gettext as _
+
+PLAIN = {
+    "hole": "Hole@{k}",
+    "unjudged": "Unjudged@{k}",
+    "judged": "Judged@{k}",
+    "hit": "Hit@{k}",
+    "ndcg": "nDCG@{k}",
+    "recall": "Recall@{k}",
+    "alpha_ndcg": "alpha-nDCG@{k}",
+    "a_recall": "A-Recall@{k}",
+}
+"""The field's own names, the same in every language."""
+ASPECTS = ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")
+"""In the order of tables; `_one`: each document under one aspect, as in the paper."""
+
+
+def label(key: str, k: int) -> str:
+    """Such as nDCG@10 (exponential gain)."""
+    base, _at, form = key.partition("_") if key.startswith("ndcg_") else (key.removesuffix("_one"), "", "")
+    name = PLAIN[base].format(k=k)
+    if form == "exp":
+        return _("%(measure)s (exponential gain)") % {"measure": name}
+    if form == "bridge":
+        return _("%(measure)s (BRIDGE code)") % {"measure": name}
+    return _("%(measure)s (one aspect a document)") % {"measure": name} if key.endswith("_one") else name
+
+
+def explanation(key: str) -> str:
+    """One sentence: what it says."""
+    return {
+        "hole": _("Relevant documents in the first k that the earlier qrels do not know, over k."),
+        "unjudged": _("The share of the returned documents that nobody judged."),
+        "judged": _("The share of the returned documents that somebody judged."),
+        "hit": _("The share of queries with a relevant document in the first k."),
+        "ndcg": _("Gain is the grade, the ideal is cut at k: as trec_eval has it."),
+        "ndcg_exp": _("Gain is 2 to the power of the grade, less 1; the ideal is cut at k."),
+        "ndcg_bridge": _("Relevant or not; the ideal runs over all relevant documents: the public BRIDGE code."),
+        "recall": _("The share of the known relevant documents that stand in the first k."),
+        "alpha_ndcg": _("Gain of new aspects by their weight; half for an aspect that was seen before."),
+        "alpha_ndcg_one": _("alpha-nDCG where each document counts for its heaviest aspect alone: the paper's."),
+        "a_recall": _("The weight of the aspects that the first k cover."),
+        "a_recall_one": _("A-Recall where each document counts for its heaviest aspect alone: the paper's."),
+    }[key]
