@@ -1,0 +1,65 @@
+"""A qrels file as a version of its own: it measures, and is not mixed with the collection's reference grades."""
+
+from pathlib import Path
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from benchmark.models import Qrels
+from benchmark.qrels.reading import Row
+from benchmark.qrels.versions import ORIGINAL, store
+from corpus.errors import BadInput
+from corpus.importing import grades as reading
+from corpus.importing.files import Source
+from corpus.models import Collection, Document, Query
+
+SHOWN = 20
+
+
+def import_version(collection: Collection, path: Path, *, note: str = "", by: str = "") -> Qrels:
+    """A version from TREC or BEIR qrels, or CSV. Grades below 0 are 0, as trec_eval counts them.
+
+    Raises BadInput, and stores nothing, for rows that cannot be read, unknown ids, and a pair that stands twice: the
+    first 20 lines and the total.
+    """
+    source = Source(path)
+    found = list(reading.grades(source, collection.grades))
+    if not found:
+        raise BadInput(f"{path} holds no grade")
+    queries = _keys(Query, collection, {row.query for row in found})
+    documents = _keys(Document, collection, {row.document for row in found})
+    bad: list[str] = []
+    graded: dict[int, dict[int, int]] = {}
+    for row in found:
+        problem = row.problem or _unknown(row, queries, documents)
+        if not problem:
+            of_query = graded.setdefault(queries[row.query], {})
+            if documents[row.document] in of_query:
+                problem = f'document "{row.document}" stands twice for query "{row.query}"'
+            of_query[documents[row.document]] = max(row.grade, 0)
+        if problem:
+            bad.append(f"line {row.line}: {problem}")
+    if bad:
+        more = f" and {len(bad) - SHOWN:,} more" if len(bad) > SHOWN else ""
+        raise BadInput(f"{path}: {'; '.join(bad[:SHOWN])}{more}")
+    rows = {query: row_of(of_query) for query, of_query in graded.items()}
+    return store(collection, Qrels.Kind.IMPORTED, rows, note=note or _("from %(file)s") % {"file": path.name}, by=by)
+
+
+def row_of(graded: dict[int, int], origin: str = ORIGINAL) -> Row:
+    """A query's row from document -> grade."""
+    keys = sorted(graded)
+    grades = np.array([graded[key] for key in keys], dtype=np.int16)
+    return Row(np.array(keys, dtype=np.int64), grades, [origin] * len(keys))
+
+
+def _unknown(row: reading.Row, queries: dict[str, int], documents: dict[str, int]) -> str:
+    if row.query not in queries:
+        return f'no query has the id "{row.query}"'
+    return "" if row.document in documents else f'no document has the id "{row.document}"'
+
+
+def _keys(model: type[Query] | type[Document], collection: Collection, names: set[str]) -> dict[str, int]:
+    """Primary keys of the current rows by their ids."""
+    rows = model._default_manager.filter(collection=collection, is_current=True, external_id__in=list(names))
+    return dict(rows.values_list("external_id", "pk"))

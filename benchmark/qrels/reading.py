@@ -1,0 +1,75 @@
+"""Reading a version of the qrels: as arrays by query, by the ids of files, as TREC lines."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from benchmark.models import Qrels, QrelsRow
+
+ROWS = """
+SELECT r.query_id, r.documents, r.grades, r.origins FROM benchmark_qrelsrow r WHERE r.qrels_id = %s ORDER BY r.query_id
+"""
+NAMED = """
+SELECT q.external_id, d.external_id, g.grade
+FROM benchmark_qrelsrow r
+CROSS JOIN LATERAL unnest(r.documents, r.grades) AS g(document, grade)
+JOIN corpus_query q ON q.id = r.query_id JOIN corpus_document d ON d.id = g.document
+WHERE r.qrels_id = %s ORDER BY q.external_id COLLATE "C", d.external_id COLLATE "C"
+"""
+
+
+class Grades(NamedTuple):
+    """Judged documents of one query, ascending by primary key, and their grades."""
+
+    documents: NDArray[np.int64]
+    grades: NDArray[np.int16]
+
+
+class Row(NamedTuple):
+    """The same, with where each grade comes from: original, a policy's name, people, adjudicator."""
+
+    documents: NDArray[np.int64]
+    grades: NDArray[np.int16]
+    origins: list[str]
+
+
+def load(qrels: Qrels) -> dict[int, Grades]:
+    """Query -> its judged documents; a query without any is in it when the version names it."""
+    rows = QrelsRow.objects.filter(qrels=qrels).order_by("query_id").values_list("query_id", "documents", "grades")
+    return {
+        query: Grades(np.array(documents, dtype=np.int64), np.array(grades, dtype=np.int16))
+        for query, documents, grades in rows
+    }
+
+
+def load_rows(qrels: Qrels) -> dict[int, Row]:
+    """As `load`, with origins."""
+    with connection.cursor() as cursor:
+        cursor.execute(ROWS, [qrels.pk])
+        return {
+            query: Row(np.array(documents, dtype=np.int64), np.array(grades, dtype=np.int16), origins)
+            for query, documents, grades, origins in cursor.fetchall()
+        }
+
+
+def named(qrels: Qrels) -> dict[str, dict[str, int]]:
+    """Query id -> document id -> grade, by the ids of files."""
+    found: dict[str, dict[str, int]] = {}
+    for query, document, grade in _named(qrels):
+        found.setdefault(query, {})[document] = grade
+    return found
+
+
+def write_trec(qrels: Qrels) -> Iterator[str]:
+    """Lines of a TREC qrels file, by query id and document id."""
+    for query, document, grade in _named(qrels):
+        yield f"{query} 0 {document} {grade}\n"
+
+
+def _named(qrels: Qrels) -> list[tuple[str, str, int]]:
+    with connection.cursor() as cursor:
+        cursor.execute(NAMED, [qrels.pk])
+        return list(cursor.fetchall())

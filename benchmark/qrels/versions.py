@@ -1,0 +1,183 @@
+"""Making versions of the qrels. A version never changes; the same content is not stored twice in a row."""
+
+from collections import Counter
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from django.db import connection, transaction
+from django.utils.translation import gettext as _
+
+from benchmark.models import Qrels, QrelsRow
+from benchmark.qrels.reading import Row
+from corpus.errors import BadInput
+from corpus.models import Assessor, Collection, Judgment
+
+ORIGINAL = "original"
+"""Where the grades of imported qrels come from."""
+EXPERTS = "experts"
+"""The reference assessor of the collection's own experts, whose gold measures people and belongs to no qrels."""
+BATCH = 500
+
+REFERENCE = f"""
+SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(s.grade ORDER BY p.document_id)
+FROM (
+    SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade
+    FROM corpus_assessor a JOIN corpus_judgment j ON j.assessor_id = a.id
+    WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND a.name <> '{EXPERTS}'
+      AND j.grade IS NOT NULL AND j.aspect_id IS NULL
+      AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+    ORDER BY j.pair_id, j.id DESC
+) s JOIN corpus_pair p ON p.id = s.pair_id
+JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+GROUP BY p.query_id
+"""
+"""Reference grades of what is current; of several the newest."""
+LABELS = """
+SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(l.grade ORDER BY p.document_id),
+       array_agg(l.origin ORDER BY p.document_id)
+FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
+JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+WHERE p.collection_id = %(collection)s AND l.aspect_id IS NULL GROUP BY p.query_id
+"""
+
+
+def latest(collection: Collection, kind: str = Qrels.Kind.ORIGINAL) -> Qrels | None:
+    """The newest version of a kind; None where there is none yet. Reads only."""
+    return Qrels.objects.filter(collection=collection, kind=kind).order_by("-number").first()
+
+
+def version_numbered(collection: Collection, number: int) -> Qrels:
+    """A version by its number. Raises BadInput that names those that exist."""
+    found = Qrels.objects.filter(collection=collection, number=number).first()
+    if found is None:
+        known = ", ".join(map(str, Qrels.objects.filter(collection=collection).values_list("number", flat=True)[:20]))
+        raise BadInput(
+            _("%(collection)s has no qrels version %(number)s; there are: %(known)s")
+            % {"collection": collection.name, "number": number, "known": known or _("none yet")}
+        )
+    return found
+
+
+def is_stale(collection: Collection) -> bool:
+    """Whether reference grades came since the newest original was made, or there is none. Reads only."""
+    newest = latest(collection)
+    return newest is None or newest.counts.get("mark") != _mark(collection)
+
+
+def _mark(collection: Collection) -> int:
+    """Of the state of the reference grades: judgments are only ever added."""
+    reference = Assessor.objects.filter(collection=collection, kind=Assessor.Kind.REFERENCE).exclude(name=EXPERTS)
+    newest = Judgment.objects.filter(assessor__in=list(reference)).order_by("-pk").values_list("pk", flat=True).first()
+    return newest or 0
+
+
+@transaction.atomic
+def original(collection: Collection, by: str = "") -> Qrels:
+    """The version of the imported reference grades: made on first use, and anew when they changed."""
+    _lock(collection)
+    mark = _mark(collection)
+    rows = {
+        query: Row(np.array(documents, np.int64), np.array(grades, np.int16), [ORIGINAL] * len(documents))
+        for query, documents, grades in _fetch(REFERENCE, collection)
+    }
+    found = store(collection, Qrels.Kind.ORIGINAL, rows, by=by)
+    if found.counts.get("mark") != mark:
+        found.counts["mark"] = mark
+        found.save(update_fields=["counts"])
+    return found
+
+
+def labels(collection: Collection, by: str = "") -> Qrels:
+    """A version of every label that the collection has now, whoever gave it."""
+    rows = {
+        query: Row(np.array(documents, np.int64), np.array(grades, np.int16), origins)
+        for query, documents, grades, origins in _fetch(LABELS, collection)
+    }
+    if not rows:
+        raise BadInput(
+            _("%(collection)s has no label yet: judge some pairs first, or import judgments of people")
+            % {"collection": collection.name}
+        )
+    return store(collection, Qrels.Kind.LABELS, rows, by=by)
+
+
+def _fetch(statement: str, collection: Collection) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"collection": collection.pk})
+        return list(cursor.fetchall())
+
+
+@transaction.atomic
+def store(
+    collection: Collection,
+    kind: str,
+    rows: Mapping[int, Row],
+    *,
+    note: str = "",
+    parent: Qrels | None = None,
+    by: str = "",
+) -> Qrels:
+    """A new version of these rows; the newest one of the kind and parent where it holds exactly the same."""
+    _lock(collection)
+    digest = content_hash(rows)
+    same = Qrels.objects.filter(collection=collection, kind=kind, parent=parent).order_by("-number").first()
+    if same is not None and same.content_hash == digest:
+        return same
+    newest = Qrels.objects.filter(collection=collection).order_by("-number").values_list("number", flat=True).first()
+    made = Qrels.objects.create(
+        collection=collection,
+        number=(newest or 0) + 1,
+        kind=kind,
+        note=note,
+        parent=parent,
+        counts=counts_of(rows, collection.relevant_from),
+        content_hash=digest,
+        made_by=by,
+    )
+    QrelsRow.objects.bulk_create(
+        (
+            QrelsRow(
+                qrels=made,
+                query_id=query,
+                documents=row.documents.tolist(),
+                grades=row.grades.tolist(),
+                origins=row.origins,
+            )
+            for query, row in sorted(rows.items())
+        ),
+        batch_size=BATCH,
+    )
+    return made
+
+
+def counts_of(rows: Mapping[int, Row], relevant_from: int) -> dict[str, Any]:
+    """Queries, judged pairs, relevant ones, and pairs by origin."""
+    origins: Counter[str] = Counter()
+    for row in rows.values():
+        origins.update(row.origins)
+    return {
+        "queries": len(rows),
+        "judged": sum(len(row.documents) for row in rows.values()),
+        "relevant": sum(int((row.grades >= relevant_from).sum()) for row in rows.values()),
+        "origins": dict(sorted(origins.items())),
+    }
+
+
+def content_hash(rows: Mapping[int, Row]) -> str:
+    """sha256 of all rows, in hex."""
+    digest = sha256()
+    for query, row in sorted(rows.items()):
+        digest.update(f"{query}:{len(row.documents)}:".encode())
+        digest.update(row.documents.astype("<i8").tobytes() + row.grades.astype("<i2").tobytes())
+        digest.update(",".join(row.origins).encode())
+    return digest.hexdigest()
+
+
+def _lock(collection: Collection) -> None:
+    """Versions of a collection are numbered one after the other."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(7107, %s)", [collection.pk])

@@ -1,0 +1,127 @@
+"""Versions of the qrels: the original, imported files, all labels; their differences, and measures on each."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmark import qrels
+from benchmark.measures import evaluate
+from benchmark.models import Qrels
+from corpus.errors import BadInput
+from corpus.importing.assess import import_judgments
+from corpus.models import Assessor, Collection, Judgment, Label, Pair
+from tests.factories import make_collection, make_document, make_pair, make_query
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def books() -> Collection:
+    """Queries q1, q2; documents a, b, c; the reference says q1: a 2, b 0; q2: c 1."""
+    collection = make_collection("books", grades=3)
+    documents = {name: make_document(collection, f"Text {name}", external_id=name) for name in "abc"}
+    queries = {name: make_query(collection, f"Query {name}", external_id=name) for name in ("q1", "q2")}
+    reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
+    for query, document, grade in (("q1", "a", 2), ("q1", "b", 0), ("q2", "c", 1)):
+        pair = make_pair(collection, queries[query], documents[document])
+        Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=grade)
+    return collection
+
+
+def test_the_original_holds_the_reference_grades_and_is_made_once(books: Collection) -> None:
+    assert qrels.latest(books) is None and qrels.is_stale(books)
+    made = qrels.original(books, by="alice")
+    assert qrels.named(made) == {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
+    assert (made.number, made.kind, made.made_by) == (1, "original", "alice")
+    assert {key: made.counts[key] for key in ("queries", "judged", "relevant", "origins")} == {
+        "queries": 2, "judged": 3, "relevant": 2, "origins": {"original": 3},
+    }  # fmt: skip
+    assert qrels.original(books) == made and not qrels.is_stale(books)
+    assert qrels.latest(books) == made
+
+
+def test_other_reference_grades_make_another_original_and_the_first_stays(books: Collection) -> None:
+    first = qrels.original(books)
+    pair = Pair.objects.get(query__external_id="q1", document__external_id="b")
+    before = Judgment.objects.get(pair=pair)
+    Judgment.objects.create(pair=pair, assessor=before.assessor, step="import", grade=3, supersedes=before)
+    assert qrels.is_stale(books)
+    second = qrels.original(books)
+    assert (second.number, qrels.named(second)["q1"]) == (2, {"a": 2, "b": 3})
+    assert qrels.named(first)["q1"] == {"a": 2, "b": 0}
+    found = qrels.diff(first, second)
+    assert found.counts == {"added": 0, "removed": 0, "changed": 1, "same": 2}
+    (row,) = found.rows("changed")
+    assert (row.query, row.document, row.before, row.after, row.origin) == ("q1", "b", 0, 3, "original")
+
+
+def test_gold_of_the_collections_own_experts_is_no_part_of_it(books: Collection) -> None:
+    from annotation.care.truth import EXPERTS
+    from benchmark.qrels import versions
+
+    assert EXPERTS == versions.EXPERTS
+    experts = Assessor.objects.create(collection=books, kind="reference", name=EXPERTS)
+    pair = make_pair(books, make_query(books, external_id="more"), make_document(books, external_id="more"))
+    Judgment.objects.create(pair=pair, assessor=experts, step="import", grade=1)
+    assert qrels.original(books).counts["judged"] == 3 and not qrels.is_stale(books)
+
+
+def test_a_file_is_a_version_of_its_own_and_the_diff_lists_what_differs(books: Collection, tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text("q1 0 a 1\nq1 0 c 2\nq2 0 c 1\n")
+    one, other = qrels.original(books), qrels.import_version(books, tmp_path / "other.txt", by="bob")
+    assert (other.kind, other.number, other.note) == ("imported", 2, "from other.txt")
+    found = qrels.diff(one, other)
+    assert found.counts == {"added": 1, "removed": 1, "changed": 1, "same": 1}
+    told = {
+        what: [(row.query, row.document, row.before, row.after) for row in found.rows(what)]
+        for what in ("added", "removed", "changed")
+    }
+    assert told == {
+        "added": [("q1", "c", None, 2)],
+        "removed": [("q1", "b", 0, None)],
+        "changed": [("q1", "a", 2, 1)],
+    }
+    assert qrels.is_stale(books) is False, "a file changes nothing about the reference grades"
+
+
+def test_measures_are_computed_for_both_versions(books: Collection, tmp_path: Path) -> None:
+    """The run has c, a for q1: a alone relevant gives RR 1/2, with c relevant it is 1."""
+    (tmp_path / "other.txt").write_text("q1 0 c 2\nq1 0 a 2\nq2 0 c 1\n")
+    run = {"q1": {"c": 2.0, "a": 1.0}, "q2": {"c": 1.0}}
+    versions = [qrels.original(books), qrels.import_version(books, tmp_path / "other.txt")]
+    values = [evaluate(qrels.named(version), run, "RR R@1").means for version in versions]
+    assert values == [pytest.approx({"RR": 0.75, "R@1": 0.5}), pytest.approx({"RR": 1.0, "R@1": 0.75})]
+
+
+def test_a_bad_file_is_refused_with_its_lines_and_stores_nothing(books: Collection, tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_text("q1 0 a 1\nq9 0 a 1\nq1 0 z 1\nq1 0 a 1\nq1 0 b 9\nq1 0 b x\n")
+    with pytest.raises(BadInput) as told:
+        qrels.import_version(books, tmp_path / "bad.txt")
+    for line in (
+        'line 2: no query has the id "q9"',
+        'line 3: no document has the id "z"',
+        'line 4: document "a" stands twice for query "q1"',
+        "line 5: grade 9 is above the highest grade 3",
+        "line 6: the grade is not an integer",
+    ):
+        assert line in str(told.value)
+    assert not Qrels.objects.exists()
+
+
+def test_all_labels_are_a_version_with_their_origins(books: Collection) -> None:
+    with pytest.raises(BadInput, match="has no label yet"):
+        qrels.labels(books)
+    pairs = list(Pair.objects.order_by("pk"))
+    for pair, origin in zip(pairs, ("people", "debate+ensemble", "adjudicator"), strict=True):
+        Label.objects.create(pair=pair, grade=1, origin=origin)
+    made = qrels.labels(books)
+    assert made.kind == "labels"
+    assert made.counts["origins"] == {"adjudicator": 1, "debate+ensemble": 1, "people": 1}
+
+
+def test_trec_lines_are_read_back_the_same(books: Collection, tmp_path: Path) -> None:
+    made = qrels.original(books)
+    (tmp_path / "out.txt").write_text("".join(qrels.write_trec(made)))
+    assert (tmp_path / "out.txt").read_text() == "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
+    import_judgments(books, tmp_path / "out.txt", assessor="again", kind="reference")
+    assert qrels.original(books) == made, "the same grades once more are the same version"
