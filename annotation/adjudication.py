@@ -1,23 +1,23 @@
 """Conflicts: what people could not settle, or flagged, and the senior decision on it."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, IntegerField, OuterRef, Q, QuerySet, Value
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, Window
 from django.db.models.functions import Mod
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from psycopg import Connection
 
 from annotation.auditing import record
 from annotation.exports.snapshots import used_since
 from annotation.models import Assignment, Membership
 from annotation.policies.waking import UNCERTAIN, go_on
-from annotation.queue import SHARDS, Lost, Unknown, arm_of, settled_key
+from annotation.queue import SHARDS, Lost, Unknown, arm_of, in_transaction, rows, settled_key
 from annotation.settling import UNDO_WITHIN, why_not_undo
 from annotation.undo import unsettle
-from corpus.labels import resolve_pairs
 from corpus.models import Item, Judgment
-from judges.models import Tally
 
 SPREAD = 7919
 """A prime: each adjudicator begins elsewhere, so two of them rarely meet on one conflict without any lease."""
@@ -37,15 +37,23 @@ def conflicts(membership: Membership) -> QuerySet[Item]:
     )
 
 
-def choose(waiting: QuerySet[Item], *, after: int | None = None, show: int | None = None) -> Item | None:
-    """The conflict to show: `show` where it waits, else the first, or the one behind `after` (then from the start)."""
+def choose(waiting: QuerySet[Item], *, after: int | None = None, show: int | None = None) -> tuple[Item | None, int]:
+    """The conflict to show, and how many wait.
+
+    Shown is `show` where it waits, else the first, or the one behind `after` (then from the start).
+    """
+    counted = waiting.annotate(waiting=Window(Count("pk")))
     if show is not None:
-        return waiting.filter(pk=show).first() or waiting.first()
-    left = waiting.filter(pk=after).first() if after is not None else None
-    if left is None:
-        return waiting.first()
-    turn = left.turn  # type: ignore[attr-defined]
-    return waiting.filter(Q(turn__gt=turn) | Q(turn=turn, pk__gt=left.pk)).first() or waiting.first()
+        found = waiting.filter(pk=show).first()
+    elif (left := waiting.filter(pk=after).first() if after is not None else None) is not None:
+        turn = left.turn  # type: ignore[attr-defined]
+        found = waiting.filter(Q(turn__gt=turn) | Q(turn=turn, pk__gt=left.pk)).first()
+    else:
+        found = None
+    if found is not None:
+        return found, waiting.count()
+    first = counted.first()
+    return first, first.waiting if first else 0
 
 
 def last_decision(membership: Membership) -> int | None:
@@ -90,45 +98,102 @@ def _opinion(number: int, row: Assignment) -> Opinion:
     return Opinion(number, row.judgment.grade, row.judgment.comment, False, "")
 
 
-@transaction.atomic
 def adjudicate(
-    membership: Membership, item_id: int, grade: int, *, comment: str = "", milliseconds: int | None = None
+    membership: Membership,
+    item_id: int,
+    grade: int,
+    *,
+    comment: str = "",
+    milliseconds: int | None = None,
+    idle: int | None = None,
 ) -> None:
-    """Settle a conflict. The same decision sent again changes nothing; Lost when somebody else was first."""
-    item = Item.objects.select_for_update().filter(pk=item_id, collection=membership.collection_id).first()
-    if item is None:
+    """Settle a conflict in three statements. The same decision sent again changes nothing.
+
+    Raises Unknown, and Lost when somebody else was first.
+    """
+    given = {"grade": grade, "comment": comment, "milliseconds": milliseconds, "idle": idle}
+    in_transaction(lambda db: _settle(db, membership, item_id, given))
+
+
+def _settle(db: Connection[Any], membership: Membership, item_id: int, given: dict[str, Any]) -> None:
+    who = {"membership": membership.pk, "assessor": membership.assessor_id, "collection": membership.collection_id}
+    found = rows(db, _CONFLICT, item=item_id, **who)
+    if not found:
         raise Unknown
-    before = _chain(membership, item)
-    if item.state == Item.State.SETTLED and before and before.grade == grade:
+    (own,) = found
+    if not own["waits"]:
+        _known_already(membership, item_id, own["state"], given["grade"])
         return
-    if not conflicts(membership).filter(pk=item.pk).exists():
-        raise Lost(_("Another adjudicator settled this pair while you worked on it, or it is no conflict any more."))
-    Judgment.objects.create(
-        pair_id=item.pair_id,
-        assessor_id=membership.assessor_id,
-        item=item,
-        step=Judgment.Step.ADJUDICATION,
-        grade=grade,
-        supersedes=before,
-        arm=arm_of(item.reason),
+    rows(
+        db,
+        _SETTLE,
+        **given,
+        item=item_id,
+        pair=own["pair_id"],
+        assessor=membership.assessor_id,
+        supersedes=own["before"],
+        arm=arm_of(own["reason"]),
         guideline=membership.collection.guideline_version,
-        milliseconds=milliseconds,
-        comment=comment,
+        campaign=own["campaign"],
+        tally=settled_key(own["reason"]),
+        shard=membership.pk % SHARDS,
     )
-    record(membership.user, "conflict.settled", membership.collection, item=item.pk, grade=grade)
-    Item.objects.filter(pk=item.pk).update(state=Item.State.SETTLED, settled_at=timezone.now())
-    resolve_pairs([item.pair_id])
-    if item.campaign is not None:
-        _count_settled(item.campaign, membership.pk % SHARDS, settled_key(item.reason))
-        if item.reason == UNCERTAIN:
-            go_on(item.campaign)
+    record(membership.user, "conflict.settled", membership.collection, item=item_id, grade=given["grade"])
+    if own["reason"] == UNCERTAIN and own["campaign"] is not None:
+        go_on(own["campaign"])
+
+
+def _known_already(membership: Membership, item_id: int, state: str, grade: int) -> None:
+    """Raise Lost unless the same decision was stored before. Asked anew: who waited for the lock saw what was."""
+    before = _chain(membership, item_id)
+    if state != Item.State.SETTLED or before is None or before.grade != grade:
+        raise Lost(_("Another adjudicator settled this pair while you worked on it, or it is no conflict any more."))
+
+
+# The item and its pair locked, in this order; `before` is this adjudicator's newest row on it: a withdrawal, or none.
+_CONFLICT = """
+SELECT i.pair_id, i.campaign, i.reason, i.state, j.id AS before,
+       i.state = 'conflict' AND NOT EXISTS (
+           SELECT FROM annotation_assignment a
+           WHERE a.item_id = i.id AND a.membership_id = %(membership)s AND a.state NOT IN ('returned', 'skipped')
+       ) AS waits
+FROM corpus_item i JOIN corpus_pair p ON p.id = i.pair_id
+LEFT JOIN corpus_judgment j ON j.item_id = i.id AND j.assessor_id = %(assessor)s AND j.step = 'adjudication'
+     AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+WHERE i.id = %(item)s AND i.collection_id = %(collection)s
+FOR UPDATE OF i FOR NO KEY UPDATE OF p
+"""
+
+# Everything that a decision changes. The newest adjudication is a pair's label whatever else was said (corpus.labels),
+# and with the pair locked none can be newer than this one.
+_SETTLE = """
+WITH judged AS (
+    INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
+                                 milliseconds, idle_milliseconds, comment)
+    VALUES (%(pair)s, %(assessor)s, %(item)s, 'adjudication', %(grade)s, %(supersedes)s, %(arm)s, %(guideline)s,
+            %(milliseconds)s, %(idle)s, %(comment)s)
+    RETURNING id
+), settled AS (
+    UPDATE corpus_item SET state = 'settled', settled_at = now() WHERE id = %(item)s
+), labelled AS (
+    INSERT INTO corpus_label (pair_id, grade, origin) VALUES (%(pair)s, %(grade)s, 'adjudicator')
+    ON CONFLICT (pair_id, aspect_id) DO UPDATE
+    SET grade = excluded.grade, origin = excluded.origin, updated_at = now()
+    WHERE (corpus_label.grade, corpus_label.origin) IS DISTINCT FROM (excluded.grade, excluded.origin)
+), tallied AS (
+    INSERT INTO judges_tally (campaign_id, shard, key, value)
+    SELECT %(campaign)s, %(shard)s, %(tally)s, 1 WHERE %(campaign)s::bigint IS NOT NULL
+    ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = judges_tally.value + 1
+)
+SELECT id FROM judged
+"""
 
 
 @transaction.atomic
 def undo_adjudication(membership: Membership, item_id: int) -> None:
     """Take one's own decision back: the pair is a conflict again."""
     item = Item.objects.select_for_update().filter(pk=item_id, collection=membership.collection_id).first()
-    decision = _chain(membership, item) if item else None
+    decision = _chain(membership, item.pk) if item else None
     if item is None or decision is None or decision.grade is None or item.state != Item.State.SETTLED:
         raise Unknown
     exported = used_since(item.collection_id, decision.created_at)
@@ -148,13 +213,8 @@ def undo_adjudication(membership: Membership, item_id: int) -> None:
     unsettle(item, shard=membership.pk % SHARDS)
 
 
-def _chain(membership: Membership, item: Item) -> Judgment | None:
+def _chain(membership: Membership, item: int) -> Judgment | None:
     """The adjudicator's newest row on the item: a decision, or its withdrawal."""
     return Judgment.objects.filter(
         item=item, assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION, superseded_by=None
     ).first()
-
-
-def _count_settled(campaign: int, shard: int, key: str) -> None:
-    row, _ = Tally.objects.get_or_create(campaign_id=campaign, shard=shard, key=key)
-    Tally.objects.filter(pk=row.pk).update(value=F("value") + 1)

@@ -32,6 +32,7 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
             grade(request.POST, scope.collection),
             comment=text(request.POST, "comment"),
             milliseconds=milliseconds(request.POST),
+            idle=milliseconds(request.POST, "idle"),
         )
     except Unknown:
         raise Http404(_("There is no such pair here.")) from None
@@ -72,13 +73,12 @@ def _page(
     show: int | None = None,
     settled: int | None = None,
 ) -> HttpResponse:
-    waiting = adjudication.conflicts(scope.member)
-    item = adjudication.choose(waiting, after=after, show=show)
+    item, waiting = adjudication.choose(adjudication.conflicts(scope.member), after=after, show=show)
     context: dict[str, object] = {
         "scope": scope,
         "collection": scope.collection,
         "section": "adjudicate",
-        "waiting": waiting.count(),
+        "waiting": waiting,
         "last": settled or adjudication.last_decision(scope.member),
         "settled": settled,
         "problem": problem,
