@@ -7,7 +7,7 @@ MAKE_REPORT = "benchmark.make_report"
 
 
 def wake_runs() -> None:
-    """A run waits; call it through `transaction.on_commit`. A lost message costs seconds: workers look by themselves."""
+    """A run waits; call it through `transaction.on_commit`. A lost message costs seconds: workers look too."""
     messenger().send_task(MAKE_RUN, ignore_result=True)
 
 

@@ -1,0 +1,116 @@
+"""One row a query: documents best first as trec_eval orders them, without those that the query excludes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+from django.db import transaction
+
+from benchmark.claims import Lost
+from benchmark.models import Ranking, Run
+from corpus.errors import BadInput
+from corpus.models import Collection, Document, Query
+
+Keys = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float32]
+EXCLUDED = "excluded_ids"
+"""In the metadata of a query: ids of documents that no system may return for it (BRIGHT)."""
+CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What a system returned for one query, in any order: primary keys of documents and their scores."""
+
+    documents: Sequence[int] | Keys
+    scores: Sequence[float] | npt.NDArray[np.floating]
+    seconds: float | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+    text: str = ""
+
+
+def store(run: Run, found: Mapping[int, Ranked]) -> None:
+    """Write rankings by primary key of the query; a query that has one already keeps it.
+
+    Scores are kept as the float32 that trec_eval reads. Raises BadInput for scores that are none and for a document
+    that stands twice, Lost when the run was cancelled or is somebody else's.
+    """
+    ids = names_of(key for one in found.values() for key in one.documents)
+    left_out = excluded(run.collection, found)
+    rows = [_row(run, query, one, ids, left_out.get(query, frozenset())) for query, one in found.items()]
+    with transaction.atomic():
+        if Run.objects.select_for_update(no_key=True).filter(pk=run.pk, fence=run.fence).first() is None:
+            raise Lost(f"run {run.name} was cancelled, or another worker makes it")
+        Ranking.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+
+
+def _row(run: Run, query: int, one: Ranked, ids: Mapping[int, str], left_out: frozenset[str]) -> Ranking:
+    documents, scores = np.asarray(one.documents, dtype=np.int64), np.asarray(one.scores, dtype=np.float64)
+    if left_out:
+        kept = np.array([ids[int(key)] not in left_out for key in documents], dtype=bool)
+        documents, scores = documents[kept], scores[kept]
+    documents, ranked = in_order(documents, scores, ids)
+    if run.depth:
+        documents, ranked = documents[: run.depth], ranked[: run.depth]
+    return Ranking(
+        run=run,
+        query_id=query,
+        documents=documents.tolist(),
+        scores=ranked.tolist(),
+        seconds=one.seconds,
+        tokens_in=one.tokens_in,
+        tokens_out=one.tokens_out,
+        text=one.text.replace("\0", ""),
+    )
+
+
+def in_order(documents: Keys, scores: npt.NDArray[np.float64], ids: Mapping[int, str]) -> tuple[Keys, Scores]:
+    """By score as float32 descending, then by external id descending: as trec_eval ranks. Raises BadInput."""
+    if len(documents) != len(scores) or len(np.unique(documents)) != len(documents):
+        raise BadInput("a ranking names a document twice, or has not one score for each document")
+    with np.errstate(over="ignore"):
+        ranked = scores.astype(np.float32)
+    if not np.isfinite(ranked).all():
+        raise BadInput("a ranking holds a score that is no number or too large for 32 bits")
+    order = np.argsort(-ranked, kind="stable")
+    if len(ranked) > 1 and (np.diff(ranked[order]) == 0).any():
+        names = sorted(range(len(documents)), key=lambda at: ids[int(documents[at])], reverse=True)
+        by_name = np.array(names, dtype=np.intp)
+        order = by_name[np.argsort(-ranked[by_name], kind="stable")]
+    return documents[order], ranked[order]
+
+
+def names_of(keys: Iterable[int]) -> dict[int, str]:
+    """External ids of documents by their primary keys."""
+    found: dict[int, str] = {}
+    wanted = iter({int(key) for key in keys})
+    while part := list(islice(wanted, CHUNK)):
+        found.update(Document.objects.filter(pk__in=part).values_list("pk", "external_id"))
+    return found
+
+
+def excluded(collection: Collection, wanted: Iterable[int] | None = None) -> dict[int, frozenset[str]]:
+    """By query, the external ids that it excludes; queries that exclude nothing are left out."""
+    rows = Query.objects.filter(collection=collection, metadata__has_key=EXCLUDED)
+    if wanted is not None:
+        rows = rows.filter(pk__in=list(wanted))
+    found = {}
+    for key, value in rows.values_list("pk", f"metadata__{EXCLUDED}"):
+        if ids := frozenset(str(one) for one in (value if isinstance(value, list) else [value])):
+            found[key] = ids
+    return found
+
+
+def queries(collection: Collection) -> list[Query]:
+    """The current queries that a run ranks, by external id."""
+    rows = Query.objects.filter(collection=collection, is_current=True)
+    return sorted(rows, key=lambda query: query.external_id)
+
+
+def unranked(run: Run) -> list[Query]:
+    """Queries that have no ranking in the run yet."""
+    done = set(Ranking.objects.filter(run=run).values_list("query_id", flat=True))
+    return [query for query in queries(run.collection) if query.pk not in done]

@@ -1,0 +1,138 @@
+"""Runs that are made here: begun, made by a worker, cancelled, taken up again where another was killed."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from benchmark import claims, making, rankings
+from benchmark.models import Ranking, Run
+from corpus.bm25 import index_for
+from corpus.errors import BadInput
+from tests.factories import make_collection, make_document, make_query
+
+pytestmark = pytest.mark.django_db
+TEXTS = {
+    "d1": "a wing in a slipstream",
+    "d2": "lift of a wing",
+    "d3": "heat of a plate",
+    "d4": "the boundary layer of a plate",
+}
+QUERIES = {"q1": "wing lift", "q2": "heated plate", "q3": "nothing that is known"}
+
+
+@pytest.fixture
+def wings(settings, tmp_path):
+    settings.VAR = tmp_path
+    collection = make_collection("wings")
+    for name, text in TEXTS.items():
+        make_document(collection, text, external_id=name)
+    for name, text in QUERIES.items():
+        make_query(collection, text, external_id=name)
+    return collection
+
+
+def never():
+    return False
+
+
+def start(collection, name="bm25", depth=3, **recipe):
+    return making.start(collection=collection, name=name, kind="bm25", recipe=recipe, depth=depth)
+
+
+def make(run):
+    making.work(claims.claim(Run, run.pk), never)
+    run.refresh_from_db()
+    return run
+
+
+def test_a_bm25_run_holds_what_the_index_finds(wings):
+    run = make(start(wings))
+    assert (run.state, run.done, run.total, run.error) == ("ready", 3, 3, "")
+    index, found = index_for(wings), rankings.scores_of(run)
+    for query in rankings.queries(wings):
+        expected = index.search(query.text, 3)
+        assert list(zip(*(part.tolist() for part in found[query.pk]), strict=True)) == expected
+    assert set(Ranking.objects.values_list("seconds", flat=True)) - {None}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "depth", "problem"),
+    [
+        ("a b", "bm25", 10, "letters, digits"),
+        ("", "bm25", 10, "required|letters"),
+        ("ok", "sorcery", 10, "no system 'sorcery'"),
+        ("ok", "bm25", 0, "a depth of 0"),
+        ("ok", "bm25", 10_001, "a depth of 10001"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_and_leaves_nothing(wings, name, kind, depth, problem):
+    with pytest.raises(BadInput, match=problem):
+        making.start(collection=wings, name=name, kind=kind, recipe={}, depth=depth)
+    assert not Run.objects.exists()
+
+
+def test_a_name_is_free_again_only_when_its_run_is_deleted(wings):
+    run = start(wings)
+    with pytest.raises(BadInput, match="wings has a run bm25 already"):
+        start(wings)
+    making.delete(run)
+    assert start(wings).pk != run.pk
+    run.refresh_from_db()
+    assert (run.is_deleted, run.state) == (True, "cancelled")
+
+
+def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monkeypatch):
+    run = start(wings)
+    held = claims.claim(Run)
+    first = rankings.queries(wings)[0]
+    rankings.store(held, {first.pk: rankings.Ranked([], [])})
+    assert making.cancel(run) and not making.cancel(run)
+    making.work(held, never)
+    run.refresh_from_db()
+    assert (run.state, Ranking.objects.count()) == ("cancelled", 1)
+    assert making.go_on(run)
+    assert make(run).state == "ready"
+    assert rankings.scores_of(run)[first.pk][0].tolist() == [], "what was there was made a second time"
+    assert Ranking.objects.count() == 3
+
+
+def test_a_worker_that_ends_gives_the_run_back(wings):
+    run = start(wings)
+    making.work(claims.claim(Run), lambda: True)
+    run.refresh_from_db()
+    assert (run.state, run.claims) == ("waiting", 0)
+    assert make(run).state == "ready"
+
+
+def test_a_killed_workers_run_is_free_when_its_lease_is_over(wings):
+    run = start(wings)
+    killed = claims.claim(Run)
+    assert claims.claim(Run) is None
+    Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    second = claims.claim(Run)
+    assert second.pk == run.pk and second.fence == killed.fence + 1
+    making.work(killed, never)
+    run.refresh_from_db()
+    assert (run.state, Ranking.objects.count()) == ("running", 0), "the one that came back wrote all the same"
+    making.work(second, never)
+    run.refresh_from_db()
+    assert run.state == "ready"
+
+
+def test_what_kills_its_worker_again_and_again_fails(wings):
+    run = start(wings)
+    for _ in range(claims.MOST_CLAIMS):
+        assert claims.claim(Run) is not None
+        Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert claims.claim(Run) is None
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("failed", "taken up 5 times without getting further")
+
+
+def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
+    run = start(wings)
+    monkeypatch.setattr("corpus.bm25.index_for", lambda _collection: 1 / 0)
+    making.work(claims.claim(Run), never)
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("failed", "ZeroDivisionError: division by zero")

@@ -1,0 +1,101 @@
+"""Rankings are stored in trec_eval's order, without excluded ids, and come back as arrays and as TREC text."""
+
+import numpy as np
+import pytest
+
+from benchmark import claims, rankings
+from benchmark.models import Ranking, Run
+from benchmark.rankings import Ranked
+from corpus.errors import BadInput
+from tests.factories import make_collection, make_document, make_query
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def books():
+    """Documents a, b, c, d and queries q1, q2."""
+    collection = make_collection("books")
+    keys = {name: make_document(collection, f"text {name}", external_id=name).pk for name in "abcd"}
+    queries = {name: make_query(collection, f"query {name}", external_id=name).pk for name in ("q1", "q2")}
+    return collection, keys, queries
+
+
+def make_run(collection, name="one", **values):
+    return Run.objects.create(collection=collection, name=name, kind="imported", state="ready", **values)
+
+
+def test_equal_scores_stand_by_document_id_descending(books):
+    collection, keys, queries = books
+    run = make_run(collection)
+    found = Ranked([keys["a"], keys["c"], keys["d"], keys["b"]], [1.0, 2.0, 1.0, 1.0])
+    rankings.store(run, {queries["q1"]: found})
+    assert list(rankings.write_trec(run)) == [
+        "q1 Q0 c 1 2 one\n",
+        "q1 Q0 d 2 1 one\n",
+        "q1 Q0 b 3 1 one\n",
+        "q1 Q0 a 4 1 one\n",
+    ]
+
+
+def test_scores_that_differ_beyond_32_bits_are_equal(books):
+    """0.1 and 0.1 + 1e-12 are one float32, so b stands before a by its id, as in trec_eval."""
+    collection, keys, queries = books
+    run = make_run(collection)
+    rankings.store(run, {queries["q1"]: Ranked([keys["a"], keys["b"]], [0.1 + 1e-12, 0.1])})
+    assert list(rankings.as_run(run)["q1"]) == ["b", "a"]
+
+
+def test_what_a_query_excludes_is_left_out_before_the_cut(books):
+    collection, keys, queries = books
+    query = make_query(collection, "query q3", external_id="q3", metadata={"excluded_ids": ["b", "N/A"]})
+    run = make_run(collection, depth=2)
+    found = Ranked([keys["b"], keys["a"], keys["c"]], [3.0, 2.0, 1.0])
+    rankings.store(run, {query.pk: found, queries["q1"]: found})
+    assert rankings.as_run(run) == {"q1": {"b": 3.0, "a": 2.0}, "q3": {"a": 2.0, "c": 1.0}}
+
+
+def test_loading_gives_arrays_by_run_and_query_to_the_depth(books):
+    collection, keys, queries = books
+    one, other, empty = make_run(collection), make_run(collection, "other"), make_run(collection, "empty")
+    rankings.store(one, {queries["q1"]: Ranked([keys["a"], keys["b"], keys["c"]], [3, 2, 1])})
+    rankings.store(one, {queries["q2"]: Ranked([], [])})
+    rankings.store(other, {queries["q2"]: Ranked([keys["d"]], [1])})
+    found = rankings.load([one.pk, other.pk, empty.pk], 2)
+    assert {run: {query: row.tolist() for query, row in rows.items()} for run, rows in found.items()} == {
+        one.pk: {queries["q1"]: [keys["a"], keys["b"]], queries["q2"]: []},
+        other.pk: {queries["q2"]: [keys["d"]]},
+        empty.pk: {},
+    }
+    assert found[one.pk][queries["q1"]].dtype == np.int64
+    assert rankings.load([one.pk])[one.pk][queries["q1"]].tolist() == [keys["a"], keys["b"], keys["c"]]
+
+
+@pytest.mark.parametrize(
+    ("documents", "scores", "problem"),
+    [("aa", [1, 2], "twice"), ("ab", [1, float("nan")], "no number"), ("ab", [1, 1e39], "32 bits"), ("ab", [1], "one")],
+)
+def test_a_ranking_that_is_none_is_refused(books, documents, scores, problem):
+    collection, keys, queries = books
+    with pytest.raises(BadInput, match=problem):
+        rankings.store(make_run(collection), {queries["q1"]: Ranked([keys[name] for name in documents], scores)})
+    assert not Ranking.objects.exists()
+
+
+def test_a_query_that_has_a_ranking_keeps_it(books):
+    collection, keys, queries = books
+    run = make_run(collection)
+    rankings.store(run, {queries["q1"]: Ranked([keys["a"]], [1])})
+    rankings.store(run, {queries["q1"]: Ranked([keys["b"]], [1]), queries["q2"]: Ranked([keys["c"]], [1])})
+    assert rankings.as_run(run) == {"q1": {"a": 1.0}, "q2": {"c": 1.0}}
+
+
+def test_whoever_lost_the_run_writes_nothing(books):
+    collection, keys, queries = books
+    run = make_run(collection)
+    Run.objects.filter(pk=run.pk).update(state="waiting")
+    holder = claims.claim(Run)
+    assert holder is not None and claims.cancel(run)
+    with pytest.raises(claims.Lost):
+        rankings.store(holder, {queries["q1"]: Ranked([keys["a"]], [1])})
+    assert not Ranking.objects.exists()
