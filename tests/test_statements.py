@@ -70,8 +70,6 @@ def make_conflicts(collection: Collection, count: int) -> None:
 
 
 def test_a_decision_of_an_adjudicator_costs_seven_statements_and_brings_the_next(statements: list[str]) -> None:
-    statements: list[str],
-) -> None:
     collection = make_collection("books")
     make_conflicts(collection, 5)
     client = Client()
