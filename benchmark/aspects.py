@@ -92,10 +92,17 @@ def ranked(scores: Mapping[str, float]) -> list[str]:
     return sorted(sorted(scores, reverse=True), key=lambda document: -float(np.float32(scores[document])))
 
 
-def alpha_ndcg(ranking: Sequence[str], aspects: Sought, cut: int, *, alpha: float = ALPHA) -> float:
-    """Equations 3 to 5; the ideal is found greedily over the documents that support an aspect. 0 without any."""
-    best = _discounted(_greedy(aspects, cut, alpha), aspects, alpha)
+def alpha_ndcg(
+    ranking: Sequence[str], aspects: Sought, cut: int, *, alpha: float = ALPHA, best: float | None = None
+) -> float:
+    """Equations 3 to 5; 0 where no document supports an aspect. `best`: the `ideal`, where it is known already."""
+    best = ideal(aspects, cut, alpha) if best is None else best
     return _discounted(ranking[:cut], aspects, alpha) / best if best else 0.0
+
+
+def ideal(aspects: Sought, cut: int, alpha: float = ALPHA) -> float:
+    """Equation 5's denominator, found greedily over the documents that support an aspect."""
+    return _discounted(_greedy(aspects, cut, alpha), aspects, alpha)
 
 
 def a_recall(ranking: Sequence[str], aspects: Sought, cut: int) -> float:

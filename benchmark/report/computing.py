@@ -51,8 +51,9 @@ class Question:
 
     @cached_property
     def queries(self) -> list[int]:
-        """Those that either version grades. One that a version lacks counts 0 in it."""
-        return sorted(self.before.keys() | self.after.keys())
+        """Those that either version grades; where none does, the runs'. One that a version lacks counts 0 in it."""
+        graded = self.before.keys() | self.after.keys()
+        return sorted(graded or {query for system in self.systems for query in system.rankings})
 
 
 @dataclass(frozen=True)

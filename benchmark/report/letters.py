@@ -1,7 +1,7 @@
 """Letters for a leaderboard: two systems share one exactly when no test tells them apart. Pure.
 
 A compact letter display (Piepho 2004, Journal of Computational and Graphical Statistics 13) covers the pairs that do
-not differ by groups within which nothing differs. Insert-and-absorb, the usual way there, makes thousands of groups of 25
+not differ by groups within which nothing differs. Insert-and-absorb, the usual way, makes thousands of groups of 25
 systems with a dozen differences; here groups grow greedily from the best system on, at most one for each pair.
 """
 

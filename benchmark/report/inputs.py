@@ -1,0 +1,105 @@
+"""What a report is computed from, read from the database."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.db import connection
+from django.db.models import Max
+
+from benchmark import qrels, rankings
+from benchmark.aspects import Sought, a_recall, alpha_ndcg, ideal
+from benchmark.models import Qrels, Report, Run
+from benchmark.rankings.storing import names_of
+from benchmark.report.computing import Aspected, Question, System
+from benchmark.report.judged import Floats, Judgments, Rankings
+from benchmark.report.naming import ASPECTS
+from corpus.aspects.entries import weights
+from corpus.models import AspectRevision, Collection
+
+SUPPORTS = """
+SELECT a.query_id, a.importance,
+       COALESCE((SELECT array_agg(d.id) FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
+                 JOIN corpus_document d ON d.id = p.document_id
+                 WHERE l.aspect_id = a.id AND l.grade >= %(relevant_from)s AND d.is_current), '{}')
+FROM corpus_aspect a JOIN corpus_query q ON q.id = a.query_id
+WHERE q.collection_id = %(collection)s AND q.is_current AND a.is_current
+ORDER BY a.query_id, a.place, a.id
+"""
+
+
+def aspects_mark(collection: Collection) -> int:
+    """Of the state of the collection's aspects: their history only grows. 0: it has none."""
+    found = AspectRevision.objects.filter(query__collection=collection).aggregate(newest=Max("pk"))
+    return found["newest"] or 0
+
+
+def question(report: Report) -> Question:
+    """All that the report says it is about."""
+    runs = list(Run.objects.filter(pk__in=report.options["runs"], collection=report.collection))
+    k = int(report.options["k"])
+    loaded = rankings.load([run.pk for run in runs], k)
+    given = sorted(runs, key=lambda run: (run.name, run.pk))
+    systems = [System(run.pk, run.name, run.kind, loaded[run.pk]) for run in given]
+    before = judgments(report.before)
+    return Question(
+        systems,
+        before,
+        before if report.after_id == report.before_id else judgments(report.after),
+        k,
+        relevant_from=report.collection.relevant_from,
+        seed=int(report.options["seed"]),
+        aspects=aspected(report.collection, [system.rankings for system in systems], k),
+    )
+
+
+def judgments(version: Qrels) -> Judgments:
+    """The queries of which the version judges anything, as trec_eval counts queries."""
+    return {query: (found.documents, found.grades) for query, found in qrels.load(version).items() if len(found.grades)}
+
+
+def aspected(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspected | None:
+    """alpha-nDCG@k and A-Recall@k of every run and query with aspects, both forms; None without aspects."""
+    found = sought(collection)
+    if not any(one.supports for one in found.queries.values()):
+        return None
+    queries = sorted(found.queries)
+    values: dict[str, Floats] = {key: np.zeros((len(runs), len(queries))) for key in ASPECTS}
+    for at, query in enumerate(queries):
+        whole = found.queries[query]
+        for form, one in (("", whole), ("_one", whole.one())):
+            best = ideal(one, k)
+            for place, ranked in enumerate(runs):
+                top = [found.names.get(int(key), "") for key in ranked.get(query, ())[:k]]
+                values[f"alpha_ndcg{form}"][place, at] = alpha_ndcg(top, one, k, best=best)
+                values[f"a_recall{form}"][place, at] = a_recall(top, one, k)
+    return Aspected(queries, values)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The aspects of a collection's queries, and the ids of the documents that support any."""
+
+    queries: Mapping[int, Sought]
+    names: Mapping[int, str]
+
+
+def sought(collection: Collection) -> Found:
+    """As `benchmark.aspects.sought` reads them from a file: documents by external id."""
+    with connection.cursor() as cursor:
+        cursor.execute(SUPPORTS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
+        rows = list(cursor.fetchall())
+    names = names_of(key for _, _, documents in rows for key in documents)
+    by_query: dict[int, list[tuple[int, list[int]]]] = {}
+    for query, importance, documents in rows:
+        by_query.setdefault(query, []).append((importance, documents))
+    return Found({query: _sought(aspects, names) for query, aspects in by_query.items()}, names)
+
+
+def _sought(aspects: Sequence[tuple[int, Sequence[int]]], names: Mapping[int, str]) -> Sought:
+    supports: dict[str, set[int]] = {}
+    for place, (_, documents) in enumerate(aspects):
+        for key in documents:
+            supports.setdefault(names[key], set()).add(place)
+    frozen = {name: frozenset(places) for name, places in supports.items()}
+    return Sought(weights([importance for importance, _ in aspects]), frozen)

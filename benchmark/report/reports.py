@@ -1,0 +1,172 @@
+"""Reports: found, asked for, made by a worker. One for each set of what it depends on (docs/holes.md)."""
+
+import json
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from time import sleep
+
+import numpy as np
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from benchmark import claims, safety
+from benchmark.models import Progress, Qrels, Report, ReportValues, Run
+from benchmark.report import inputs
+from benchmark.report.computing import VERSION, Computed, Question, Values, compute
+from benchmark.report.judged import Floats
+from benchmark.waking import wake_reports
+from corpus.errors import BadInput, QuorumError
+from corpus.models import Collection
+
+K = 10
+SEED = 0
+DEEPEST = 1000
+POLL_S = 0.2
+
+
+def key_of(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int) -> str:
+    """sha256 of all that the report depends on. Runs and versions never change once they are ready."""
+    parts = {
+        "version": VERSION,
+        "before": before.pk,
+        "after": after.pk,
+        "runs": sorted(run.pk for run in runs),
+        "k": k,
+        "seed": SEED,
+        "relevant_from": collection.relevant_from,
+        "grades": collection.grades,
+        "aspects": inputs.aspects_mark(collection),
+    }
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def current(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int = K) -> Report | None:
+    """The report on exactly these, however far it is; None: nobody has asked for it. Reads only."""
+    return Report.objects.filter(collection=collection, key=key_of(collection, before, after, runs, k)).first()
+
+
+def ask(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int = K, by: str = "") -> Report:
+    """The report, which waits for a worker unless it is there already. One that failed is tried again.
+
+    Raises BadInput without runs, for runs that are not ready, and for another collection's runs or qrels.
+    """
+    _check(collection, before, after, runs, k)
+    report, is_new = Report.objects.get_or_create(
+        collection=collection,
+        key=key_of(collection, before, after, runs, k),
+        defaults={
+            "before": before,
+            "after": after,
+            "options": {"runs": sorted(run.pk for run in runs), "k": k, "seed": SEED},
+            "made_by": by,
+        },
+    )
+    if is_new or claims.go_on(report):
+        transaction.on_commit(wake_reports)
+        report.refresh_from_db()
+    return report
+
+
+def _check(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int) -> None:
+    if not runs:
+        raise BadInput(_("Choose at least one run: there is nothing to measure."))
+    if not 1 <= k <= DEEPEST:
+        raise BadInput(_("k must be from 1 to %(most)d, not %(k)s.") % {"most": DEEPEST, "k": k})
+    for run in runs:
+        if run.collection_id != collection.pk or run.is_deleted:
+            raise BadInput(_("%(collection)s has no run %(run)s.") % {"collection": collection.name, "run": run.name})
+        if run.state != Progress.READY:
+            raise BadInput(_("The run %(run)s is not ready: wait for it, or leave it out.") % {"run": run.name})
+        if run.depth and run.depth < k:
+            raise BadInput(
+                _("The run %(run)s holds %(depth)d documents a query: measure at k up to that.")
+                % {"run": run.name, "depth": run.depth}
+            )
+    if {before.collection_id, after.collection_id} != {collection.pk}:
+        raise BadInput(_("These qrels are not those of %(collection)s.") % {"collection": collection.name})
+
+
+def ensure(
+    collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int = K, by: str = ""
+) -> Report:
+    """The report, made in this process unless a worker has it in hand. Raises BadInput when it fails."""
+    report = ask(collection, before, after, runs, k, by)
+    while not report.is_over:
+        if (row := claims.claim(Report, report.pk)) is not None:
+            _work(row)
+        else:
+            sleep(POLL_S)
+        report.refresh_from_db()
+    if report.state != Progress.READY:
+        raise BadInput(_("The report was not made: %(why)s") % {"why": report.error or report.get_state_display()})
+    return report
+
+
+def take_up() -> bool:
+    """Make one report that waits; False: none does. What a worker does until it is False."""
+    row = claims.claim(Report)
+    if row is not None:
+        _work(row)
+    return row is not None
+
+
+def _work(report: Report) -> None:
+    """Make a claimed report and say how it ended."""
+    with claims.Hold(report) as hold:
+        try:
+            make(report, hold.progress)
+        except QuorumError as error:
+            claims.end(report, Progress.FAILED, error=str(error))
+        except Exception as error:
+            claims.end(report, Progress.FAILED, error=f"{type(error).__name__}: {error}")
+            raise
+
+
+def make(report: Report, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+    """Compute a claimed report and write it, unless somebody else holds it by now."""
+    asked = inputs.question(report)
+    if not asked.queries:
+        raise BadInput(_("Neither the qrels nor the runs have a query: there is nothing to measure."))
+    found = compute(asked, progress)
+    if report.before_id == report.after_id:
+        found.result["safety"] = _safety(report, asked, progress)
+    _write(report, asked, found)
+
+
+def _write(report: Report, asked: Question, found: Computed) -> None:
+    rows = [
+        ReportValues(report=report, run_id=system.run, measure=key, **_row(one, at))
+        for key, one in found.values.items()
+        for at, system in enumerate(asked.systems)
+    ]
+    with transaction.atomic():
+        if not claims.end(report, Progress.READY, result=found.result):
+            return
+        ReportValues.objects.filter(report=report).delete()
+        ReportValues.objects.bulk_create(rows, batch_size=50)
+
+
+def _row(values: Values, at: int) -> dict[str, list[float]]:
+    return {"before": [] if values.before is None else values.before[at].tolist(), "after": values.after[at].tolist()}
+
+
+def _safety(report: Report, asked: Question, progress: Callable[[int, int], None]) -> dict[str, object]:
+    """What the pairs that nobody judged could still change."""
+    return dict(
+        safety.assess(
+            {system.run: system.rankings for system in asked.systems},
+            asked.before,
+            top=report.collection.grades,
+            k=asked.k,
+            told=progress,
+        ).document
+    )
+
+
+def values(report: Report, run: Run | int, measure: str) -> tuple[Floats, Floats]:
+    """Each query's values before and after, in the order of result["queries"]; `before` is empty for one value.
+
+    Measures of aspects: in the order of result["aspects"]["queries"].
+    """
+    row = ReportValues.objects.get(report=report, run=run, measure=measure)
+    return np.array(row.before), np.array(row.after)
