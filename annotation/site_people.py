@@ -1,7 +1,10 @@
 """Accounts of the site, as owners see and steer them. What somebody judged stays, whatever becomes of the account."""
 
+import re
 from collections.abc import Callable
+from itertools import chain, count
 
+import pgtrigger
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.apps import apps
@@ -14,7 +17,7 @@ from annotation.auditing import record
 from annotation.models import Computed, Invitation, Membership, User
 from annotation.undo import end_lease
 from corpus.errors import BadInput
-from corpus.models import Assessor
+from corpus.models import Assessor, Target
 
 PAGE = 50
 
@@ -41,7 +44,7 @@ def stop(person: User, *, by: User) -> str:
 @transaction.atomic
 def start(person: User, *, by: User) -> str:
     """Open a closed account again, with the password it had."""
-    if not person.has_usable_password() and person.username == _pseudonym(person):
+    if not person.has_usable_password() and re.fullmatch(rf"{_pseudonym(person)}(-[0-9]+)?", person.username):
         raise BadInput(_("a pseudonymised person stays closed: invite them anew"))
     _set_active(person, True)
     record(by, "account.started", concerns=person)
@@ -90,7 +93,7 @@ def pseudonymise(person: User, *, by: User) -> str:
     _not_oneself(person, by)
     if person.is_owner:
         raise BadInput(_("take the owner's role away first"))
-    old, new = person.username, _pseudonym(person)
+    old, new = person.username, _free_pseudonym(person)
     _set_active(person, False)
     sessions.end_others(person, None)
     second_factor.remove(person)
@@ -99,7 +102,11 @@ def pseudonymise(person: User, *, by: User) -> str:
     Assessor.objects.filter(membership__user=person).update(name=new)
     Computed.objects.filter(collection__in=collections).delete()
     Invitation.objects.filter(accepted_by=person).update(note="")
-    # The one table that names people by text; the layer beside is not imported, its tables are known to Django.
+    # Two tables name people by text. Texts are append-only, but for this; the layer beside is not imported, its tables
+    # are known to Django.
+    with pgtrigger.ignore("corpus.Target:append_only"):
+        theirs = Target.objects.filter(kind=Target.Kind.PERSON, writer=old, pair__collection__in=collections)
+        theirs.update(writer=new)
     apps.get_model("training", "Job").objects.filter(made_by=old).update(made_by=new)
     person.username, person.email = new, ""
     person.set_unusable_password()
@@ -122,6 +129,21 @@ ACTS: dict[str, Callable[..., str]] = {
 
 def _pseudonym(person: User) -> str:
     return f"person-{person.pk}"
+
+
+def _free_pseudonym(person: User) -> str:
+    """The name with a number behind it where somebody calls themselves so already, here or as an assessor."""
+    first = _pseudonym(person)
+    beside = Assessor.objects.filter(
+        collection__in=Membership.objects.filter(user=person).values("collection"), kind=Assessor.Kind.PERSON
+    ).exclude(membership__user=person)
+    names = chain([first], (f"{first}-{number}" for number in count(2)))
+    return next(
+        name
+        for name in names
+        if not User.objects.filter(username__iexact=name).exclude(pk=person.pk).exists()
+        and not beside.filter(name=name).exists()
+    )
 
 
 def _not_oneself(person: User, by: User) -> None:

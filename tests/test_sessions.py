@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 from django.core.cache import cache
+from django.db import DatabaseError
 from django.test import Client
 
 from annotation import sessions, site_people
 from annotation.models import Assignment, AuditEntry, Invitation, Membership, Role, User
 from corpus.errors import BadInput
-from corpus.models import Assessor, Judgment
+from corpus.models import Assessor, Judgment, Target
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
 from tests.smtp_server import MailServer
 
@@ -280,6 +281,21 @@ def test_a_pseudonymised_person_is_gone_and_the_judgments_stay() -> None:
     assert person.username in page and "alice" not in page, "the audit log names people by reference"
     with pytest.raises(BadInput, match="invite them anew"):
         site_people.start(person, by=boss)
+
+
+def test_a_pseudonym_that_somebody_has_already_gets_a_number() -> None:
+    birds = make_collection("birds")
+    alice, boss = make_member(birds, "alice"), make_user("boss", is_owner=True)
+    make_user(f"Person-{alice.user.pk}")
+    Assessor.objects.create(collection=birds, kind=Assessor.Kind.PERSON, name=f"person-{alice.user.pk}-2")
+    text = {"pair": make_pair(birds), "version": 1, "kind": "person", "good": True}
+    Target.objects.create(**text, writer="alice", contribution="It tells of birds.")
+    assert as_user(boss).post(f"/people/{alice.user.pk}/pseudonymise/").status_code == 302
+    person = User.objects.get(pk=alice.user.pk)
+    assert person.username == f"person-{person.pk}-3" == Assessor.objects.get(membership=alice).name
+    assert Target.objects.get().writer == person.username, "texts forget the name too"
+    with pytest.raises(DatabaseError, match="Cannot update"):
+        Target.objects.update(writer="bob")
 
 
 @pytest.mark.parametrize("act", ["stop", "remove-second-factor", "unmake-owner", "pseudonymise"])
