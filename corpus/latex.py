@@ -4,6 +4,13 @@ from collections.abc import Sequence
 
 Cell = str | float | int | None
 
+
+class Raw(str):
+    """LaTeX already: a cell that is printed as it is."""
+
+    __slots__ = ()
+
+
 SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -65,7 +72,7 @@ def tabular(
 
 
 def _line(cells: Sequence[str]) -> str:
-    return " & ".join(map(escaped, cells)) + r" \\"
+    return " & ".join(cell if isinstance(cell, Raw) else escaped(cell) for cell in cells) + r" \\"
 
 
 def _written(cell: Cell, places: int) -> str:

@@ -1,0 +1,98 @@
+"""The tables of a report, from its stored result. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.report.naming import ASPECTS, label
+from benchmark.tables import Cell, Figure, Table
+
+Result = Mapping[str, Any]
+BOARD = ("hole", "judged", "hit", "ndcg", "recall")
+MEASURED = ("hole", "unjudged", "judged", "hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
+
+
+def leaderboard(result: Result, key: str = "ndcg") -> Table:
+    """Systems by a measure after filling, the best first: each with its change and the letters of significance."""
+    columns = [one for one in (*BOARD, *ASPECTS) if one in result["measures"]]
+    columns += [key] if key not in columns else []
+    rows = [(one["name"], *(_figure(one["values"][column]) for column in columns)) for one in _best_first(result, key)]
+    return _table(
+        result, "leaderboard", _("Leaderboard by %(measure)s") % {"measure": label(key, result["k"])}, columns, rows
+    )
+
+
+def measured(result: Result) -> Table:
+    """Systems by name with every measure that versions of the qrels have."""
+    rows = [
+        (one["name"], *(_figure(one["values"][column], with_letters=False) for column in MEASURED))
+        for one in sorted(result["systems"], key=lambda one: str(one["name"]))
+    ]
+    mean = tuple(Figure(result["means"][key]["after"], result["means"][key]["change"]) for key in MEASURED)
+    title = _("Measures of every system, after filling and their change")
+    return _table(result, "measures", title, MEASURED, [*rows, (_("mean"), *mean)])
+
+
+def changes(result: Result, key: str) -> Table:
+    """What filling did to one measure: before, after, change with interval and p, and the ranks."""
+    header = (
+        _("system"), _("before"), _("after"), _("change"), _("95% from"), _("to"), "p", _("p (Holm)"),
+        _("rank before"), _("rank after"),
+    )  # fmt: skip
+    fields = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after")
+    rows = tuple((one["name"], *(one["values"][key][name] for name in fields)) for one in _best_first(result, key))
+    return Table(
+        f"changes-{key}", _("%(measure)s before and after") % {"measure": label(key, result["k"])}, header, rows
+    )
+
+
+def aspects(result: Result) -> Table | None:
+    """Measures of aspects, several and one a document, beside nDCG and Recall; None without aspects."""
+    if not result.get("aspects"):
+        return None
+    columns = (*ASPECTS, "ndcg", "recall")
+    rows = [
+        (one["name"], *(Figure(one["values"][column]["after"]) for column in columns))
+        for one in _best_first(result, ASPECTS[0])
+    ]
+    return _table(result, "aspects", _("Aspects: every system"), columns, rows)
+
+
+def growth(result: Result) -> Table:
+    """Holes and growth rate as systems are added, with the bands over the orders."""
+    header = (_("systems"), _("holes"), _("10% of orders"), _("90%"), _("growth rate"), _("10% of orders"), _("90%"))
+    fields = ("systems", "holes", "holes_low", "holes_high", "rate", "low", "high")
+    return Table("growth", _("Holes found as systems are added"), header, _points(result["growth"], fields))
+
+
+def marginal(result: Result) -> Table:
+    """Marginal contribution as systems are added, by measure."""
+    header = [_("systems")]
+    for key in result["marginal"]:
+        header += [label(key, result["k"]), _("10% of orders"), _("90%")]
+    columns = list(result["marginal"].values())
+    rows = tuple(
+        (points[0]["systems"], *(point[name] for point in points for name in ("value", "low", "high")))
+        for points in zip(*columns, strict=True)
+    )
+    return Table("marginal", _("Marginal contribution of a system"), tuple(header), rows)
+
+
+def _points(points: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
+    return tuple(tuple(point[name] for name in fields) for point in points)
+
+
+def _best_first(result: Result, key: str) -> list[Mapping[str, Any]]:
+    return sorted(result["systems"], key=lambda one: (-one["values"][key]["after"], str(one["name"])))
+
+
+def _figure(value: Mapping[str, Any], *, with_letters: bool = True) -> Figure:
+    return Figure(value["after"], value["change"], value.get("letters_after", "") if with_letters else "")
+
+
+def _table(result: Result, key: str, title: str, columns: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Table:
+    header = (_("system"), *(label(column, result["k"]) for column in columns))
+    low_is_better = {"hole", "unjudged"}
+    best = frozenset(at for at, column in enumerate(columns, 1) if column not in low_is_better)
+    return Table(key, title, header, tuple(rows), best=best)
