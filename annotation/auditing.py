@@ -87,6 +87,9 @@ ACTS = {
     "aspects.sample": _("drew a blind sample of aspects"),
     "training.control": _("acted on a training job or model"),
     "training.started": _("started training"),
+    "runs.imported": _("imported runs"),
+    "run.started": _("had a run made"),
+    "run.control": _("cancelled, went on with or deleted a run"),
     "audit.exported": _("exported the audit log"),
 }
 """What is recorded, and how a page says it: "alice ..."."""
@@ -111,8 +114,8 @@ def record(
     *,
     concerns: User | None = None,
     **details: object,
-) -> None:
-    """Append one act; call it inside the transaction of the act.
+) -> int:
+    """Append one act and return its number; call it inside the transaction of the act.
 
     `by`: the scope of the request, a user, or None for a command. `collection` is the scope's unless given. `concerns`:
     to whom it was done. `act` is a key of ACTS: anything else is a ValueError.
@@ -122,7 +125,7 @@ def record(
     person = by if isinstance(by, User) or by is None else by.user
     if collection is None and by is not None and not isinstance(by, User):
         collection = by.collection
-    AuditEntry.objects.create(
+    entry = AuditEntry.objects.create(
         person=person,
         act=act,
         collection=collection,
@@ -130,3 +133,4 @@ def record(
         concerns=concerns,
         details=details,
     )
+    return entry.pk

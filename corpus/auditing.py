@@ -21,6 +21,6 @@ def shell() -> str:
         return str(os.getuid())
 
 
-def record(by: Any, act: str, collection: Collection | None = None, **details: object) -> None:
-    """Append one act to the audit log, in the transaction of the act; see annotation.auditing."""
-    import_string(settings.AUDIT)(by, act, collection, **details)
+def record(by: Any, act: str, collection: Collection | None = None, **details: object) -> int:
+    """Append one act to the audit log, in the transaction of the act; its number. See annotation.auditing."""
+    return int(import_string(settings.AUDIT)(by, act, collection, **details))

@@ -2,9 +2,12 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.db import Error
 from django.utils import translation
 
 from corpus.errors import Incomplete, QuorumError
@@ -44,27 +47,54 @@ class QuorumCommand(BaseCommand):
         """`handle` in the language of commands."""
         self.as_json = options["json"]
         try:
-            document = self.run(**options)
+            with self.in_audit_log(options):
+                document = self.run(**options)
         except QuorumError as error:
             if isinstance(error, Incomplete):
-                self.record_act(options)
                 self.print_document(error.document)
             self.stderr.write(" ".join(str(error).split("\n")))
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             sys.exit(130)
-        self.record_act(options)
         self.print_document(document)
 
-    def record_act(self, options: dict[str, Any]) -> None:
-        """Append the act to the audit log, under the account of the operating system; estimates are none."""
+    @contextmanager
+    def in_audit_log(self, options: dict[str, Any]) -> Iterator[None]:
+        """A line before the act and one on how it ended; estimates are no acts.
+
+        What is killed leaves the first line, so that the log holds it whatever came of it. The lines stand under the
+        account of the operating system.
+        """
         if not self.act or options.get("dry_run") or options.get("estimate"):
+            yield
             return
+        began = self._record(options, outcome="began")
+        outcome = "failed"
+        try:
+            yield
+            outcome = "finished"
+        except Incomplete:
+            outcome = "incomplete"
+            raise
+        except QuorumError:
+            outcome = "refused"
+            raise
+        except KeyboardInterrupt:
+            outcome = "interrupted"
+            raise
+        finally:
+            with suppress(Error):  # of a database that is gone: the command's own error says more
+                self._record(options, outcome=outcome, began=began)
+
+    def _record(self, options: dict[str, Any], **details: object) -> int:
         from corpus.auditing import record, shell
         from corpus.models import Collection
 
-        collection = Collection.objects.filter(name=options.get("name") or "").first()
-        record(None, self.act, collection, shell=shell(), command=type(self).__module__.rpartition(".")[2])
+        name = str(options.get("name") or "")
+        collection = Collection.objects.filter(name=name).first()
+        where = {} if collection or not name else {"name": name}  # it does not exist yet, or no more
+        command = type(self).__module__.rpartition(".")[2]
+        return record(None, self.act, collection, shell=shell(), command=command, **where, **details)
 
     def print_document(self, document: object) -> None:
         """The JSON document, when it was asked for."""

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from django.core.management import call_command
 from django.db import IntegrityError, InternalError, transaction
 from django.db.utils import DatabaseError
 from django.http import QueryDict
@@ -14,6 +15,7 @@ from django.test import Client
 from annotation import audit_log
 from annotation.auditing import record
 from annotation.models import AuditEntry, Role
+from corpus.management.commands.configure_collection import Command
 from corpus.models import Collection
 from corpus.removal import delete_collection
 from tests.factories import make_collection, make_member, make_user
@@ -129,3 +131,38 @@ def test_an_admin_sees_no_line_of_another_collection() -> None:
     assert "stones" not in client.get("/c/birds/audit-log/").content.decode()
     assert client.get("/audit-log/").status_code == 403
     assert client.get("/c/stones/audit-log/").status_code == 404
+
+
+def test_a_command_leaves_its_line_before_it_acts_and_another_on_how_it_ended(monkeypatch, tmp_path) -> None:
+    """Finished, refused, interrupted, failed; whatever is killed leaves the first line, which stands before the act."""
+    birds = make_collection("birds")
+    good, wrong = tmp_path / "good.toml", tmp_path / "wrong.toml"
+    good.write_text("overlap = 2\n")
+    wrong.write_text("overlap = 0\n")
+    call_command("configure_collection", "birds", str(good))
+    with pytest.raises(SystemExit) as left:
+        call_command("configure_collection", "birds", str(wrong))
+    assert left.value.code == 2
+
+    def end_by(error: BaseException) -> None:
+        def run(self, **options) -> object:
+            assert AuditEntry.objects.order_by("-pk").first().details["outcome"] == "began"
+            raise error
+
+        monkeypatch.setattr(Command, "run", run)
+        with pytest.raises((SystemExit, ZeroDivisionError)):
+            call_command("configure_collection", "birds", str(good))
+
+    end_by(KeyboardInterrupt())
+    end_by(ZeroDivisionError())
+    lines = list(AuditEntry.objects.filter(act="settings.changed", collection=birds).order_by("pk"))
+    outcomes = [line.details["outcome"] for line in lines]
+    assert outcomes == ["began", "finished", "began", "refused", "began", "interrupted", "began", "failed"]
+    assert [line.details["began"] for line in lines[1::2]] == [line.pk for line in lines[::2]]
+    assert {line.details["command"] for line in lines} == {"configure_collection"} and lines[0].details["shell"]
+
+
+def test_what_a_command_makes_is_named_before_it_exists(tmp_path) -> None:
+    with pytest.raises(SystemExit):
+        call_command("configure_collection", "fish", str(tmp_path / "missing.toml"))
+    assert [line.details["name"] for line in AuditEntry.objects.all()] == ["fish", "fish"]
