@@ -90,6 +90,8 @@ ACTS = {
     "runs.imported": _("imported runs"),
     "run.started": _("had a run made"),
     "run.control": _("cancelled, went on with or deleted a run"),
+    "suite.made": _("made a suite of collections"),
+    "suite.deleted": _("deleted a suite of collections"),
     "audit.exported": _("exported the audit log"),
 }
 """What is recorded, and how a page says it: "alice ..."."""
