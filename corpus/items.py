@@ -44,7 +44,8 @@ def next_place() -> int:
 def reprioritise(collection: Collection) -> int:
     """Give every unsettled item the priority of the collection's present order; the number of items changed.
 
-    Those of a study come first to those who take part, whatever the order.
+    Those of a study come first to those who take part, whatever the order; and holes that were sent in the order of
+    what they could settle (below -1) keep that order.
     """
     new = PRIORITY_SQL.format(order="%(order)s", seed="%(seed)s")
     new = f"({new} + CASE i.reason WHEN 'evidence' THEN {LAST} ELSE 0 END)"
@@ -52,7 +53,8 @@ def reprioritise(collection: Collection) -> int:
         cursor.execute(
             f"""UPDATE corpus_item i SET priority = {new} FROM corpus_pair p
                 WHERE p.id = i.pair_id AND i.collection_id = %(collection)s AND i.state IN ('open', 'conflict')
-                  AND i.reason <> 'study' AND i.priority IS DISTINCT FROM {new}""",
+                  AND i.reason <> 'study' AND NOT (i.reason = 'hole' AND i.priority < -1)
+                  AND i.priority IS DISTINCT FROM {new}""",
             {"order": collection.order, "seed": collection.seed, "collection": collection.pk},
         )
         changed = int(cursor.rowcount)

@@ -94,6 +94,13 @@ def same_configuration(collection: Collection, wanted: Configuration) -> list[Ca
     return list(Campaign.objects.filter(collection=collection, **wanted.values).order_by("-pk"))
 
 
+def alike(campaign: Campaign) -> list[Campaign]:
+    """The campaign and those of its collection with the same configuration, newest first."""
+    fields = ("panel", "policy", "rounds", "debaters", "voters", "majority", "early_stop", "protocol")
+    values = {name: getattr(campaign, name) for name in fields}
+    return list(Campaign.objects.filter(collection=campaign.collection_id, **values).order_by("-pk"))
+
+
 def pairs_to_judge(
     collection: Collection,
     wanted: Configuration,

@@ -3,12 +3,13 @@
 from benchmark.qrels.comparing import Change, Diff, diff
 from benchmark.qrels.importing import import_version
 from benchmark.qrels.reading import Grades, load, load_rows, named, write_trec
-from benchmark.qrels.versions import is_stale, labels, latest, original, store, version_numbered
+from benchmark.qrels.versions import content_hash, is_stale, labels, latest, original, store, version_numbered
 
 __all__ = [
     "Change",
     "Diff",
     "Grades",
+    "content_hash",
     "diff",
     "import_version",
     "is_stale",

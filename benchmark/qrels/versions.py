@@ -120,12 +120,13 @@ def store(
     note: str = "",
     parent: Qrels | None = None,
     by: str = "",
+    once: bool = True,
 ) -> Qrels:
-    """A new version of these rows; the newest one of the kind and parent where it holds exactly the same."""
+    """A new version of these rows; with `once` the newest one of the kind where it holds exactly the same."""
     _lock(collection)
     digest = content_hash(rows)
-    same = Qrels.objects.filter(collection=collection, kind=kind, parent=parent).order_by("-number").first()
-    if same is not None and same.content_hash == digest:
+    same = latest(collection, kind)
+    if once and same is not None and same.content_hash == digest:
         return same
     newest = Qrels.objects.filter(collection=collection).order_by("-number").values_list("number", flat=True).first()
     made = Qrels.objects.create(

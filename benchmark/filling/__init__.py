@@ -1,0 +1,22 @@
+"""Filling the holes of the qrels: the pool of some runs, judged by a policy and by people, as a new version."""
+
+from benchmark.filling.funnel import Funnel, Round, progress
+from benchmark.filling.planning import PEOPLE, Preview, estimate, preview
+from benchmark.filling.sending import send
+from benchmark.filling.service import advance, cancel, finish, start, unfinished
+
+__all__ = [
+    "PEOPLE",
+    "Funnel",
+    "Preview",
+    "Round",
+    "advance",
+    "cancel",
+    "estimate",
+    "finish",
+    "preview",
+    "progress",
+    "send",
+    "start",
+    "unfinished",
+]

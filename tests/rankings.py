@@ -1,0 +1,25 @@
+"""Runs for tests: rankings by the ids of files, stored as a worker would."""
+
+from collections.abc import Mapping, Sequence
+
+from benchmark import rankings
+from benchmark.models import Progress, Run
+from corpus.models import Collection, Document, Query
+
+
+def make_run(collection: Collection, name: str, ranked: Mapping[str, Sequence[str]]) -> Run:
+    """A finished run: query id -> document ids, best first."""
+    queries = dict(Query.objects.filter(collection=collection, is_current=True).values_list("external_id", "pk"))
+    documents = dict(Document.objects.filter(collection=collection, is_current=True).values_list("external_id", "pk"))
+    depth = max(map(len, ranked.values()), default=0)
+    run = Run.objects.create(collection=collection, name=name, kind=Run.Kind.IMPORTED, depth=depth)
+    rankings.store(
+        run,
+        {
+            queries[query]: rankings.Ranked([documents[one] for one in found], list(range(len(found), 0, -1)))
+            for query, found in ranked.items()
+        },
+    )
+    Run.objects.filter(pk=run.pk).update(state=Progress.READY)
+    run.refresh_from_db()
+    return run

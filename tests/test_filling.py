@@ -1,0 +1,299 @@
+"""Filling the holes: the pool, people and judges, the filled version, the funnel, and that it is safe to run twice."""
+
+import numpy as np
+import pytest
+
+from annotation import queue
+from annotation.desks import Answer, Desk
+from annotation.models import Assignment, Membership
+from benchmark import filling, qrels
+from benchmark.filling.pooling import pool
+from benchmark.filling.sending import informative
+from benchmark.models import Filling, Qrels, Run
+from corpus.errors import BadInput
+from corpus.items import reprioritise
+from corpus.models import Assessor, Collection, Item, Judgment, Label, Pair
+from judges.models import Campaign, Work
+from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.rankings import make_run
+
+pytestmark = pytest.mark.django_db
+
+TRUTH = {"q1": {"a": 1, "c": 1, "e": 1}, "q2": {"b": 1, "d": 1}}
+"""What people would say; every other pair is not relevant."""
+KNOWN = {"q1": {"a": 1, "b": 0}, "q2": {"b": 1}}
+"""What the imported qrels know."""
+RUNS = {
+    "one": {"q1": ["a", "b", "c"], "q2": ["d", "a", "b"]},
+    "two": {"q1": ["b", "d", "a"], "q2": ["b", "c", "a"]},
+}
+
+
+@pytest.fixture
+def books() -> Collection:
+    collection = make_collection("books")
+    documents = {name: make_document(collection, f"Text of {name}.", external_id=name) for name in "abcde"}
+    queries = {name: make_query(collection, f"Question {name}?", external_id=name) for name in TRUTH}
+    reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
+    for query, grades in KNOWN.items():
+        for document, grade in grades.items():
+            pair = make_pair(collection, queries[query], documents[document])
+            Pair.objects.filter(pk=pair.pk).update(is_candidate=False)
+            Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=grade)
+    return collection
+
+
+@pytest.fixture
+def runs(books: Collection) -> list[Run]:
+    return [make_run(books, name, ranked) for name, ranked in RUNS.items()]
+
+
+@pytest.fixture
+def alice(books: Collection) -> Membership:
+    return make_member(books, "alice")
+
+
+def judge_all(member: Membership, most: int = 1000) -> list[tuple[str, str]]:
+    """The member judges what the queue lends, truthfully; the pairs in the order of lending."""
+    seen: list[tuple[str, str]] = []
+    lent = queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    while lent is not None and len(seen) < most:
+        lease = Assignment.objects.select_related("item__pair__query", "item__pair__document").get(pk=lent)
+        pair = lease.item.pair
+        seen.append((pair.query.external_id, pair.document.external_id))
+        grade = TRUTH.get(seen[-1][0], {}).get(seen[-1][1], 0)
+        member.refresh_from_db()
+        answer = Answer(lease.item_id, lease.token, grade)
+        lent = queue.in_transaction(lambda db, answer=answer: queue.submit(db, Desk.of(member), answer))
+    return seen
+
+
+def test_the_pool_is_the_union_of_the_best_without_what_is_judged() -> None:
+    first = {1: {7: np.array([1, 2, 3]), 8: np.array([4])}, 2: {7: np.array([3, 5, 6])}}
+    found = pool(first, 2, {7: (np.array([2, 9]), np.array([1, 0], np.int16))})
+    assert list(zip(found.queries.tolist(), found.documents.tolist(), found.is_judged.tolist(), strict=True)) == [
+        (7, 1, False), (7, 2, True), (7, 3, False), (7, 5, False), (8, 4, False),
+    ]  # fmt: skip
+    assert [part.tolist() for part in found.candidates] == [[7, 7, 7, 8], [1, 3, 5, 4]]
+    assert len(pool({}, 10, {})) == 0
+
+
+def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], alice: Membership) -> None:
+    """The pool to depth 3: q1 a b c d, q2 a b c d; a and b of q1 and b of q2 are judged, five are not."""
+    before = qrels.original(books)
+    told = filling.preview(books, runs, 3, before)
+    assert (told.queries, told.pool, told.judged, told.candidates, told.known) == (2, 8, 3, 5, 0)
+    begun = filling.start(collection=books, runs=runs, depth=3, policy="people", by="admin")
+    assert (begun.state, begun.before, begun.campaign, len(begun.pairs)) == ("people", before, None, 5)
+    assert sorted(Item.objects.values_list("reason", "state", "overlap")) == [("hole", "open", 1)] * 5
+    funnel = filling.progress(begun)
+    assert (funnel.candidates, funnel.asked, funnel.to_people, funnel.people_open, funnel.settled) == (5, 5, 5, 5, 0)
+    with pytest.raises(BadInput, match="nothing is settled yet"):
+        filling.finish(begun)
+    assert len(judge_all(alice)) == 5
+    done = filling.advance(begun)
+    assert done.state == "filled" and done.after is not None
+    assert qrels.named(done.after) == {
+        "q1": {"a": 1, "b": 0, "c": 1, "d": 0},
+        "q2": {"a": 0, "b": 1, "c": 0, "d": 1},
+    }
+    assert done.after.counts == {"queries": 2, "judged": 8, "relevant": 4, "origins": {"original": 3, "people": 5}}
+    assert done.after.parent == before
+    assert qrels.diff(before, done.after).counts == {"added": 5, "removed": 0, "changed": 0, "same": 3}
+    assert {row.origin for row in qrels.diff(before, done.after).rows("added")} == {"people"}
+    assert done.funnel["relevant"] == 2 and done.funnel["is_done"]
+    assert qrels.named(before) == KNOWN, "the version before is as it was"
+
+
+def test_the_same_start_twice_asks_nobody_twice(books: Collection, runs: list[Run], alice: Membership) -> None:
+    options = {"collection": books, "runs": runs, "depth": 3, "policy": "people"}
+    first = filling.start(**options)
+    assert filling.start(**options) == first and Item.objects.count() == 5
+    judge_all(alice, most=2)
+    assert filling.start(**options) == first and Item.objects.count() == 5
+    judge_all(alice)
+    after = filling.finish(first)
+    assert filling.finish(first) == after
+    assert filling.start(**options) == first, "nothing changed since"
+    assert (Filling.objects.count(), Qrels.objects.count(), Item.objects.count()) == (1, 2, 5)
+    alone = filling.start(**{**options, "runs": runs[:1]})
+    assert alone != first and alone.funnel["known"] == 3
+    assert filling.advance(alone).state == "filled", "people know its pairs already"
+    assert Item.objects.count() == 5
+
+
+def test_one_can_fill_with_what_there_is_and_again_later(books: Collection, runs: list[Run], alice: Membership) -> None:
+    options = {"collection": books, "runs": runs, "depth": 3, "policy": "people"}
+    early = filling.start(**options)
+    judge_all(alice, most=2)
+    assert filling.finish(early).counts["judged"] == 5
+    assert Item.objects.filter(state="open").count() == 3, "people go on"
+    judge_all(alice)
+    late = filling.start(**options)
+    assert late != early
+    assert filling.advance(late).after.counts["judged"] == 8
+
+
+def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(
+    books: Collection, runs: list[Run], alice: Membership
+) -> None:
+    begun = filling.start(collection=books, runs=runs, depth=3, policy="people")
+    queue.in_transaction(lambda db: queue.claim(db, Desk.of(alice)))
+    filling.cancel(begun)
+    assert sorted(Item.objects.values_list("state", flat=True)) == ["open"] + ["withdrawn"] * 4
+    with pytest.raises(BadInput, match="is over already"):
+        filling.cancel(begun)
+    begun.refresh_from_db()
+    with pytest.raises(BadInput, match="cancelled"):
+        filling.finish(begun)
+    again = filling.start(collection=books, runs=runs, depth=3, policy="people")
+    assert again != begun and Item.objects.filter(state="open").count() == 5
+    assert Item.objects.filter(seq=1).count() == 4
+
+
+def test_a_pair_that_waits_for_people_already_is_not_asked_about_twice(books: Collection, runs: list[Run]) -> None:
+    pair = make_pair(
+        books, books.query_set.get(external_id="q1"), books.document_set.get(external_id="c")
+    )  # fmt: skip
+    make_item(pair, "disagreement")
+    make_item(pair, "check", state="standing")
+    filling.start(collection=books, runs=runs, depth=3, policy="people")
+    assert Item.objects.filter(reason="hole").count() == 4
+
+
+def judged(begun: Filling, outcomes: dict[tuple[str, str], dict[str, object]]) -> None:
+    """What judges would leave of each pair of the filling's campaign."""
+    campaign = Campaign.objects.get(pk=begun.campaign)
+    for work in Work.objects.filter(campaign=campaign).select_related("pair__query", "pair__document"):
+        values = outcomes.get((work.pair.query.external_id, work.pair.document.external_id), {})
+        Work.objects.filter(pk=work.pk).update(**values)
+        if values.get("state") == "labelled":
+            Label.objects.create(pair=work.pair, grade=values["label"], origin=campaign.policy)
+        elif values.get("state") == "escalated":
+            make_item(work.pair, values["reason"], campaign=campaign.pk)
+
+
+LABELLED = {"state": "labelled", "label": 1, "agreed_in_round": 1}
+
+
+def test_judges_label_people_settle_and_the_funnel_counts_every_step(
+    books: Collection, runs: list[Run], alice: Membership
+) -> None:
+    begun = filling.start(collection=books, runs=runs, depth=3, policy="debate+ensemble", panel="offline")
+    campaign = Campaign.objects.get(pk=begun.campaign)
+    assert (begun.state, campaign.scope) == ("judging", f"filling {begun.pk}")
+    assert sorted(Work.objects.values_list("pair", flat=True)) == sorted(begun.pairs), "exactly these pairs"
+    assert filling.progress(begun).pending == 5
+    judged(
+        begun,
+        {
+            ("q1", "c"): LABELLED,
+            ("q1", "d"): {"state": "labelled", "label": 0, "agreed_in_round": 2},
+            ("q2", "a"): {"state": "failed", "reason": "error"},
+            ("q2", "c"): {"state": "escalated", "reason": "conflict", "agreed_in_round": 2},
+            ("q2", "d"): {"state": "escalated", "reason": "disagreement"},
+        },
+    )
+    Campaign.objects.update(state="finished")
+    assert filling.advance(begun).state == "people"
+    funnel = filling.progress(begun)
+    assert [(one.round, one.agreed, one.open) for one in funnel.rounds] == [(1, 1, 4), (2, 2, 2)]
+    assert (funnel.labelled, funnel.to_people, funnel.people_open, funnel.failed, funnel.pending) == (2, 2, 2, 1, 0)
+    assert funnel.asked == funnel.labelled + funnel.to_people + funnel.failed + funnel.pending
+    judge_all(alice)
+    funnel = filling.progress(begun)
+    assert (funnel.people_open, funnel.people_settled, funnel.settled, funnel.relevant) == (0, 2, 4, 2)
+    assert filling.advance(begun).state == "people", "a pair failed, so it does not end by itself"
+    after = filling.finish(begun)
+    assert after.counts["origins"] == {"debate+ensemble": 2, "original": 3, "people": 2}
+    assert "a" not in qrels.named(after)["q2"]
+
+
+def test_more_runs_ask_only_about_what_is_new(books: Collection, runs: list[Run]) -> None:
+    options = {"collection": books, "depth": 3, "policy": "debate+ensemble", "panel": "offline"}
+    first = filling.start(runs=runs[:1], **options)
+    assert Work.objects.count() == 3
+    judged(first, dict.fromkeys([("q1", "c"), ("q2", "d"), ("q2", "a")], LABELLED))
+    Campaign.objects.update(state="finished")
+    assert filling.advance(first).state == "filled"
+    second = filling.start(runs=runs, **options)
+    assert Work.objects.count() == 5 and Campaign.objects.count() == 2
+    funnel = filling.progress(second)
+    assert (funnel.asked, funnel.labelled, funnel.pending) == (5, 3, 2), "what is known from the first one counts"
+    third = filling.start(runs=runs[:1], **options)
+    assert third == first, "all is settled, nothing changed"
+
+
+def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books: Collection, runs: list[Run]) -> None:
+    from judges.campaigns import pairs_to_judge, start_or_join
+    from judges.configurations import configuration
+
+    make_pair(books, make_query(books, external_id="q3"), make_document(books, external_id="f"))
+    wanted = configuration(panel="offline")
+    begun = filling.start(collection=books, runs=runs, depth=3, panel="offline")
+    judged(begun, {("q1", "c"): LABELLED})
+    assert pairs_to_judge(books, wanted, limit=None) == 5, "six candidates, one of them judged"
+    started = start_or_join(collection=books, wanted=wanted)
+    assert started.campaign is not None and started.campaign.pk != begun.campaign
+    assert started.campaign.scope == "" and started.added == 5
+    with pytest.raises(ValueError, match="scope"):
+        start_or_join(collection=books, wanted=wanted, pairs=begun.pairs)
+
+
+def test_the_estimate_is_of_the_pairs_that_are_left(books: Collection, runs: list[Run]) -> None:
+    """Offline: two debaters for one to two rounds, five votes: five pairs make at most 5 x (4 + 5) = 45 calls."""
+    before = qrels.original(books)
+    told = filling.estimate(books, runs, 3, before, "debate+ensemble", "offline")
+    assert told is not None and told.calls.upper == 45 and told.free
+    assert filling.estimate(books, runs, 3, before, "people") is None
+    begun = filling.start(collection=books, runs=runs, depth=3, panel="offline")
+    judged(begun, dict.fromkeys([("q1", "c"), ("q2", "d")], LABELLED))
+    left = filling.estimate(books, runs, 3, before, "debate+ensemble", "offline")
+    assert left is not None and left.calls.upper == 27
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"runs": []}, "at least one run"),
+        ({"depth": 0}, "depth 0"),
+        ({"policy": "oracle"}, "'oracle' is no policy"),
+        ({"policy": "people", "panel": "offline"}, "asks no judge"),
+        ({"budget": -1.0}, "--budget -1.0"),
+    ],
+)
+def test_what_cannot_be_started_changes_nothing(
+    books: Collection, runs: list[Run], change: dict[str, object], told: str
+) -> None:
+    with pytest.raises(BadInput, match=told):
+        filling.start(**{"collection": books, "runs": runs, "depth": 3, **change})
+    assert not Filling.objects.exists() and not Item.objects.exists() and not Campaign.objects.exists()
+
+
+def test_with_everything_judged_there_is_nothing_to_fill(books: Collection, runs: list[Run]) -> None:
+    with pytest.raises(BadInput, match="nothing to fill"):
+        filling.start(collection=books, runs=[make_run(books, "known", {"q1": ["a", "b"]})], depth=3, policy="people")
+
+
+def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_order(
+    books: Collection, runs: list[Run], alice: Membership
+) -> None:
+    before = qrels.original(books)
+    later = make_pair(books, make_query(books, external_id="later"), make_document(books, external_id="later"))
+    make_item(later, "disagreement", priority=-1.0)
+    wanted = informative(books, runs, before, 3)
+    sent = filling.send(collection=books, runs=runs, before=before, k=3, first=3, by="admin")
+    assert (len(sent.pairs), sent.depth, sent.state) == (3, 3, "people")
+    Collection.objects.filter(pk=books.pk).update(order="random")
+    reprioritise(Collection.objects.get(pk=books.pk))
+    lent = judge_all(alice)
+    queries = dict(books.query_set.values_list("pk", "external_id"))
+    documents = dict(books.document_set.values_list("pk", "external_id"))
+    assert lent[:3] == [(queries[query], documents[document]) for query, document in wanted[:3]]
+    assert lent[3] == ("later", "later")
+    assert filling.advance(sent).after.counts["judged"] == 6
+
+
+def test_an_order_that_is_settled_sends_nothing(books: Collection, runs: list[Run]) -> None:
+    with pytest.raises(BadInput, match="is settled"):
+        filling.send(collection=books, runs=runs[:1], before=qrels.original(books), k=3, first=5)
