@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from annotation.fetching.problems import said
 from annotation.models import Membership
 from corpus.models import AspectRevision, Collection, Query
 
@@ -41,6 +42,11 @@ class PassageDraft(models.Model):
 
     def __str__(self) -> str:
         return f"{self.url or self.file} ({self.state})"
+
+    @property
+    def problem(self) -> str:
+        """Why there is no text, in the language of who reads it; "" where nothing went wrong."""
+        return said(self.error)
 
 
 class BlindSample(models.Model):

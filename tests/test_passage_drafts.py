@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from annotation.aspect_models import PassageDraft
 from annotation.aspects import drafts
@@ -117,7 +117,10 @@ def test_a_slow_or_huge_page_fails_and_can_be_tried_again(
     web.page("/big", "x" * 200_000)
     draft = drafts.ask(room.bob, room.query, "http://ice.example/big")
     drafts.work(draft.pk, Limits(bytes=100_000))
-    assert "larger than" in room.row().error
+    assert room.row().error == '["large", {"most": 1}]'
+    assert "larger than 1 MB" in room.row().problem
+    with translation.override("zh-hans"):
+        assert "1 MB" in room.row().problem and "larger" not in room.row().problem
     with django_capture_on_commit_callbacks(execute=True):
         room.client.post(f"{room.home}passages/{draft.pk}/again/")
     assert (room.row().state, room.row().error, sent) == ("waiting", "", [draft.pk])

@@ -8,13 +8,14 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone, translation
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.aspect_models import PassageDraft
 from annotation.auditing import record
 from annotation.fetching import texts
 from annotation.fetching.pages import Limits, Page, checked, fetch
+from annotation.fetching.problems import NoPage
 from annotation.models import Membership
 from corpus.errors import BadInput
 from corpus.models import Query
@@ -84,19 +85,18 @@ def work(draft: int, limits: Limits | None = None) -> None:
     if not mine.update(state=State.FETCHING, started_at=now, bytes=0):
         return
     held = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)
-    row = PassageDraft.objects.select_related("asked_by__user").get(pk=draft)
-    with translation.override(row.asked_by.user.language or None):  # what went wrong is told to who asked
-        _fetch(row, held, limits)
+    row = PassageDraft.objects.get(pk=draft)
+    _fetch(row, held, limits)
 
 
 def _fetch(row: PassageDraft, held: QuerySet[PassageDraft], limits: Limits | None) -> None:
     try:
         page = fetch(row.url, limits, _telling(held))
         title, text = texts.read(page)
-    except BadInput as problem:
-        held.update(state=State.FAILED, error=str(problem))
+    except NoPage as problem:
+        held.update(state=State.FAILED, error=problem.stored)
     except Exception:
-        held.update(state=State.FAILED, error=_("The page broke the reader: copy what you need and paste it."))
+        held.update(state=State.FAILED, error=NoPage("reader").stored)
         raise
     else:
         held.update(

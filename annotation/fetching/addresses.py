@@ -8,9 +8,7 @@ import ipaddress
 import socket
 from dataclasses import dataclass
 
-from django.utils.translation import gettext as _
-
-from corpus.errors import BadInput
+from annotation.fetching.problems import NoPage
 
 _PRIVATE_4 = [
     ipaddress.IPv4Network(block)
@@ -36,21 +34,19 @@ class Place:
 
 
 def resolve(host: str, port: int) -> list[Place]:
-    """The addresses of a name (or of an address, however written). BadInput when it has none."""
+    """The addresses of a name (or of an address, however written). NoPage when it has none."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise BadInput(_("%(host)s is not a name that can be found: look at the address.") % {"host": host}) from None
+        raise NoPage("name", host=host) from None
     return [Place(str(address[0]), (str(address[0]), port)) for *_rest, address in found]
 
 
 def place_of(host: str, port: int) -> Place:
-    """Where to open the connection. BadInput unless every address of the name is public."""
+    """Where to open the connection. NoPage unless every address of the name is public."""
     places = resolve(host, port)
     if not places or not all(is_public(place.address) for place in places):
-        raise BadInput(
-            _("%(host)s is not on the public network: only pages that everybody can open are fetched.") % {"host": host}
-        )
+        raise NoPage("not-public", host=host)
     return places[0]
 
 

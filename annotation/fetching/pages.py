@@ -16,10 +16,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from django.utils.translation import gettext as _
-
 from annotation.fetching.addresses import Place, place_of
-from corpus.errors import BadInput
+from annotation.fetching.problems import NoPage
 
 PORTS = {"http": 80, "https": 443}
 TYPES = ("text/html", "application/xhtml+xml", "text/plain")
@@ -68,8 +66,8 @@ class _Clock:
     def left(self) -> float:
         return self.end - time.monotonic()
 
-    def too_slow(self) -> BadInput:
-        return BadInput(_("The page did not come within %(seconds)d seconds.") % {"seconds": self.seconds})
+    def too_slow(self) -> NoPage:
+        return NoPage("slow", seconds=int(self.seconds))
 
 
 class _Pinned(http.client.HTTPConnection):
@@ -112,25 +110,25 @@ def tls() -> ssl.SSLContext:
 
 
 def checked(url: str) -> SplitResult:
-    """The address in its parts. BadInput unless it is http or https with a host, without password or unusual port."""
+    """The address in its parts. NoPage unless it is http or https with a host, without password or unusual port."""
     if len(url) > LONGEST_URL or any(character.isspace() or not character.isprintable() for character in url):
-        raise BadInput(_("The address holds white space, or is too long: copy it from the browser."))
+        raise NoPage("address-odd")
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
     except ValueError:
-        raise BadInput(_("This is not an address: copy it from the browser.")) from None
+        raise NoPage("address-none") from None
     if parts.scheme not in PORTS or not host:
-        raise BadInput(_("Only addresses that begin with http:// or https:// can be fetched."))
+        raise NoPage("scheme")
     if parts.username is not None or parts.password is not None:
-        raise BadInput(_("The address holds a name or password: leave them out."))
+        raise NoPage("password")
     if port not in (None, PORTS[parts.scheme]):
-        raise BadInput(_("Only the usual ports of http and https are fetched from: leave the port out."))
+        raise NoPage("port")
     return parts
 
 
 def fetch(url: str, limits: Limits | None = None, progress: Progress = lambda received: None) -> Page:
-    """The page behind an address, after its redirects. BadInput says why there is none."""
+    """The page behind an address, after its redirects. NoPage says why there is none."""
     limits = limits or Limits()
     clock = _Clock(limits.seconds)
     for _step in range(limits.redirects + 1):
@@ -139,9 +137,9 @@ def fetch(url: str, limits: Limits | None = None, progress: Progress = lambda re
                 return _read(url, response, limits, clock, progress)
             to = response.getheader("Location")
         if not to:
-            raise BadInput(_("The page points elsewhere and does not say where."))
+            raise NoPage("nowhere")
         url = urljoin(url, to)
-    raise BadInput(_("The page points elsewhere more than %(most)d times.") % {"most": limits.redirects})
+    raise NoPage("redirects", most=limits.redirects)
 
 
 @contextlib.contextmanager
@@ -162,7 +160,7 @@ def _asked(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTTPRespon
     except (OSError, http.client.HTTPException, zlib.error) as error:
         if clock.left <= 0 or isinstance(error, TimeoutError):
             raise clock.too_slow() from None
-        raise BadInput(_("%(host)s could not be read: %(error)s") % {"host": host, "error": _words(error)}) from None
+        raise NoPage("unread", host=host, error=_words(error)) from None
     finally:
         watch.cancel()
         connection.close()
@@ -186,17 +184,15 @@ def _ascii(host: str) -> str:
     try:
         return host.encode("idna").decode() if not host.isascii() else host
     except UnicodeError:
-        raise BadInput(_("%(host)s is not a name that can be found: look at the address.") % {"host": host}) from None
+        raise NoPage("name", host=host) from None
 
 
 def _read(url: str, response: http.client.HTTPResponse, limits: Limits, clock: _Clock, progress: Progress) -> Page:
     if response.status != 200:
-        raise BadInput(_("The server answered %(status)d: there is no page.") % {"status": response.status})
+        raise NoPage("status", status=response.status)
     media = response.headers.get_content_type()
     if media not in TYPES:
-        raise BadInput(
-            _("This is %(media)s, not a page of text: save its text as a file and upload it.") % {"media": media}
-        )
+        raise NoPage("media", media=media)
     declared = response.getheader("Content-Length", "")
     if declared.isdecimal() and int(declared) > limits.bytes:
         raise _too_large(limits)
@@ -208,7 +204,7 @@ def _unpacked(response: http.client.HTTPResponse, limits: Limits, clock: _Clock,
     """The body in pieces, never more than the limit, whether it came packed or not."""
     coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
     if coding not in {"identity", "gzip", "x-gzip", "deflate"}:
-        raise BadInput(_("The page is packed as %(coding)s, which was not asked for.") % {"coding": coding})
+        raise NoPage("packed", coding=coding)
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 32) if coding != "identity" else None
     received = 0
     while piece := response.read1(_CHUNK):
@@ -224,14 +220,11 @@ def _unpacked(response: http.client.HTTPResponse, limits: Limits, clock: _Clock,
     if clock.left <= 0:
         raise clock.too_slow()
     if response.length:
-        raise BadInput(_("The connection ended in the middle of the page: try again."))
+        raise NoPage("cut-off")
 
 
-def _too_large(limits: Limits) -> BadInput:
-    most = limits.bytes // 1_000_000 or 1
-    return BadInput(
-        _("The page is larger than %(most)d MB: save what you need of it and upload that.") % {"most": most}
-    )
+def _too_large(limits: Limits) -> NoPage:
+    return NoPage("large", most=limits.bytes // 1_000_000 or 1)
 
 
 def _words(error: Exception) -> str:

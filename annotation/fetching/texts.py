@@ -2,10 +2,8 @@
 
 import re
 
-from django.utils.translation import gettext as _
-
 from annotation.fetching.pages import Page
-from corpus.errors import BadInput
+from annotation.fetching.problems import NoPage
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _BLANK = re.compile(r"\n{3,}")
@@ -13,11 +11,11 @@ _HTML = re.compile(rb"\s*(<!doctype html|<html|<\?xml|<!--)", re.IGNORECASE)
 
 
 def read(page: Page) -> tuple[str, str]:
-    """(title, text). BadInput when there is no text in it."""
+    """(title, text). NoPage when there is no text in it."""
     title, text = _plain(page) if page.media == "text/plain" else _html(page)
     text = clean(text)
     if not text:
-        raise BadInput(_("No text was found on the page: copy what you need and paste it."))
+        raise NoPage("no-text")
     return " ".join(clean(title).split())[:500], text
 
 
@@ -36,7 +34,7 @@ def _plain(page: Page) -> tuple[str, str]:
     try:
         return "", page.body.decode(page.charset or "utf-8-sig")
     except (UnicodeDecodeError, LookupError):
-        raise BadInput(_("The text is not UTF-8: convert the file, or copy what you need and paste it.")) from None
+        raise NoPage("not-utf-8") from None
 
 
 def _html(page: Page) -> tuple[str, str]:
@@ -57,4 +55,4 @@ def _html(page: Page) -> tuple[str, str]:
         title = tree.findtext(".//title") or ""
         return title, trafilatura.extract(tree, include_comments=False, include_tables=True, with_metadata=False) or ""
     except (LxmlError, ValueError, RecursionError):
-        raise BadInput(_("The page could not be read: copy what you need and paste it.")) from None
+        raise NoPage("broken") from None
