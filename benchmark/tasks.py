@@ -10,8 +10,9 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from redis.exceptions import RedisError
 
-from benchmark import claims, making, waking
+from benchmark import claims, filling, making, waking
 from benchmark.models import Report, Run
+from benchmark.report import reports
 
 LOOK_S = 5.0
 
@@ -29,6 +30,15 @@ def _make_runs() -> None:
 make_run = shared_task(_make_runs, name=waking.MAKE_RUN, ignore_result=True)
 
 
+def _make_reports() -> None:
+    """Make reports until none waits."""
+    while not stopping.value and reports.take_up():
+        pass
+
+
+make_report = shared_task(_make_reports, name=waking.MAKE_REPORT, ignore_result=True)
+
+
 def _begin(sender: Any = None, **_: Any) -> None:
     if sender is not None and settings.CELERY_TASK_DEFAULT_QUEUE not in sender.app.amqp.queues.consume_from:
         return  # a worker of another queue makes no runs
@@ -37,7 +47,7 @@ def _begin(sender: Any = None, **_: Any) -> None:
 
 
 def _live() -> None:
-    """Wake for what waits: its message was lost, or its holder died."""
+    """Wake for what waits: its message was lost, or its holder died; and look how far fillings are."""
     pause = threading.Event()
     while not stopping.value:
         try:
@@ -45,10 +55,11 @@ def _live() -> None:
                 waking.wake_runs()
             if claims.free(Report).exists():
                 waking.wake_reports()
+            filling.advance_due()
         except RedisError as error:
             logger.warning("Redis is away: %s", error)
         except Exception:
-            logger.exception("the worker cannot look for waiting runs")
+            logger.exception("the worker cannot look for what waits")
         finally:
             close_old_connections()
         pause.wait(LOOK_S)

@@ -1,0 +1,110 @@
+"""`suite make NAME COLLECTION...`, `suite list`, `suite report NAME`: collections that are measured together."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from benchmark import suites
+from benchmark.models import Suite
+from benchmark.report import reports
+from benchmark.report.measures import BY_VERSION
+from benchmark.report.naming import ASPECTS, label
+from corpus.auditing import shell
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from judges.management.commands.status import collection_named
+
+MEASURES = ("hole", *BY_VERSION, *ASPECTS)
+
+
+class Command(QuorumCommand):
+    """Make, list and report suites."""
+
+    help = "Suites: each member collection a column, and the unweighted mean."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """The act, and what it is done to."""
+        parser.add_argument("what", choices=["make", "list", "report", "delete"])
+        parser.add_argument("suite", nargs="?", metavar="NAME", help="of the suite")
+        parser.add_argument("collections", nargs="*", metavar="COLLECTION", help="make: its members in their order")
+        parser.add_argument("--title", default="", help="make: how pages call it")
+        parser.add_argument("--measure", choices=MEASURES, default="ndcg", help="report: which one")
+        parser.add_argument("--k", type=int, default=reports.K, help="report: how many documents are looked at")
+        parser.add_argument("--csv", type=Path, metavar="F", help="report: write the table as CSV too")
+        parser.add_argument("--latex", type=Path, metavar="F", help="report: write the table as LaTeX too")
+
+    def run(self, **options: Any) -> object:
+        """One of four."""
+        if options["what"] == "list":
+            return self.listed()
+        if not options["suite"]:
+            raise BadInput(f"name the suite: suite {options['what']} NAME")
+        if options["what"] == "make":
+            members = [collection_named(name) for name in options["collections"]]
+            suite = suites.make(name=options["suite"], collections=members, title=options["title"])
+            self.say(f"suite {suite.name}: {', '.join(one.name for one in members)}")
+            return described(suite)
+        suite = suites.named(options["suite"])
+        if options["what"] == "delete":
+            suites.delete(suite)
+            self.say(f"suite {suite.name} is gone; its collections stay")
+            return {"suite": options["suite"], "deleted": True}
+        return self.reported(suite, options)
+
+    def listed(self) -> object:
+        """All suites with their members."""
+        found = [described(suite) for suite in Suite.objects.order_by("name")]
+        for one in found:
+            self.say(f"{one['suite']}: {', '.join(one['members'])}")
+        if not found:
+            self.say("no suite yet: suite make NAME COLLECTION...")
+        return {"suites": found}
+
+    def reported(self, suite: Suite, options: dict[str, Any]) -> object:
+        """Make what is missing of the members' reports, then the table."""
+        for collection in suites.collections_of(suite):
+            if suites.ensure(collection, options["k"], shell()) is None:
+                self.say(f"{collection.name} has no ready run at k = {options['k']}: its column is blank")
+        key, columns = options["measure"], suites.columns(suite, options["k"])
+        lines, table = suites.lines(columns, key), suites.table(suite, key, options["k"])
+        for path, text in ((options["csv"], table.csv()), (options["latex"], table.latex())):
+            if path:
+                path.write_text(text, encoding="utf-8")
+        names = [one.collection.name for one in columns]
+        self.say(f"{label(key, options['k'])} after filling (change)")
+        self.say("  ".join([f"{'system':<20}", *(f"{name:>18}" for name in names), f"{'mean':>18}"]))
+        for line in lines:
+            cells = [shown(value) for value in (*line.values, line.mean)]
+            self.say("  ".join([f"{line.system:<20}", *(f"{cell:>18}" for cell in cells)]))
+        return {
+            "suite": suite.name,
+            "measure": key,
+            "k": options["k"],
+            "members": [{"collection": one.collection.name, "report": one.report and one.report.pk} for one in columns],
+            "systems": [
+                {
+                    "name": line.system,
+                    "values": {name: kept(value) for name, value in zip(names, line.values, strict=True)},
+                    "mean": kept(line.mean),
+                }
+                for line in lines
+            ],
+        }
+
+
+def described(suite: Suite) -> dict[str, Any]:
+    """A suite and its members."""
+    return {"suite": suite.name, "title": suite.title, "members": [one.name for one in suites.collections_of(suite)]}
+
+
+def kept(value: Any) -> dict[str, float | None] | None:
+    """What a cell says; None: blank."""
+    return {name: value[name] for name in ("before", "after", "change")} if value is not None else None
+
+
+def shown(value: Any) -> str:
+    """A cell for people."""
+    if value is None:
+        return ""
+    return f"{value['after']:.4f}" + (f" ({value['change']:+.4f})" if value["change"] is not None else "")

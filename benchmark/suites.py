@@ -1,0 +1,154 @@
+"""Suites: collections that are measured together, each its column, and the unweighted mean (SPEC S8)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from benchmark import qrels
+from benchmark.models import RUN_NAME, Progress, Qrels, Report, Run, Suite, SuiteMember
+from benchmark.report import reports
+from benchmark.report.naming import label
+from benchmark.tables import Figure, Table
+from corpus.auditing import record, shell
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+MOST = 100
+"""Members of a suite."""
+
+
+@transaction.atomic
+def make(*, name: str, collections: Sequence[Collection], title: str = "", by: Any = None) -> Suite:
+    """A new suite, columns in the order given. `by`: the scope of a page; None: a command. Raises BadInput."""
+    try:
+        RUN_NAME(name)
+    except ValidationError as error:
+        raise BadInput(_("suite %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}) from None
+    members = list(dict.fromkeys(collections))
+    if not 1 <= len(members) <= MOST:
+        raise BadInput(_("Choose from 1 to %(most)d collections for a suite.") % {"most": MOST})
+    who = by.user.username if by is not None else shell()
+    try:
+        with transaction.atomic():
+            suite = Suite.objects.create(name=name, title=title, made_by=who)
+    except IntegrityError:
+        raise BadInput(_("There is a suite %(name)s already: choose another name.") % {"name": name}) from None
+    rows = [SuiteMember(suite=suite, collection=one, place=place) for place, one in enumerate(members, 1)]
+    SuiteMember.objects.bulk_create(rows)
+    _told(by, "suite.made", suite, collections=[one.name for one in members])
+    return suite
+
+
+@transaction.atomic
+def delete(suite: Suite, by: Any = None) -> None:
+    """The suite goes; its collections and their reports stay."""
+    _told(by, "suite.deleted", suite)
+    suite.delete()
+
+
+def _told(by: Any, act: str, suite: Suite, **details: object) -> None:
+    where = {} if by is not None else {"shell": shell(), "command": "suite"}
+    record(by, act, None, suite=suite.name, **where, **details)
+
+
+def named(name: str) -> Suite:
+    """Raises BadInput that names those that exist."""
+    found = Suite.objects.filter(name=name).first()
+    if found is None:
+        known = ", ".join(Suite.objects.order_by("name").values_list("name", flat=True)[:20])
+        raise BadInput(
+            _("there is no suite %(name)s; there are: %(known)s") % {"name": name, "known": known or _("none yet")}
+        )
+    return found
+
+
+def collections_of(suite: Suite) -> list[Collection]:
+    """Its members in their order."""
+    return [one.collection for one in suite.members.select_related("collection").order_by("place")]
+
+
+def standing(collection: Collection, k: int = reports.K) -> Report | None:
+    """The report that speaks for a member: its newest that is ready at k, of two versions where there is one."""
+    ready = Report.objects.filter(collection=collection, state=Progress.READY, options__k=k).order_by("-pk")
+    return ready.exclude(after=F("before")).first() or ready.first()
+
+
+def ensure(collection: Collection, k: int = reports.K, by: str = "") -> Report | None:
+    """A report of all ready runs on the original qrels and the newest filled ones; None: there is no ready run."""
+    runs = list(Run.objects.filter(collection=collection, is_deleted=False, state=Progress.READY))
+    deep = [run for run in runs if not run.depth or run.depth >= k]
+    if not deep:
+        return None
+    before = qrels.original(collection, by)
+    filled = qrels.latest(collection, Qrels.Kind.FILLED)
+    return reports.ensure(collection, before, filled or before, deep, k, by)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A member: what its report says of each system by name. No report: nothing."""
+
+    collection: Collection
+    report: Report | None
+
+    @property
+    def systems(self) -> dict[str, Mapping[str, Any]]:
+        """By name."""
+        return {one["name"]: one for one in (self.report.result or {})["systems"]} if self.report else {}
+
+
+def columns(suite: Suite, k: int = reports.K) -> list[Column]:
+    """The members with the reports that speak for them. Reads only."""
+    return [Column(collection, standing(collection, k)) for collection in collections_of(suite)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One system over the members."""
+
+    system: str
+    values: list[Mapping[str, Any] | None]
+    mean: Mapping[str, float | None] | None
+    """before, after and change, unweighted; None where a member is missing."""
+
+
+def lines(found: Sequence[Column], key: str) -> list[Line]:
+    """Systems by their mean, the best first; those with a blank mean behind, by name."""
+    by_member = [one.systems for one in found]
+    names = sorted({name for systems in by_member for name in systems})
+    rows = []
+    for name in names:
+        values = [systems[name]["values"].get(key) if name in systems else None for systems in by_member]
+        rows.append(Line(name, values, mean(values)))
+    return sorted(rows, key=lambda row: (row.mean is None, -((row.mean or {}).get("after") or 0.0), row.system))
+
+
+def mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] | None:
+    """The unweighted mean of the members, or None where one is missing."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    found: dict[str, float | None] = {}
+    for name in ("before", "after", "change"):
+        given = [value[name] for value in known]
+        found[name] = None if None in given else sum(given) / len(given)
+    return found
+
+
+def table(suite: Suite, key: str = "ndcg", k: int = reports.K) -> Table:
+    """Systems by members: the value after filling with its change, and the mean."""
+    found = columns(suite, k)
+    header = (_("system"), *(one.collection.name for one in found), _("mean"))
+    rows = tuple((row.system, *map(_figure, row.values), _figure(row.mean)) for row in lines(found, key))
+    title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": label(key, k)}
+    best = frozenset() if key in ("hole", "unjudged") else frozenset(range(1, len(header)))
+    return Table(f"{suite.name}-{key}", title, header, rows, best=best)
+
+
+def _figure(value: Mapping[str, Any] | None) -> Figure | None:
+    return Figure(value["after"], value["change"]) if value is not None else None

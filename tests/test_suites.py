@@ -1,0 +1,113 @@
+"""Suites: members' columns, the unweighted mean, and blanks where a system or a report is missing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from annotation.models import AuditEntry
+from benchmark import suites
+from benchmark.models import Report, Suite
+from benchmark.report import reports
+from corpus.errors import BadInput
+from tests.test_reports import World
+
+pytestmark = pytest.mark.django_db
+
+
+class Two:
+    """Books has the systems one and two, films only one (the other run is called three)."""
+
+    def __init__(self) -> None:
+        self.books, self.films = World(), World()
+        self.films.two.name = "three"
+        self.films.two.save()
+        self.suite = suites.make(name="both", collections=[self.books.collection, self.films.collection])
+
+    def report(self, world: World) -> Report:
+        return reports.ensure(world.collection, world.before, world.after, [world.one, world.two])
+
+
+def test_members_stand_in_columns_beside_their_unweighted_mean() -> None:
+    both = Two()
+    books, films = both.report(both.books), both.report(both.films)
+    lines = {line.system: line for line in suites.lines(suites.columns(both.suite), "hit")}
+    given = [report.result["systems"][0]["values"]["hit"] for report in (books, films)]
+    assert lines["one"].values == given
+    assert lines["one"].mean == {
+        name: pytest.approx((given[0][name] + given[1][name]) / 2) for name in ("before", "after", "change")
+    }
+
+
+def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
+    both = Two()
+    both.report(both.books)
+    both.report(both.films)
+    rows = suites.lines(suites.columns(both.suite), "ndcg")
+    assert [(row.system, row.mean is None) for row in rows] == [("one", False), ("three", True), ("two", True)]
+    assert rows[1].values[0] is None and rows[2].values[1] is None
+    csv = suites.table(both.suite, "ndcg").csv().splitlines()
+    names = [world.collection.name for world in (both.books, both.films)]
+    assert csv[0] == f"system,{names[0]},{names[0]} change,{names[1]},{names[1]} change,mean,mean change"
+    assert csv[2].startswith("three,,,") and csv[2].endswith(",,")
+
+
+def test_a_member_without_a_report_is_blank_and_so_is_every_mean() -> None:
+    both = Two()
+    both.report(both.books)
+    rows = suites.lines(suites.columns(both.suite), "ndcg")
+    assert {row.system for row in rows} == {"one", "two"} and all(row.mean is None for row in rows)
+
+
+def test_the_newest_report_of_two_versions_speaks_for_a_member() -> None:
+    world = World()
+    compared = reports.ensure(world.collection, world.before, world.after, [world.one])
+    reports.ensure(world.collection, world.before, world.before, [world.one])
+    assert suites.standing(world.collection) == compared
+    assert suites.standing(world.collection, k=3) is None
+
+
+def test_what_cannot_be_a_suite_is_refused() -> None:
+    world = World()
+    with pytest.raises(BadInput, match="from 1 to 100 collections"):
+        suites.make(name="none", collections=[])
+    with pytest.raises(BadInput, match="Use letters"):
+        suites.make(name="two words", collections=[world.collection])
+    suites.make(name="once", collections=[world.collection])
+    with pytest.raises(BadInput, match="a suite once already"):
+        suites.make(name="once", collections=[world.collection])
+    assert Suite.objects.count() == 1 and AuditEntry.objects.filter(act="suite.made").count() == 1
+
+
+def command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, Any]:
+    """Exit code, and what it printed: a document, or one line of complaint."""
+    try:
+        call_command("suite", *map(str, args), "--json")
+    except SystemExit as ended:
+        told = capsys.readouterr()
+        assert told.out == ""
+        return int(str(ended.code)), told.err
+    return 0, json.loads(capsys.readouterr().out)
+
+
+def test_the_command_makes_lists_reports_and_deletes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    names = [World().collection.name, World().collection.name]
+    _, made = command(capsys, "make", "both", *names, "--title", "Books & films")
+    assert made == {"suite": "both", "title": "Books & films", "members": names}
+    assert command(capsys, "list") == (0, {"suites": [made]})
+    files = ["--csv", tmp_path / "t.csv", "--latex", tmp_path / "t.tex"]
+    _, found = command(capsys, "report", "both", "--measure", "hit", "--k", 2, *files)
+    assert [one["collection"] for one in found["members"]] == names and all(one["report"] for one in found["members"])
+    first = found["systems"][0]
+    assert first["name"] == "one" and first["mean"]["after"] == pytest.approx(
+        sum(value["after"] for value in first["values"].values()) / 2
+    )
+    assert (tmp_path / "t.csv").read_text().startswith("system,")
+    assert r"Books \& films: Hit@2" in (tmp_path / "t.tex").read_text()
+    assert command(capsys, "delete", "both")[0] == 0 and not Suite.objects.exists()
+    code, told = command(capsys, "report", "both")
+    assert code == 2 and "there is no suite both" in told
+    code, told = command(capsys, "make", "both", "nowhere")
+    assert code == 2 and "nowhere" in told
