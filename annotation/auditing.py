@@ -92,6 +92,10 @@ ACTS = {
     "run.control": _("cancelled, went on with or deleted a run"),
     "suite.made": _("made a suite of collections"),
     "suite.deleted": _("deleted a suite of collections"),
+    "qrels.made": _("made a version of the qrels"),
+    "filling.started": _("began to fill the qrels"),
+    "filling.ended": _("filled the qrels, or cancelled that"),
+    "report.asked": _("had a report of the benchmark made"),
     "audit.exported": _("exported the audit log"),
 }
 """What is recorded, and how a page says it: "alice ..."."""

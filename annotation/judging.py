@@ -36,6 +36,7 @@ WHY = {
     "unparsed": gettext_lazy("A judge's answer could not be read."),
     "refused": gettext_lazy("A judge declined to answer."),
     "error": gettext_lazy("A judge could not be reached."),
+    "hole": gettext_lazy("A system returned it for this query, and nobody has judged it yet."),
     "audit": gettext_lazy("To be judged from the texts alone, without a debate."),
     "qualification": gettext_lazy("Part of the practice and the test that come before your work."),
     "evidence": gettext_lazy("It was found relevant, and what a judge wrote about it did not pass its checks."),

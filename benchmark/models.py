@@ -156,6 +156,7 @@ class Filling(models.Model):
     pairs = ArrayField(models.BigIntegerField(), default=list, help_text="Ids of the pairs that it asks about.")
     state = models.CharField(max_length=9, choices=State, default=State.JUDGING)
     funnel = models.JSONField(default=dict, help_text="Counts by step: docs/holes.md.")
+    looked_at = models.DateTimeField(null=True, help_text="When a worker last looked how far it is.")
     made_by = models.CharField(max_length=150, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True)

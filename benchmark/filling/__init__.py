@@ -3,7 +3,7 @@
 from benchmark.filling.funnel import Funnel, Round, progress
 from benchmark.filling.planning import PEOPLE, Preview, estimate, preview
 from benchmark.filling.sending import send
-from benchmark.filling.service import advance, cancel, finish, start, unfinished
+from benchmark.filling.service import advance, advance_due, cancel, finish, start, unfinished
 
 __all__ = [
     "PEOPLE",
@@ -11,6 +11,7 @@ __all__ = [
     "Preview",
     "Round",
     "advance",
+    "advance_due",
     "cancel",
     "estimate",
     "finish",

@@ -143,8 +143,9 @@ def _values(filling: Filling, campaign: Campaign | None) -> dict[str, Any]:
 
 
 def _funnel(filling: Filling, campaign: Campaign | None, parts: list[_Part]) -> Funnel:
-    stored, candidates = filling.funnel, len(filling.pairs)
-    known = int(stored.get("known", 0))
+    # What the start counted; the array of pairs is long and stays in the database.
+    begun = filling.funnel
+    candidates, known = int(begun["candidates"]), int(begun["known"])
     asked = candidates - known
     judges = _sum(part for part in parts if part.state == "labelled" and not part.people)
     filtered = _sum(part for part in parts if part.dropped)
@@ -159,8 +160,8 @@ def _funnel(filling: Filling, campaign: Campaign | None, parts: list[_Part]) -> 
     settled = _sum(part for part in parts if part.people or part.state == "labelled")
     relevant = _sum(part for part in parts if part.relevant and (part.people or part.state == "labelled"))
     return Funnel(
-        pool=int(stored.get("pool", candidates)),
-        judged=int(stored.get("judged", 0)),
+        pool=int(begun["pool"]),
+        judged=int(begun["judged"]),
         candidates=candidates,
         known=known,
         asked=asked,

@@ -8,7 +8,7 @@ are taken over, and each settled pair is added with the origin of its label.
 from collections.abc import Sequence
 
 import numpy as np
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -28,6 +28,15 @@ from judges.models import Campaign
 
 State = Filling.State
 UNFINISHED = (State.JUDGING, State.PEOPLE)
+LOOK_S = 10.0
+PAIRS_A_SECOND = 2_000
+"""A filling of so many pairs is looked at so many seconds more rarely: counting them takes a few milliseconds."""
+DUE = """
+UPDATE benchmark_filling SET looked_at = now()
+WHERE state IN ('judging', 'people') AND (looked_at IS NULL
+    OR looked_at < now() - make_interval(secs => %(least)s + cardinality(pairs) / %(pace)s::float8))
+RETURNING id
+"""
 Pairs = Sequence[tuple[int, int]]
 """Query and document by primary key."""
 
@@ -70,7 +79,7 @@ def start(
                 depth=depth,
                 before=before,
                 pairs=ids,
-                funnel={**counts, "known": len(ids) - len(asked)},
+                funnel={**counts, "candidates": len(ids), "known": len(ids) - len(asked)},
                 made_by=by,
             )
             filling.runs.set(runs)
@@ -240,6 +249,19 @@ def cancel(filling: Filling) -> None:
 def scope_of(filling: Filling) -> str:
     """The name of its pairs, for its campaign."""
     return f"filling {filling.pk}"
+
+
+def advance_due() -> int:
+    """Advance the fillings that nobody looked at for a while, which is longer where there is more to count; how many.
+
+    What workers do between their jobs: a filling ends by itself, and pages show a funnel that is seconds old.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(DUE, {"least": LOOK_S, "pace": PAIRS_A_SECOND})
+        due = [key for (key,) in cursor.fetchall()]
+    for filling in unfinished().filter(pk__in=due):
+        advance(filling)
+    return len(due)
 
 
 def unfinished() -> QuerySet[Filling, Filling]:
