@@ -1,14 +1,16 @@
 """Qrels and runs from files, recognised by content (CONTRACT); what is wrong is told with its line. Pure."""
 
 import math
+import struct
+from array import array
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from corpus.errors import BadInput
-from corpus.importing.files import Source
-from corpus.importing.grades import grades, top_of_run
+from corpus.importing.files import MAX_ID, Source
+from corpus.importing.grades import grades
 
-ALL = 1 << 31
-"""A depth that keeps every document of a run."""
+_FLOAT = struct.Struct("f")
 TOP_GRADE = 1_000_000_000
 SHOWN = 20
 """Bad lines that are listed; the rest is counted."""
@@ -33,16 +35,129 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
 
 
 def read_run(path: Path) -> dict[str, dict[str, float]]:
-    """query id -> document id -> score. Raises BadInput for wrong columns, scores that are none, and duplicates."""
-    source = Source(path)
-    found: dict[str, dict[str, float]] = {}
-    for row in top_of_run(source, ALL):
-        if math.isinf(row.score):
-            raise source.bad(row.line, "the score is infinite")
-        found.setdefault(row.query, {})[row.document] = row.score
-    if not found:
-        raise BadInput(f"{path} holds no line: it is not a run")
-    return found
+    """query id -> document id -> score, best first. Raises BadInput for bad lines, and duplicates."""
+    found = RunFile(path)
+    found.problems.refuse(path)
+    return {query: dict(one.best_first(found.documents)) for query, one in found.queries.items()}
+
+
+class Problems:
+    """What is wrong with a file, by line: the first of each line, told together."""
+
+    def __init__(self) -> None:
+        self._lines: dict[int, str] = {}
+
+    def add(self, line: int, problem: str) -> None:
+        """A line is told once."""
+        self._lines.setdefault(line, problem)
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def told(self, path: Path) -> str:
+        """The first twenty and the total: `FILE: line 3: ...; line 7: ... and 5 more (25 lines in all)`."""
+        first = "; ".join(f"line {line}: {problem}" for line, problem in sorted(self._lines.items())[:SHOWN])
+        total = len(self._lines)
+        more = f" and {total - SHOWN:,} more ({total:,} lines in all)" if total > SHOWN else ""
+        return f"{path}: {first}{more}"
+
+    def refuse(self, path: Path) -> None:
+        """Raises BadInput when there is a problem."""
+        if self:
+            raise BadInput(self.told(path))
+
+
+class Lines:
+    """The lines of one query: positions in the file's documents, scores, numbers of the lines."""
+
+    __slots__ = ("documents", "lines", "scores")
+
+    def __init__(self) -> None:
+        self.documents, self.scores, self.lines = array("i"), array("f"), array("q")
+
+    def best_first(self, names: Sequence[str]) -> Iterator[tuple[str, float]]:
+        """Score (float32) descending, then document id descending."""
+        pairs = zip(self.scores, (names[at] for at in self.documents), strict=True)
+        return ((name, score) for score, name in sorted(pairs, reverse=True))
+
+
+class RunFile:
+    """A TREC run as it stands in a file, about 16 bytes a line, and what is wrong with it by line.
+
+    The rank's column is not read, as trec_eval does not: the scores decide. Raises BadInput for a file without lines.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.problems = Problems()
+        self.documents: list[str] = []
+        """Every document id that the file names, once."""
+        self.queries: dict[str, Lines] = {}
+        self.tag = ""
+        self.lines = 0
+        self._read(Source(path))
+        self._find_duplicates()
+        if not self.lines and not self.problems:
+            raise BadInput(f"{path} holds no line: it is not a run")
+
+    def _read(self, source: Source) -> None:
+        known: dict[str, int] = {}
+        queries, problems = self.queries, self.problems
+        for number, text in source.texts():
+            columns = text.split()
+            if len(columns) != 6:
+                problems.add(number, f"{len(columns)} columns instead of the 6 of a run{_hint(columns)}")
+                continue
+            query, _, document, _, score, self.tag = columns
+            value = _float(score)
+            if problem := _no_score(value, score) or _no_id(query) or _no_id(document):
+                problems.add(number, problem)
+                continue
+            of = queries.get(query)
+            if of is None:
+                of = queries[query] = Lines()
+            of.documents.append(known.setdefault(document, len(known)))
+            of.scores.append(value)
+            of.lines.append(number)
+            self.lines += 1
+        self.documents = list(known)
+
+    def _find_duplicates(self) -> None:
+        for query, of in self.queries.items():
+            if len(set(of.documents)) == len(of.documents):
+                continue
+            first: dict[int, int] = {}
+            for at, line in zip(of.documents, of.lines, strict=True):
+                if first.setdefault(at, line) != line:
+                    name = self.documents[at]
+                    self.problems.add(line, f'document "{name}" stands twice for query "{query}" (line {first[at]})')
+
+
+def _float(text: str) -> float:
+    """As float32 holds it; NaN for what is no number, inf for what is too large."""
+    if "_" in text:  # Python's own way to write a number, and nobody else's
+        return math.nan
+    try:
+        return _FLOAT.unpack(_FLOAT.pack(float(text)))[0]  # type: ignore[no-any-return]
+    except ValueError:
+        return math.nan
+    except OverflowError:
+        return math.inf
+
+
+def _no_score(value: float, text: str) -> str:
+    if math.isfinite(value):
+        return ""
+    if math.isnan(value):
+        return f"the score is not a number: {text[:40]!r}"
+    return f"the score is infinite: {text[:40]!r}"
+
+
+def _no_id(text: str) -> str:
+    return f"an id is longer than {MAX_ID} characters" if len(text) > MAX_ID else ""
+
+
+def _hint(columns: Sequence[str]) -> str:
+    return " (an id or a tag with white space?)" if len(columns) > 6 else ""
 
 
 def write_run(path: Path, ranking: dict[str, dict[str, float]], tag: str) -> int:

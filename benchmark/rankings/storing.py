@@ -32,19 +32,21 @@ class Ranked:
     text: str = ""
 
 
-def store(run: Run, found: Mapping[int, Ranked]) -> None:
-    """Write rankings by primary key of the query; a query that has one already keeps it.
+def store(run: Run, found: Mapping[int, Ranked], names: Mapping[int, str] | None = None) -> int:
+    """Write rankings by primary key of the query, and return how many documents they hold.
 
-    Scores are kept as the float32 that trec_eval reads. Raises BadInput for scores that are none and for a document
-    that stands twice, Lost when the run was cancelled or is somebody else's.
+    A query that has a ranking already keeps it. Scores are kept as the float32 that trec_eval reads. `names`: external
+    ids of the documents, where the caller has them. Raises BadInput for scores that are none and for a document that
+    stands twice, Lost when the run was cancelled or is somebody else's.
     """
-    ids = names_of(key for one in found.values() for key in one.documents)
+    ids = names_of(key for one in found.values() for key in one.documents) if names is None else names
     left_out = excluded(run.collection, found)
     rows = [_row(run, query, one, ids, left_out.get(query, frozenset())) for query, one in found.items()]
     with transaction.atomic():
         if Run.objects.select_for_update(no_key=True).filter(pk=run.pk, fence=run.fence).first() is None:
             raise Lost(f"run {run.name} was cancelled, or another worker makes it")
         Ranking.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+    return sum(len(row.documents) for row in rows)
 
 
 def _row(run: Run, query: int, one: Ranked, ids: Mapping[int, str], left_out: frozenset[str]) -> Ranking:

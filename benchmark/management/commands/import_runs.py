@@ -1,0 +1,63 @@
+"""import_runs NAME F...: TREC runs become runs of a collection."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from benchmark.importing import Imported, import_runs, name_of
+from corpus.auditing import shell
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.importing.staging import ProgressLine
+from judges.management.commands.status import collection_named
+
+
+class Command(QuorumCommand):
+    act = "runs.imported"
+    help = "Import TREC runs, plain or gzip: all of them, or none and what is wrong by line."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """The collection and the files."""
+        parser.add_argument("name", help="the collection")
+        parser.add_argument(
+            "files", nargs="+", metavar="F", help="a TREC run, or RUN=F; named after its file otherwise"
+        )
+        parser.add_argument(
+            "--skip-unknown", action="store_true", help="leave out and count lines with unknown query or document ids"
+        )
+
+    def run(self, **options: Any) -> object:
+        """Import, and say what came in."""
+        collection = collection_named(options["name"])
+        files = named(options["files"])
+        progress = ProgressLine(self.stderr.write)
+        found = import_runs(collection, files, shell(), skip_unknown=options["skip_unknown"], progress=progress)
+        for one in found:
+            self.say(line(one))
+        return {"collection": collection.name, "runs": [one.document for one in found]}
+
+
+def named(files: list[str]) -> dict[str, Path]:
+    """Paths by the runs' names. Raises BadInput when two runs would have the same."""
+    found: dict[str, Path] = {}
+    for text in files:
+        before, given, after = text.partition("=")
+        is_named = bool(given) and not Path(text).exists()
+        name, path = (before, Path(after)) if is_named else (name_of(Path(text)), Path(text))
+        if name in found:
+            raise BadInput(f"two runs would be called {name}: name one of them, as in other={path}")
+        found[name] = path
+    return found
+
+
+def line(one: Imported) -> str:
+    """For people."""
+    counted = f"{one.run.name}: {one.lines:,} lines of {one.queries:,} queries"
+    left = {
+        "lines with an unknown query left out": one.unknown_queries,
+        "lines with an unknown document left out": one.unknown_documents,
+        "lines left out that their query excludes": one.excluded,
+        "queries missing (they count 0)": one.missing,
+    }
+    return ", ".join([counted, *(f"{number:,} {what}" for what, number in left.items() if number)])
