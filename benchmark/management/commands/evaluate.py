@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from benchmark.aspects import DEFAULT, AspectResult, evaluate_aspects, is_aspect_measure
-from benchmark.measures import Result, compare, evaluate, parse
+from benchmark.following import became_irrelevant, p_mrr
+from benchmark.measures import Result, Run, compare, evaluate, parse
 from benchmark.runs import read_qrels, read_run
 from corpus.aspects.files import read_aspects
 from corpus.commands import QuorumCommand
@@ -29,6 +30,15 @@ class Command(QuorumCommand):
         parser.add_argument(
             "--aspects", type=Path, metavar="F", help="aspects file: alpha-nDCG@k and A-Recall@k too (@10 unless named)"
         )
+        parser.add_argument(
+            "--changed-run", type=Path, metavar="F", help="the same system under changed instructions: p-MRR too"
+        )
+        parser.add_argument(
+            "--changed-qrels", type=Path, metavar="F", help="qrels of the changed instructions, for --changed-run"
+        )
+        parser.add_argument(
+            "--relevant-from", type=int, default=1, metavar="G", help="grades that count as relevant for p-MRR"
+        )
 
     def run(self, **options: Any) -> object:
         """Read everything first, then measure."""
@@ -39,6 +49,8 @@ class Command(QuorumCommand):
             raise BadInput(f"{by_aspect[0]} needs the aspects: name their file with --aspects F")
         if plain or not by_aspect:
             parse(plain)
+        if bool(options["changed_run"]) != bool(options["changed_qrels"]):
+            raise BadInput("p-MRR needs both: name --changed-run F and --changed-qrels F")
         aspects = read_aspects(options["aspects"]) if options["aspects"] else []
         qrels, run = read_qrels(options["qrels"]), read_run(options["ranking"])
         result = evaluate(qrels, run, plain) if plain else Result(len(qrels), sorted(set(qrels) - set(run)), {}, {})
@@ -52,6 +64,8 @@ class Command(QuorumCommand):
             document["per_query"] = result.per_query
         if aspects:
             self.add_aspects(document, evaluate_aspects(aspects, run, by_aspect or DEFAULT))
+        if options["changed_run"]:
+            document["following"] = self.following(options, qrels, run)
         if options["against"]:
             document["against"] = [self.against(path, qrels, result) for path in options["against"]]
         self.tell(document)
@@ -63,6 +77,20 @@ class Command(QuorumCommand):
         document["aspects"] = {"queries": found.queries, "missing_queries": len(found.missing)}
         if "per_query" in document:
             document["per_query"] = {**document["per_query"], **found.per_query}
+
+    def following(self, options: dict[str, Any], qrels: dict[str, dict[str, int]], run: Run) -> dict[str, Any]:
+        """p-MRR from this run and qrels to the changed ones."""
+        gone = became_irrelevant(qrels, read_qrels(options["changed_qrels"]), options["relevant_from"])
+        found = p_mrr(run, read_run(options["changed_run"]), gone)
+        per_query = {"per_query": found.per_query} if options["per_query"] else {}
+        return {
+            "run": str(options["changed_run"]),
+            "queries": found.queries,
+            "documents": found.documents,
+            "missing_queries": len(found.missing),
+            "p-MRR": found.value,
+            **per_query,
+        }
 
     def against(self, path: Path, qrels: dict[str, dict[str, int]], result: Result) -> dict[str, Any]:
         """The run minus another one."""
@@ -80,6 +108,9 @@ class Command(QuorumCommand):
             self.say(f"  {name:<18} {value:.4f}")
         for query, value in (document.get("per_query") or {}).get(next(iter(document["measures"])), {}).items():
             self.say(f"  {query:<12} {value:.4f}")
+        if following := document.get("following"):
+            told = f"{following['documents']} documents of {following['queries']} queries became irrelevant"
+            self.say(f"  {'p-MRR':<18} {following['p-MRR']:+.4f}  ({told})")
         for other in document.get("against", []):
             self.say(f"against {other['run']}")
             for test in other["paired"]:
