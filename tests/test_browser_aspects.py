@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,30 @@ def test_the_pages_are_accessible_and_fit_in_every_look(
         keep_picture(page, f"{part.strip('/').replace('/', '-') or 'list'}-{name}")
         found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
     assert {part: problems for part, problems in found.items() if problems} == {}
+
+
+def test_a_key_is_changed_named_everywhere_and_kept(
+    scene: Scene, new_page: Callable[..., Any], violations: Callable[..., list[str]]
+) -> None:
+    _collection, query, people = scene
+    page = new_page(user=people["bob"].user)
+    page.goto(f"/c/ice/aspects/{query.pk}/")
+    assert page.locator("#add[open]").count() == 1  # nothing is decomposed yet
+    page.keyboard.press("?")
+    page.locator("#keys kbd[role=button]", has_text=re.compile("^a$")).click()
+    assert "for a" in page.locator("#keys-say").inner_text()
+    page.keyboard.press("z")
+    assert violations(page) == []
+    assert json.loads(page.evaluate("localStorage.getItem('quorum.keymap.aspects')")) == {"a": "z"}
+    page.reload()
+    page.keyboard.press("a")
+    assert page.locator("#add[open]").count() == 1
+    page.keyboard.press("z")
+    assert page.locator("#add[open]").count() == 0 and page.locator("#add > summary kbd").inner_text() == "z"
+    page.keyboard.press("?")
+    page.locator("#keys-reset").click()
+    assert page.evaluate("localStorage.getItem('quorum.keymap.aspects')") is None
+    assert page.locator("#add > summary kbd").inner_text() == "a"
 
 
 def test_without_javascript_an_act_leads_back_to_its_place(scene: Scene, new_page: Callable[..., Any]) -> None:

@@ -35,8 +35,10 @@
     (field || element).scrollIntoView({ block: "nearest" });
   }
 
+  const keys = $("[data-change-keys]") && keymap("quorum.keymap.aspects");
+
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.isComposing) return;
+    if (event.defaultPrevented || event.isComposing || keys?.takes(event)) return;
     if (event.key === "Escape" && typing(event.target)) {
       const around = event.target.closest("details, [data-card], section");
       event.target.blur();
@@ -47,12 +49,14 @@
     if (store.get("quorum.keys") === "off") return;
     const onControl = event.target.matches("a, button, summary, input[type=radio]");
     if (event.key === "Enter" && onControl) return; // it has a meaning of its own there
-    if (event.key === "j" || event.key === "k") {
+    const made = keys ? keys.madeFor(event.key) : event.key;
+    if (made === null) return;
+    if (made === "j" || made === "k") {
       event.preventDefault();
-      move(event.key === "j" ? 1 : -1);
+      move(made === "j" ? 1 : -1);
       return;
     }
-    const key = CSS.escape(event.key);
+    const key = CSS.escape(made);
     const own = card() && $$(`[data-card-key="${key}"]`, card()).find(seen);
     const element = own || $$(`[data-key="${key}"]`).find(seen);
     if (!element) return;
@@ -79,6 +83,7 @@
 
   // --- What an act said is gone when the next one worked ------------------------------------------------------------
   document.addEventListener("htmx:afterSwap", (event) => {
+    keys?.write();
     const problem = $("#problem");
     if (event.detail.target.id === "problem") $("[tabindex]", problem)?.focus();
     else if (event.detail.target.id === "desk" || event.detail.elt.id === "desk") problem.replaceChildren();

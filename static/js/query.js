@@ -7,7 +7,7 @@
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const calm = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
   const store = (key) => { try { return localStorage.getItem(key); } catch { return null; } };
-  const changed = (() => { try { return JSON.parse(store("quorum.keymap")) || {}; } catch { return {}; } })();
+  const keys = keymap("quorum.keymap"); // changed in the help of the desk
   const IDLE_AFTER = 60 * 1000;
   const SEND_AGAIN = 4000;
   const NOT_READ_YET = 500;
@@ -18,11 +18,6 @@
   let touchedAt = shownAt;
   let idle = 0;
   let undoable = [];
-
-  function madeFor(pressed) {
-    const made = Object.keys(changed).find((key) => changed[key] === pressed);
-    return made || (changed[pressed] && changed[pressed] !== pressed ? null : pressed);
-  }
 
   function choose(card, focus) {
     if (!card) return;
@@ -75,7 +70,7 @@
     if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     if (event.key === "Escape" && typing(event.target)) return event.target.blur();
     if (typing(event.target) || store("quorum.keys") === "off") return;
-    const key = madeFor(event.key);
+    const key = keys.madeFor(event.key);
     if (key === null) return;
     if (key === "j" || key === "k") { event.preventDefault(); return move(key === "j" ? 1 : -1); }
     if (key === "u" && undoable.length) { event.preventDefault(); return $(`#${undoable[undoable.length - 1]} [data-undo]`)?.click(); }
@@ -100,6 +95,7 @@
     Object.assign(event.detail.parameters, { milliseconds: String(Math.round(performance.now() - shownAt)), idle: String(Math.round(idle)) });
   });
   document.addEventListener("htmx:afterSwap", (event) => {
+    keys.write();
     trouble("");
     const id = event.detail.requestConfig?.parameters?.item;
     const card = document.getElementById(`pair-${id}`);
