@@ -23,6 +23,7 @@ from urllib.parse import urlencode, urlsplit
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
@@ -121,6 +122,14 @@ def action(name: Action) -> Callable[[View], View]:
     return decorate
 
 
+def administered(user: User) -> QuerySet[Collection]:
+    """The collections of which they may do everything: all for owners, else those where they are admins."""
+    found = Collection.objects.order_by("name")
+    if user.is_owner:
+        return found
+    return found.filter(memberships__user=user, memberships__is_active=True, memberships__role__gte=Role.ADMIN)
+
+
 def foreign(name: Action, view: View) -> View:
     """Name the action of a view that is not ours (allauth's), which takes no scope."""
 
@@ -186,22 +195,34 @@ def _user(request: HttpRequest) -> User | None:
 
 
 def _membership_by_session(request: HttpRequest, collection: str) -> Membership | None:
-    """User, membership, collection and assessor in one statement: the judging path counts its statements.
+    """Session, user, membership, collection and assessor in one statement: the judging path counts its statements.
 
     It checks what django.contrib.auth.get_user checks (backend known, account active, session of the present
     password). Whatever it does not recognise is left to that function.
     """
-    session = getattr(request, "session", {})
-    if hasattr(request, "_cached_user") or session.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
+    session = getattr(request, "session", None)
+    if session is None or not session.session_key or hasattr(request, "_cached_user"):
         return None
-    membership = membership_of(int(session[SESSION_KEY]), collection)
-    if membership is None:
+    found = membership_of(session.session_key, collection)
+    if found is None:
         return None
-    known = session.get(HASH_SESSION_KEY, "")
-    if not constant_time_compare(known, membership.user.get_session_auth_hash()):
+    membership, data = found
+    known = session.decode(data)
+    if not _is_of(known, membership.user):
         return None
+    session._session_cache = known  # what it would load from the cache, with the server there and back
     request._cached_user = membership.user  # type: ignore[attr-defined]  # request.user reads it
+    session.accessed = True
     return membership
+
+
+def _is_of(session: dict[str, Any], user: User) -> bool:
+    """A session's data let this user in, and their password is the same still."""
+    return (
+        session.get(BACKEND_SESSION_KEY) in settings.AUTHENTICATION_BACKENDS
+        and session.get(SESSION_KEY) == str(user.pk)
+        and constant_time_compare(session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
+    )
 
 
 def to_sign_in(request: HttpRequest) -> HttpResponse:

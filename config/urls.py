@@ -8,4 +8,5 @@ urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("", include("annotation.urls")),
     path("", include("training.urls")),
+    path("", include("benchmark.urls")),
 ]

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Literal, Protocol, cast
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
@@ -44,6 +45,14 @@ class Scope(Protocol):
         """May see and change everything of this collection."""
 
 
+class SiteScope(Protocol):
+    """A page of the site, outside any collection."""
+
+    @property
+    def user(self) -> Person:
+        """Who asks."""
+
+
 def action(name: Action) -> Callable[[View], View]:
     """Name what a view does. Collection views take the URL's `name`; all are called `view(request, scope, ...)`."""
 
@@ -57,3 +66,9 @@ def action(name: Action) -> Callable[[View], View]:
         return guarded
 
     return decorate
+
+
+def administered(user: Person) -> QuerySet[Collection]:
+    """The collections of which this person may see and change everything, for pages of the site that name several."""
+    module = settings.ACCESS.rpartition(".")[0]
+    return cast("QuerySet[Collection]", import_string(f"{module}.administered")(user))

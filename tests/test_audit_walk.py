@@ -76,6 +76,21 @@ LEFT: dict[str, Act] = {
     "start_training": Act("training.started"),
     "control_job": Act("training.control", path=lambda world: f"/c/birds/training/jobs/{world.job.pk}/cancel/"),
     "use_model": Act("training.control", path=lambda world: f"/c/birds/training/models/{world.model.pk}/rerank/"),
+    "upload_runs": Act("runs.imported"),
+    "make_run": Act("run.started", data={"name": "mine", "depth": "10", "k1": "1.5", "b": "0.75"}),
+    "control_run": Act("run.control", path=lambda world: f"/c/birds/benchmark/runs/{made(world).pk}/cancel/"),
+    "delete_run": Act("run.control"),
+    "make_report": Act("report.asked"),
+    "fillings": Act(
+        "filling.started",
+        data={"k": "10", "policy": "people", "confirm": "1"},
+    ),
+    "control_filling": Act(
+        "filling.ended", path=lambda world: f"/c/birds/benchmark/filling/{world.filling.pk}/cancel/"
+    ),
+    "qrels": Act("qrels.made", data={"what": "original"}),
+    "suites": Act("suite.made", "owner", {"name": "two", "members": ["birds"]}),
+    "control_suite": Act("suite.deleted", "owner", path=lambda world: f"/suites/{world.suite.pk}/delete/"),
     "adjudicate_submit": Act("conflict.settled", "adjudicator"),
     "aspects_act": Act(
         "aspects.revised",

@@ -12,7 +12,8 @@ from annotation import members
 from annotation.aspect_models import PassageDraft
 from annotation.models import Assignment, Guideline, Membership, Role, Study, User
 from annotation.permissions import SMALLEST
-from corpus.models import Assessor, Item, Judgment, Pair
+from benchmark.models import Filling, Qrels, Report, Run, Suite, SuiteMember
+from corpus.models import Assessor, Collection, Item, Judgment, Pair
 from judges.models import Campaign
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
 from training.models import Job, Model
@@ -51,6 +52,24 @@ def _walk(patterns: list[object], prefix: str, world: "World") -> Iterator[Route
             yield Route(pattern.name or here, world.fill(here), getattr(pattern.callback, "action", None))
 
 
+FUNNEL = {"pool": 0, "judged": 0, "candidates": 0, "known": 0}
+COUNTS = {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}
+
+
+def benchmark_of(collection: Collection) -> tuple[Run, Qrels, Filling, Report, Suite]:
+    """One of everything that the benchmark keeps."""
+    run = Run.objects.create(collection=collection, name="bm25", kind="bm25", state="ready", depth=10)
+    qrels = Qrels.objects.create(collection=collection, number=1, kind="original", counts=COUNTS)
+    filling = Filling.objects.create(collection=collection, depth=10, before=qrels, funnel=FUNNEL)
+    filling.runs.add(run)
+    report = Report.objects.create(
+        collection=collection, before=qrels, after=qrels, key="k", options={"runs": [run.pk]}
+    )
+    suite = Suite.objects.create(name="all")
+    SuiteMember.objects.create(suite=suite, collection=collection, place=1)
+    return run, qrels, filling, report, suite
+
+
 class World:
     """A collection with one of everything, and the people around it."""
 
@@ -73,6 +92,7 @@ class World:
             collection=self.collection, job=self.job, name="m", folder="/nowhere", summary={"merge_difference": 0.0}
         )
         self.study = Study.objects.create(collection=self.collection)
+        self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.collection)
         adjudicator = Membership.objects.get(user=self.people["adjudicator"])
         self.draft = PassageDraft.objects.create(query=self.pair.query, asked_by=adjudicator, url="http://ice.example/")
         self.invitation = members.invite(collection=self.collection, role=Role.ANNOTATOR, author=self.people["owner"])
@@ -95,6 +115,12 @@ class World:
             "<int:job>": self.job.pk,
             "<int:model>": self.model.pk,
             "<int:study>": self.study.pk,
+            "<int:run>": self.run.pk,
+            "<int:filling>": self.filling.pk,
+            "<int:report>": self.report.pk,
+            "<int:number>": self.qrels.number,
+            "<int:suite>": self.suite.pk,
+            "<slug:kind>": "bm25",
             "<int:session>": 1,
             "<slug:provider_id>": "sso",
             "(?P<uidb36>[0-9A-Za-z]+)-(?P<key>[0-9A-Za-z-]+)": "1-nothing",

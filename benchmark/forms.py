@@ -1,0 +1,333 @@
+"""Forms of the benchmark's pages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from benchmark.models import RUN_NAME, Progress, Qrels, Run
+from benchmark.pages.chosen import K, title
+from corpus.models import Collection
+from judges.models import Panel
+
+PEOPLE = "people"
+OWN_PANEL = ":chosen"
+"""Ends the name of a panel that one collection alone may use."""
+POLICIES = [
+    (PEOPLE, gettext_lazy("people judge every pair")),
+    ("debate+ensemble", gettext_lazy("debate and panel, people for the rest")),
+    ("debate", gettext_lazy("debate, people for the rest")),
+    ("ensemble", gettext_lazy("panel, people for the rest")),
+    ("single", gettext_lazy("one judge, nobody else")),
+]
+
+
+class Files(forms.ClearableFileInput):
+    """Several files at once."""
+
+    allow_multiple_selected = True
+
+
+class FilesField(forms.FileField):
+    """One file or several; the value is a list."""
+
+    widget = Files
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[type-arg]
+        """Every file by the rules of one."""
+        given = data if isinstance(data, list | tuple) else [data]
+        return [super(FilesField, self).clean(one, initial) for one in given] or super().clean(None, initial)
+
+
+class UploadForm(forms.Form):
+    """Runs of systems that work elsewhere."""
+
+    files = FilesField(  # type: ignore[assignment]  # the form's own `files` is set before fields are looked up
+        label=gettext_lazy("TREC files"),
+        help_text=gettext_lazy(
+            "A file is a run, named after it: lines of query, Q0, document, rank, score, tag. Gzip is fine."
+        ),
+    )
+    name = forms.CharField(
+        required=False,
+        max_length=100,
+        validators=[RUN_NAME],
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("For a single file, in place of the file's name."),
+    )
+    skip_unknown = forms.BooleanField(
+        required=False, label=gettext_lazy("Leave out queries and documents that the collection does not have")
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """A name is for one file, and names are not taken twice."""
+        given: dict[str, Any] = super().clean() or {}
+        files = given.get("files") or []
+        if given.get("name") and len(files) > 1:
+            self.add_error("name", _("A name is for one file; several keep the names of their files."))
+        return given
+
+    def named(self) -> list[tuple[str, UploadedFile]]:  # type: ignore[type-arg]
+        """Each file with the name of its run."""
+        given = self.cleaned_data
+        return [(given["name"] or run_name(file.name or "run"), file) for file in given["files"]]
+
+
+def run_name(file: str) -> str:
+    """What a file's run is called: its name without folder and endings, other letters as `-`."""
+    stem = file.replace("\\", "/").rpartition("/")[2]
+    for ending in (".gz", ".txt", ".run", ".trec", ".tsv", ".res"):
+        stem = stem.removesuffix(ending) if len(stem) > len(ending) else stem
+    fine = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._+-") else "-" for letter in stem)
+    return fine.lstrip("._+-")[:100] or "run"
+
+
+def judges_for(kind: str) -> list[str]:
+    """Who can be asked for such a run."""
+    from benchmark.making import paying
+
+    return list(paying.judges_for(kind))
+
+
+class MakeForm(forms.Form):
+    """A run that is made here. A kind's form has the fields of its recipe alone (FIELDS)."""
+
+    name = forms.CharField(max_length=100, validators=[RUN_NAME], label=gettext_lazy("Name"))
+    depth = forms.IntegerField(
+        min_value=1, max_value=10_000, initial=100, label=gettext_lazy("Documents for each query")
+    )
+    k1 = forms.FloatField(min_value=0, initial=1.5)
+    b = forms.FloatField(min_value=0, max_value=1, initial=0.75)
+    method = forms.ChoiceField(label=gettext_lazy("How"))
+    one = forms.ChoiceField(label=gettext_lazy("First run (BM25)"))
+    other = forms.ChoiceField(label=gettext_lazy("Second run"))
+    run = forms.ChoiceField(label=gettext_lazy("Run that is reranked"))
+    judge = forms.ChoiceField(label=gettext_lazy("Asked"), help_text=gettext_lazy("From the judges file."))
+    samples = forms.IntegerField(
+        min_value=1,
+        max_value=20,
+        required=False,
+        label=gettext_lazy("Texts for each query"),
+        help_text=gettext_lazy("Empty: as the method has it."),
+    )
+    top = forms.IntegerField(
+        min_value=1, max_value=1000, initial=100, label=gettext_lazy("Documents of each query that are reranked")
+    )
+    over = forms.ChoiceField(required=False, label=gettext_lazy("Searched with"))
+    instruction = forms.CharField(
+        required=False,
+        max_length=4000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        label=gettext_lazy("Instruction"),
+        help_text=gettext_lazy("What the model is told; empty: nothing."),
+    )
+    query_prefix = forms.CharField(required=False, max_length=200, strip=False, label=gettext_lazy("Before each query"))
+    document_prefix = forms.CharField(
+        required=False, max_length=200, strip=False, label=gettext_lazy("Before each document")
+    )
+    budget = forms.FloatField(
+        min_value=0.000001,
+        required=False,
+        label=gettext_lazy("Budget (USD)"),
+        help_text=gettext_lazy("It stops there and can go on later."),
+    )
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+
+    FIELDS = {
+        Run.Kind.BM25: ("name", "depth", "k1", "b"),
+        Run.Kind.HYBRID: ("name", "depth", "method", "one", "other"),
+        Run.Kind.REWRITE: ("name", "depth", "method", "judge", "samples", "over", "budget", "max_calls"),
+        Run.Kind.REASONING: ("name", "depth", "judge", "over", "budget", "max_calls"),
+        Run.Kind.DENSE: (
+            "name",
+            "depth",
+            "judge",
+            "instruction",
+            "query_prefix",
+            "document_prefix",
+            "budget",
+            "max_calls",
+        ),
+        Run.Kind.RERANK: ("name", "depth", "run", "judge", "instruction", "top", "budget", "max_calls"),
+    }
+    METHODS = {
+        Run.Kind.HYBRID: [
+            ("minmax", gettext_lazy("min-max: 0.1 of the first, 0.9 of the second")),
+            ("zscore", gettext_lazy("z-score: 0.2 of the first, 0.8 of the second")),
+            ("sum", gettext_lazy("sum: the first, and 100 times the second")),
+        ],
+        Run.Kind.REWRITE: [
+            ("hyde", gettext_lazy("HyDE: search for a passage that would answer")),
+            ("query2doc", gettext_lazy("query2doc: the query, and a passage that would answer")),
+            ("mugi", gettext_lazy("MuGI: the query, and several passages that would answer")),
+        ],
+    }
+
+    def __init__(self, *args: Any, collection: Collection, kind: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.kind = kind
+        wanted = self.FIELDS[Run.Kind(kind)]
+        for name in set(self.fields) - set(wanted):
+            del self.fields[name]
+        ready = Run.objects.filter(collection=collection, is_deleted=False, state=Progress.READY).order_by("name")
+        names = [(run.name, run.name) for run in ready] if {"one", "run"} & set(wanted) else []
+        judges = judges_for(kind) if "judge" in wanted else []
+        dense = judges_for(Run.Kind.DENSE) if "over" in wanted else []
+        self._choose(
+            one=names,
+            other=names,
+            run=names,
+            judge=[(name, name) for name in judges],
+            over=[("", _("BM25")), *((name, _("vectors of %(judge)s") % {"judge": name}) for name in dense)],
+            method=self.METHODS.get(Run.Kind(kind), []),
+        )
+        self.fields["name"].initial = kind
+
+    def _choose(self, **choices: Sequence[tuple[str, Any]]) -> None:
+        """What there is to choose from, in the fields that this kind has."""
+        for name, offered in choices.items():
+            if isinstance(field := self.fields.get(name), forms.ChoiceField):
+                field.choices = list(offered)
+
+    def recipe(self) -> dict[str, Any]:
+        """What the maker of the kind takes."""
+        given = {key: value for key, value in self.cleaned_data.items() if key not in ("name", "depth")}
+        if self.kind == Run.Kind.HYBRID:
+            return {"method": given["method"], "runs": [given["one"], given["other"]]}
+        if given.get("over"):
+            given["over"] = {"kind": Run.Kind.DENSE.value, "judge": given["over"]}
+        return {key: value for key, value in given.items() if value not in ("", None)}
+
+    @property
+    def lacks(self) -> str:
+        """What there has to be first; empty where everything is there."""
+        if self._count("judge") == 0:
+            return _("No model is configured for this. Add one to the judges file first (docs/judges-file.md).")
+        if self._count("run") == 0 or self._count("one") in (0, 1):
+            return _("It starts from runs that are there already: bring or make those first.")
+        return ""
+
+    def _count(self, name: str) -> int | None:
+        """How much there is to choose from; None: the kind does not ask."""
+        field = self.fields.get(name)
+        return sum(1 for _one in field.widget.choices) if isinstance(field, forms.ChoiceField) else None
+
+
+class ChoiceOfRuns(forms.Form):
+    """Which runs, at which depth."""
+
+    runs = forms.MultipleChoiceField(label=gettext_lazy("Runs"), widget=forms.CheckboxSelectMultiple)
+    k = forms.IntegerField(min_value=1, max_value=1000, initial=K, label=gettext_lazy("Depth k"))
+
+    def __init__(self, *args: Any, runs: Sequence[Run], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        ready = [run for run in runs if run.state == Progress.READY]
+        self.by_key = {str(run.pk): run for run in ready}
+        self.fields["runs"].choices = [(str(run.pk), run.name) for run in ready]  # type: ignore[attr-defined]
+        self.fields["runs"].initial = list(self.by_key)
+
+    def chosen(self) -> list[Run]:
+        """The rows behind the ticks."""
+        return [self.by_key[key] for key in self.cleaned_data["runs"]]
+
+
+class ReportForm(ChoiceOfRuns):
+    """Which versions of the qrels are compared."""
+
+    before = forms.ChoiceField(label=gettext_lazy("Before"))
+    after = forms.ChoiceField(label=gettext_lazy("After"))
+
+    def __init__(self, *args: Any, versions: Sequence[Qrels], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.versions = {str(version.pk): version for version in versions}
+        choices = [(key, title(version)) for key, version in self.versions.items()]
+        for name, at in (("before", 0), ("after", -1)):
+            self.fields[name].choices = choices  # type: ignore[attr-defined]
+            self.fields[name].initial = choices[at][0] if choices else None
+
+    def pair(self) -> tuple[Qrels, Qrels]:
+        """Before and after."""
+        return self.versions[self.cleaned_data["before"]], self.versions[self.cleaned_data["after"]]
+
+
+class JudgingForm(forms.Form):
+    """Who judges pairs that nobody judged."""
+
+    policy = forms.ChoiceField(label=gettext_lazy("Who judges"), choices=POLICIES)
+    panel = forms.ChoiceField(required=False, label=gettext_lazy("Panel"))
+    budget = forms.FloatField(
+        min_value=0.000001,
+        required=False,
+        label=gettext_lazy("Budget (USD)"),
+        help_text=gettext_lazy("It stops there and can go on later."),
+    )
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+
+    def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        ours = Q(name=f"{collection.name}{OWN_PANEL}") | Q(is_default=True) | ~Q(name__endswith=OWN_PANEL)
+        names = Panel.objects.filter(ours).order_by("-is_default", "name").values_list("name", flat=True)
+        self.fields["panel"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
+
+    def asked(self) -> dict[str, Any]:
+        """Policy, panel and limits, as the services take them."""
+        given = self.cleaned_data
+        people = given["policy"] == PEOPLE
+        return {
+            "policy": given["policy"],
+            "panel": None if people else given["panel"] or None,
+            "budget": None if people else given["budget"],
+            "max_calls": None if people else given["max_calls"],
+        }
+
+
+class FillForm(ChoiceOfRuns, JudgingForm):
+    """A filling: which runs, how deep, judged by whom."""
+
+    before = forms.ChoiceField(required=False, label=gettext_lazy("Qrels that are filled"))
+
+    def __init__(
+        self, *args: Any, collection: Collection, runs: Sequence[Run], versions: Sequence[Qrels], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, collection=collection, runs=runs, **kwargs)
+        self.versions = {str(version.pk): version for version in versions}
+        choices = [(key, title(version)) for key, version in self.versions.items()]
+        self.fields["before"].choices = choices or [("", _("1, original"))]  # type: ignore[attr-defined]
+        self.fields["before"].initial = choices[-1][0] if choices else ""
+
+    def version(self) -> Qrels | None:
+        """What is filled; None: the reference grades, whose version does not exist yet."""
+        return self.versions.get(self.cleaned_data["before"])
+
+
+class SendForm(JudgingForm):
+    """How many of the pairs that could settle the order are sent, and to whom."""
+
+    first = forms.IntegerField(
+        min_value=1, max_value=2000, initial=100, label=gettext_lazy("Pairs, most informative first")
+    )
+
+
+class QrelsForm(forms.Form):
+    """A version of the qrels from elsewhere."""
+
+    file = forms.FileField(
+        label=gettext_lazy("Qrels file"), help_text=gettext_lazy("TREC or BEIR; the collection's own ids.")
+    )
+    note = forms.CharField(required=False, max_length=200, label=gettext_lazy("Note"))
+
+
+class SuiteForm(forms.Form):
+    """A new suite."""
+
+    name = forms.CharField(max_length=63, validators=[RUN_NAME], label=gettext_lazy("Name"))
+    title = forms.CharField(required=False, max_length=200, label=gettext_lazy("Title"))
+    members = forms.MultipleChoiceField(label=gettext_lazy("Collections"), widget=forms.CheckboxSelectMultiple)
+
+    def __init__(self, *args: Any, collections: Sequence[Collection], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["members"].choices = [(one.name, one.title or one.name) for one in collections]  # type: ignore[attr-defined]

@@ -1,0 +1,83 @@
+"""What a page is about: the collection's runs, its qrels versions, and the stored reports over them. Reads only."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from benchmark.models import Progress, Qrels, Report, Run
+from corpus.models import Collection
+
+K = 10
+"""The depth at which systems are compared unless somebody asks for another one."""
+
+
+def runs_of(collection: Collection) -> list[Run]:
+    """All that are not deleted, by name."""
+    return list(Run.objects.filter(collection=collection, is_deleted=False).order_by("name"))
+
+
+def versions_of(collection: Collection) -> list[Qrels]:
+    """Qrels versions, the oldest first."""
+    return list(Qrels.objects.filter(collection=collection).order_by("number"))
+
+
+def title(version: Qrels) -> str:
+    """A version as pages name it: "2, filled"."""
+    return _("%(number)s, %(kind)s") % {"number": version.number, "kind": version.get_kind_display()}
+
+
+def newest(collection: Collection, *, compares: bool) -> Report | None:
+    """The newest report, ready or in the making: of two versions, or (not `compares`) of one: how safe its order is."""
+    same = Report.objects.filter(collection=collection).select_related("before", "after").order_by("-pk")
+    same = same.exclude(after=F("before")) if compares else same.filter(after=F("before"))
+    return same.exclude(state=Progress.CANCELLED).first()
+
+
+FIELDS = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after", "shift")
+
+
+def complete(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A measure's figures with None where it has none: Hole@k has no before, Judged@k no p."""
+    return {**dict.fromkeys(FIELDS), "letters_before": "", "letters_after": "", **value}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A report with the names of its runs. `missing`: runs that came, or went, since it was made."""
+
+    report: Report
+    names: dict[int, str]
+    new: list[str]
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """Empty until it is ready."""
+        return self.report.result or {}
+
+    @property
+    def k(self) -> int:
+        """Its depth."""
+        return int(self.report.options.get("k", K))
+
+    @property
+    def is_ready(self) -> bool:
+        """There is something to show."""
+        return self.report.state == Progress.READY and bool(self.report.result)
+
+    def name(self, run: int) -> str:
+        """Of a run, as it is called now; deleted ones keep the name they had."""
+        return self.names.get(run, f"#{run}")
+
+
+def stored(report: Report | None, runs: Iterable[Run]) -> Stored | None:
+    """The report with names, and which ready runs it knows nothing of."""
+    if report is None:
+        return None
+    ids = set(report.options.get("runs", []))
+    names = {int(one["run"]): str(one.get("name", "")) for one in (report.result or {}).get("systems", [])}
+    now = {run.pk: run.name for run in runs}
+    new = [run.name for run in runs if run.state == Progress.READY and run.pk not in ids]
+    return Stored(report, names | now, new)

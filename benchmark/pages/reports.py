@@ -1,0 +1,128 @@
+"""What the report's page and the leaderboard show, from a stored result."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.pages import figures
+from benchmark.pages.chosen import Stored, complete
+from benchmark.report import tabling, verdict
+from benchmark.report.naming import explanation, label
+from benchmark.tables import Table
+from corpus.charts import Chart
+
+RANKING = ("hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
+"""Measures by which systems have an order before and after."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system's line."""
+
+    run: int
+    name: str
+    missing: int
+    value: dict[str, Any]
+    values: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The report by one measure."""
+
+    measure: str
+    label: str
+    explanation: str
+    measures: list[tuple[str, str]]
+    """Those that have an order, with their names."""
+    rows: list[Row]
+    mean: dict[str, Any]
+    order: dict[str, Any]
+    bump: Chart
+    growth: list[Chart]
+    verdict: list[str]
+    tables: list[Table]
+    k: int
+    missing: int
+    """Systems that have nothing for some query."""
+
+    @property
+    def charts(self) -> list[Chart]:
+        """All of the page."""
+        return [self.bump, *self.growth]
+
+
+def rows(stored: Stored, measure: str) -> list[Row]:
+    """Systems with their values, the best after filling first."""
+    found = []
+    for one in stored.result["systems"]:
+        values = {key: complete(value) for key, value in one["values"].items()}
+        found.append(Row(one["run"], stored.name(one["run"]), one["missing"], values[measure], values))
+    return sorted(found, key=lambda row: (-row.value["after"], row.name))
+
+
+def measure_of(stored: Stored, asked: str, otherwise: str = figures.MEASURE) -> str:
+    """The measure that was asked for, if the report has it."""
+    return asked if asked in stored.result["measures"] else otherwise
+
+
+def shown(stored: Stored, asked: str) -> Shown:
+    """The report by the measure that was asked for, nDCG@k unless it has an order."""
+    measure = asked if asked in RANKING else figures.MEASURE
+    result, name = stored.result, label(measure, stored.k)
+    lines = rows(stored, measure)
+    curves = [figures.holes_chart(stored), figures.growth_chart(stored), figures.marginal_chart(stored)]
+    return Shown(
+        measure=measure,
+        label=name,
+        explanation=explanation(measure),
+        measures=[(key, label(key, stored.k)) for key in RANKING],
+        rows=lines,
+        mean=result["means"][measure],
+        order=result["order"][measure],
+        bump=figures.bump_chart(stored, measure),
+        growth=[chart for chart in curves if chart is not None],
+        verdict=verdict.words(result["verdict"]),
+        tables=[
+            tabling.changes(result, measure),
+            tabling.measured(result),
+            tabling.growth(result),
+            tabling.marginal(result),
+            *filter(None, [tabling.aspects(result)]),
+        ],
+        k=stored.k,
+        missing=sum(1 for row in lines if row.missing),
+    )
+
+
+@dataclass(frozen=True)
+class Board:
+    """The leaderboard by one measure. `of`: before, or after filling."""
+
+    measure: str
+    of: str
+    columns: list[tuple[str, str]]
+    rows: list[Row]
+    table: Table
+    k: int
+    explanation: str
+
+
+LOW_IS_BETTER = ("unjudged",)
+
+
+def board(stored: Stored, asked: str, of: str) -> Board:
+    """Every measure of every system, the best by the one that was asked for first."""
+    measure, of = measure_of(stored, asked), "before" if of == "before" else "after"
+    lines = rows(stored, measure)
+    known = [row for row in lines if row.value[of] is not None]
+    sign = 1 if measure in LOW_IS_BETTER else -1
+    known.sort(key=lambda row: (sign * row.value[of], row.name))
+    return Board(
+        measure=measure,
+        of=of,
+        columns=[(key, label(key, stored.k)) for key in stored.result["measures"]],
+        rows=known + [row for row in lines if row.value[of] is None],
+        table=tabling.leaderboard(stored.result, measure),
+        k=stored.k,
+        explanation=explanation(measure),
+    )

@@ -1,0 +1,56 @@
+"""What the pages of suites show."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Prefetch
+
+from benchmark import suites
+from benchmark.models import Suite, SuiteMember
+from benchmark.pages.chosen import K
+from benchmark.pages.figures import MEASURE
+from benchmark.pages.reports import RANKING
+from benchmark.report.naming import explanation, label
+from benchmark.suites import Column, Line
+from benchmark.tables import Table
+from corpus.models import Collection
+
+MEASURES = (*RANKING, "hole", "judged")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A suite by one measure."""
+
+    measure: str
+    label: str
+    explanation: str
+    measures: list[tuple[str, str]]
+    columns: list[Column]
+    lines: list[Line]
+    table: Table
+    k: int
+
+
+def open_to(mine: Iterable[Collection]) -> list[Suite]:
+    """Suites all of whose members are among these collections."""
+    keys = {one.pk for one in mine}
+    members = Prefetch("members", SuiteMember.objects.select_related("collection").order_by("place"))
+    found = Suite.objects.order_by("name").prefetch_related(members)
+    return [suite for suite in found if {member.collection_id for member in suite.members.all()} <= keys]
+
+
+def shown(suite: Suite, asked: str) -> Shown:
+    """By the measure that was asked for, nDCG@k otherwise."""
+    measure = asked if asked in MEASURES else MEASURE
+    columns = suites.columns(suite, K)
+    return Shown(
+        measure=measure,
+        label=label(measure, K),
+        explanation=explanation(measure),
+        measures=[(key, label(key, K)) for key in MEASURES],
+        columns=columns,
+        lines=suites.lines(columns, measure),
+        table=suites.table(suite, measure, K),
+        k=K,
+    )

@@ -1,0 +1,164 @@
+"""One system: its values before and after, where they changed most, the holes it brought, and what it took."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import Avg, Count, Sum
+
+from benchmark.models import QrelsRow, Ranking, ReportValues, Run
+from benchmark.pages import chosen
+from benchmark.pages.chosen import Stored
+from benchmark.pages.figures import MEASURE
+from benchmark.report.naming import label
+from corpus.models import Collection, Document, Query
+
+SHOWN = 20
+"""Queries of a list."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A query whose value changed."""
+
+    query: Query
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        """After minus before."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A relevant document among the first k of a query that the qrels before did not know."""
+
+    query: Query
+    document: Document
+    rank: int
+    grade: int
+    origin: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run took. `seconds`: mean of the queries whose time is known; None: of none."""
+
+    queries: int
+    timed: int
+    seconds: float | None
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True)
+class System:
+    """What the page shows. Without a report there are only the run and its cost."""
+
+    run: Run
+    cost: Cost
+    stored: Stored | None
+    values: list[tuple[str, str, dict[str, Any]]]
+    """Measure, its name, and before, after, change."""
+    missing: int
+    """Queries for which it returned nothing: they count 0."""
+    changes: list[Change]
+    holes: list[Hole]
+    more_holes: int
+
+
+def system(collection: Collection, run: Run) -> System:
+    """About twelve statements, whatever the number of queries."""
+    runs = [run]
+    report = chosen.stored(chosen.newest(collection, compares=True), runs)
+    if report is None or not report.is_ready:
+        report = chosen.stored(chosen.newest(collection, compares=False), runs)
+    mine = _mine(report, run)
+    if report is None or mine is None:
+        return System(run, _cost(run), None, [], 0, [], [], 0)
+    shown = [(key, label(key, report.k), chosen.complete(value)) for key, value in mine["values"].items()]
+    holes, more = _holes(report, run)
+    return System(run, _cost(run), report, shown, mine["missing"], _changes(report, run), holes, more)
+
+
+def _mine(report: Stored | None, run: Run) -> dict[str, Any] | None:
+    if report is None or not report.is_ready:
+        return None
+    return next((one for one in report.result["systems"] if one["run"] == run.pk), None)
+
+
+def _cost(run: Run) -> Cost:
+    found = Ranking.objects.filter(run=run).aggregate(
+        n=Count("pk"), timed=Count("seconds"), mean=Avg("seconds"), came=Sum("tokens_in"), went=Sum("tokens_out")
+    )
+    return Cost(found["n"], found["timed"], found["mean"], found["came"] or 0, found["went"] or 0)
+
+
+def _values(report: Stored, run: Run, measure: str) -> tuple[np.ndarray, np.ndarray] | None:
+    row = ReportValues.objects.filter(report=report.report, run=run, measure=measure).first()
+    return None if row is None else (np.array(row.before, dtype=float), np.array(row.after, dtype=float))
+
+
+def _queries(keys: Sequence[int]) -> dict[int, Query]:
+    return Query.objects.in_bulk(keys)
+
+
+def _changes(report: Stored, run: Run) -> list[Change]:
+    """The queries whose nDCG@k changed most, largest first."""
+    found = _values(report, run, MEASURE)
+    if found is None or not len(found[1]):
+        return []
+    before, after = found
+    moved = np.abs(after - before)
+    order = [int(at) for at in np.argsort(-moved, kind="stable")[:SHOWN] if moved[at] > 1e-9]
+    keys: list[int] = [report.result["queries"][at] for at in order]
+    queries = _queries(keys)
+    return [
+        Change(queries[key], float(before[at]), float(after[at]))
+        for key, at in zip(keys, order, strict=True)
+        if key in queries
+    ]
+
+
+def _holes(report: Stored, run: Run) -> tuple[list[Hole], int]:
+    """Holes of the queries that have most of them, and of how many queries more there are some."""
+    found = _values(report, run, "hole")
+    if found is None:
+        return [], 0
+    shares = found[1]
+    order = [int(at) for at in np.argsort(-shares, kind="stable")[:SHOWN] if shares[at] > 0]
+    keys: list[int] = [report.result["queries"][at] for at in order]
+    places = _new_and_relevant(report, run, keys)
+    queries = _queries(keys)
+    documents = Document.objects.defer("text").in_bulk({one[1] for one in places})
+    shown = [
+        Hole(queries[query], documents[document], rank, grade, origin)
+        for query, document, rank, grade, origin in places
+        if query in queries and document in documents
+    ]
+    return shown, int((shares > 0).sum()) - len(order)
+
+
+def _new_and_relevant(report: Stored, run: Run, keys: Sequence[int]) -> list[tuple[int, int, int, int, str]]:
+    """(query, document, rank, grade, origin), in the order of the queries and then of the ranking."""
+    known: dict[int, set[int]] = {}
+    graded: dict[int, dict[int, tuple[int, str]]] = {}
+    versions = [report.report.before_id, report.report.after_id]
+    for row in QrelsRow.objects.filter(qrels__in=versions, query__in=keys):
+        if row.qrels_id == report.report.before_id:
+            known[row.query_id] = set(row.documents)
+        else:
+            each = zip(row.grades, row.origins, strict=True)
+            graded[row.query_id] = dict(zip(row.documents, each, strict=True))
+    ranked = dict(Ranking.objects.filter(run=run, query__in=keys).values_list("query_id", "documents"))
+    limit = int(report.result.get("relevant_from", 1))
+    found = []
+    for key in keys:
+        for rank, document in enumerate(ranked.get(key, [])[: report.k], 1):
+            grade, origin = graded.get(key, {}).get(document, (-1, ""))
+            if grade >= limit and document not in known.get(key, set()):
+                found.append((key, document, rank, grade, origin))
+    return found

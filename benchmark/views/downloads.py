@@ -1,0 +1,25 @@
+"""Charts and tables of a page to save: `?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex`."""
+
+from collections.abc import Iterable
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from benchmark.tables import Table
+from corpus import charting
+from corpus.charts import Chart
+
+
+def download(
+    request: HttpRequest, charts: Iterable[Chart | None], tables: Iterable[Table | None] = ()
+) -> HttpResponse | None:
+    """The file that was asked for, or None where the page itself was. 404: there is no such file."""
+    key, form = request.GET.get("table"), request.GET.get("as", "csv")
+    if key is None:
+        return charting.download(request, charts)
+    table = next((one for one in tables if one is not None and one.key == key), None)
+    if table is None or form not in ("csv", "tex"):
+        raise Http404(_("No such table."))
+    text = table.csv() if form == "csv" else table.latex()
+    headers = {"Content-Disposition": f'attachment; filename="{table.key}.{form}"'}
+    return HttpResponse(text, content_type=f"{charting.TYPES[form]}; charset=utf-8", headers=headers)

@@ -1,0 +1,25 @@
+"""One system's page."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_GET
+
+from benchmark.models import Run
+from benchmark.pages import systems
+from corpus.access import Scope, action
+
+
+@action("admin")
+@require_GET
+def system(request: HttpRequest, scope: Scope, run: int) -> HttpResponse:
+    """A run: how far it is while it is made, then its values, changes, holes and cost."""
+    found = get_object_or_404(Run, pk=run, collection=scope.collection)
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "run": found,
+        "system": systems.system(scope.collection, found),
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, "benchmark/_run.html", context, status=286 if found.is_over else 200)
+    return render(request, "benchmark/system.html", context)
