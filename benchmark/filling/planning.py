@@ -79,14 +79,19 @@ def estimate(
     policy: str,
     panel: str | None = None,
     filters: Sequence[str] = (),
+    most: int | None = None,
 ) -> Estimate | None:
-    """Calls and cost of the judges; None where there is nothing for them to do. Reads only. Raises BadInput."""
+    """Calls and cost of the judges; None where there is nothing for them to do. Reads only. Raises BadInput.
+
+    `most`: of so many pairs at most.
+    """
     wanted = configuration(policy, panel, filters)
     queries, documents = pool_of(collection, runs, depth, before).candidates
     if wanted is None or not len(queries):
         return None
     left = len(queries) - known_to_people(collection, queries, documents)
     left -= _judged(collection, wanted, queries, documents)
+    left = left if most is None else min(left, most)
     if left <= 0:
         return None
     at = np.unique(np.linspace(0, len(queries) - 1, forecasts.SAMPLE).astype(int))

@@ -1,0 +1,249 @@
+"""holes NAME --runs F... --depth 10: how safe the order of some runs is, and filling the holes of their pool."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from benchmark import filling, making, qrels, rankings, safety
+from benchmark.filling import Funnel
+from benchmark.importing import import_runs
+from benchmark.management.commands.import_runs import named
+from benchmark.models import Filling, Progress, Qrels, Run
+from benchmark.runs import read_run
+from corpus.auditing import shell
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Collection
+from judges import campaigns
+from judges.management.commands.judge import Command as Judge
+from judges.management.commands.judge import names
+from judges.management.commands.status import collection_named
+from judges.models import Campaign
+
+
+class Command(Judge):
+    """Look, or with --fill ask; the same command again goes on where it was."""
+
+    name = "holes"
+    act = ""
+    help = "Pool some runs, say what their unjudged pairs could change, and fill the holes by judges or people."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """As the contract has them, and how to fill."""
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("--runs", nargs="+", required=True, metavar="F", help="names of its runs, or TREC files")
+        parser.add_argument("--depth", type=int, default=10, help="of the pool, and of the measures (default 10)")
+        parser.add_argument("--qrels", type=int, metavar="N", help="version to fill; the original if left out")
+        parser.add_argument("--fill", action="store_true", help="have what nobody judged judged")
+        parser.add_argument("--first", type=int, metavar="N", help="only the N pairs that could settle most")
+        parser.add_argument("--people", action="store_true", help="people judge every pair: no judge is asked")
+        parser.add_argument("--policy", default="debate+ensemble", help="as `judge` takes it")
+        parser.add_argument("--panel", help="name of a panel; the default panel if left out")
+        parser.add_argument(
+            "--filter", type=names, default=(), help="three judges: where all say no, nobody else is asked"
+        )
+        parser.add_argument("--budget", type=float, help="USD that the judges may cost in all")
+        parser.add_argument("--max-calls", type=int, help="calls that the judges may get in all")
+        parser.add_argument("--failed-to-people", action="store_true", help="pairs that fail go to people")
+        parser.add_argument("--wait", action="store_true", help="show progress until the judges are done")
+        parser.add_argument("--workers", type=int, help="worker processes that --wait starts (default: one per CPU)")
+        parser.add_argument("--with-what-there-is", action="store_true", help="make the filled version now")
+        parser.add_argument("--out", type=Path, metavar="F", help="write the filled version as TREC qrels")
+        parser.add_argument("--yes", action="store_true", help="do not ask before judges that cost money")
+
+    def do(self, options: dict[str, Any]) -> None:
+        """Looking is no act; filling is."""
+        self.act = "filling.started" if options["fill"] else ""
+        super().do(options)
+
+    def run(self, **options: Any) -> object:
+        """Look at the pool; fill it where that was asked for."""
+        collection = collection_named(options["name"])
+        check(collection, options)
+        before = qrels.version_numbered(collection, options["qrels"]) if options["qrels"] is not None else None
+        runs = runs_of(collection, options["runs"])
+        before = before or qrels.original(collection, shell())
+        document = look(collection, runs, options["depth"], before)
+        begun = self.begin(collection, runs, before, document, options) if options["fill"] else None
+        for line in lines(document):
+            self.say(line)
+        return document if begun is None else self.follow_filling(begun, runs, document, options)
+
+    def follow_filling(
+        self, begun: Filling, runs: Sequence[Run], document: dict[str, Any], options: dict[str, Any]
+    ) -> object:
+        """Wait for the judges where that was asked for, and say what came of it."""
+        campaign = Campaign.objects.filter(pk=begun.campaign).first() if begun.campaign else None
+        if options["wait"] and campaign is not None and campaign.state == Campaign.State.RUNNING:
+            with self.interruptible(begun.collection, campaign):
+                self.wait(begun.collection, campaign, options["workers"])
+        begun = filling.advance(begun)
+        if options["with_what_there_is"]:
+            filling.finish(begun, shell())
+        begun.refresh_from_db()
+        document["filling"] = filling_document(begun, runs)
+        for line in funnel_lines(begun):
+            self.say(line)
+        if options["out"] is not None:
+            write(begun, options["out"])
+        return self.ended(begun, document, waited=options["wait"])
+
+    def begin(
+        self,
+        collection: Collection,
+        runs: Sequence[Run],
+        before: Qrels,
+        document: dict[str, Any],
+        options: dict[str, Any],
+    ) -> Filling | None:
+        """Say what it may cost, and start or go on; None: there is nothing to fill."""
+        if not document["candidates"] or (options["first"] and not document["unsettled"]):
+            self.note("nothing to fill: no pair of the pool that nobody judged could change what is asked")
+            return None
+        who = {"policy": policy_of(options), "panel": options["panel"], "filters": options["filter"]}
+        limits = {"budget": options["budget"], "max_calls": options["max_calls"], "by": shell()}
+        depth = options["depth"]
+        told = filling.estimate(collection, runs, depth, before, most=options["first"], **who)
+        self.ask_about(collection, told, options)
+        if options["first"]:
+            return filling.send(
+                collection=collection, runs=runs, before=before, k=depth, first=options["first"], **who, **limits
+            )
+        to_people = {"failed_to_people": options["failed_to_people"]}
+        return filling.start(collection=collection, runs=runs, depth=depth, before=before, **who, **limits, **to_people)
+
+    def ended(self, begun: Filling, document: dict[str, Any], *, waited: bool) -> object:
+        """Exit 3 when judges left something undone; what waits for people is no failure."""
+        funnel = Funnel.of(begun)
+        if begun.after is None and waited and (funnel.failed or funnel.pending):
+            raise Incomplete(
+                f"{funnel.pending:,} pairs are pending and {funnel.failed:,} failed: the same command goes on, "
+                "--with-what-there-is fills without them",
+                document,
+            )
+        if begun.after is None and funnel.people_open:
+            self.note(f"{funnel.people_open:,} pairs wait for people; the filled version is made when they are done")
+        return document
+
+
+def check(collection: Collection, options: dict[str, Any]) -> None:
+    """Raises BadInput for what is known to be wrong before anything is stored."""
+    only_filling = ("people", "first", "wait", "with_what_there_is", "out", "failed_to_people")
+    if not options["fill"] and (given := [name for name in only_filling if options[name]]):
+        raise BadInput(f"--{given[0].replace('_', '-')} needs --fill")
+    if options["out"] is not None and options["out"].exists():
+        raise BadInput(f"{options['out']} exists already: name a new file")
+    if not 1 <= options["depth"] <= filling.DEEPEST:
+        raise BadInput(f"--depth {options['depth']}: give a number from 1 to {filling.DEEPEST:,}")
+    if options["first"] is not None and options["first"] < 1:
+        raise BadInput(f"--first {options['first']}: give a number from 1")
+    if options["workers"] is not None and not 1 <= options["workers"] <= 64:
+        raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
+    if options["fill"]:
+        wanted = filling.configuration(policy_of(options), options["panel"], options["filter"])
+        if wanted is not None:
+            campaigns.check_budget(collection, wanted, options["budget"], options["max_calls"], None)
+
+
+def policy_of(options: dict[str, Any]) -> str:
+    """--people is a policy."""
+    return filling.PEOPLE if options["people"] else str(options["policy"])
+
+
+def look(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> dict[str, Any]:
+    """Counts of the pool, bounds of each run, orders that are not settled: the JSON document."""
+    told = filling.preview(collection, runs, depth, before)
+    loaded = rankings.load([run.pk for run in runs], depth)
+    found = safety.assess(loaded, qrels.load(before), collection.grades, depth)
+    called = {run.pk: run.name for run in runs}
+    values = [{"name": called[one.run], **asdict(one)} for one in found.systems]
+    return {
+        "collection": collection.name,
+        "qrels": before.number,
+        "depth": depth,
+        **asdict(told),
+        "runs": [{key: value for key, value in one.items() if key != "run"} for one in values],
+        "unsettled": [[called[one], called[other]] for one, other in found.unsettled],
+        "filling": None,
+    }
+
+
+def lines(document: dict[str, Any]) -> Iterator[str]:
+    """The same for people."""
+    runs, depth, known = document["runs"], document["depth"], document["known"]
+    yield (
+        f"{document['collection']}: pool of {len(runs)} runs to depth {depth}: {document['pool']:,} pairs of "
+        f"{document['queries']:,} queries, {document['judged']:,} judged in version {document['qrels']} of the qrels, "
+        f"{document['candidates']:,} not" + (f" ({known:,} of them labelled by people)" if known else "")
+    )
+    yield f"  {'run':<24} judged@{depth:<5} nDCG@{depth:<5} lowest  highest"
+    for one in runs:
+        yield f"  {one['name']:<24} {one['judged']:<12.4f} {one['value']:<10.4f} {one['low']:.4f}  {one['high']:.4f}"
+    pairs = len(runs) * (len(runs) - 1) // 2
+    yield f"  {len(document['unsettled']):,} of {pairs:,} orders of two runs could still turn"
+
+
+def funnel_lines(begun: Filling) -> Iterator[str]:
+    """The funnel, for people."""
+    funnel = Funnel.of(begun)
+    yield f"filling {begun.pk}: {begun.get_state_display()}"
+    yield f"  asked      {funnel.asked:>9,}   of {funnel.candidates:,} candidates, {funnel.known:,} known before"
+    if funnel.filtered:
+        yield f"  filtered   {funnel.filtered:>9,}   {funnel.after_filter:,} left"
+    for one in funnel.rounds:
+        yield f"  round {one.round}    {one.agreed:>9,}   agreed, {one.open:,} open"
+    yield f"  by judges  {funnel.labelled:>9,}   labelled; {funnel.pending:,} pending, {funnel.failed:,} failed"
+    yield f"  to people  {funnel.to_people:>9,}   {funnel.people_settled:,} settled, {funnel.people_open:,} open"
+    yield f"  settled    {funnel.settled:>9,}   {funnel.relevant:,} of them relevant"
+    if begun.after is not None:
+        yield f"version {begun.after.number} of the qrels: {begun.after.counts['judged']:,} judgments"
+
+
+def write(begun: Filling, path: Path) -> None:
+    """The filled version as a file. Raises BadInput when there is none yet."""
+    if begun.after is None:
+        raise BadInput(f"{path} was not written: there is no filled version yet, see --with-what-there-is")
+    with path.open("x", encoding="utf-8") as file:
+        file.writelines(qrels.write_trec(begun.after))
+
+
+def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
+    """Runs by name; files (F or NAME=F) are imported, unless their run holds the same already. Raises BadInput."""
+    known = [making.named(collection, text) for text in given]
+    files = [text for text, run in zip(given, known, strict=True) if run is None]
+    paths = named(files)
+    for text, path in zip(files, paths.values(), strict=True):
+        if not path.is_file():
+            runs = Run.objects.filter(collection=collection, is_deleted=False).values_list("name", flat=True)
+            told = ", ".join(runs) or "none yet"
+            raise BadInput(f"{text}: neither a file nor a run of {collection.name}; its runs are: {told}")
+    standing = {name: run for name, path in paths.items() if (run := same_run(collection, name, path)) is not None}
+    new = {name: path for name, path in paths.items() if name not in standing}
+    standing |= {one.run.name: one.run for one in import_runs(collection, new, shell())} if new else {}
+    of_files = iter([standing[name] for name in paths])
+    found = list(dict.fromkeys(run or next(of_files) for run in known))
+    for run in found:
+        if run.state != Progress.READY:
+            raise BadInput(f"run {run.name} is {run.get_state_display()}: wait until it is ready")
+    return found
+
+
+def same_run(collection: Collection, name: str, path: Path) -> Run | None:
+    """The run of this name if the file holds the same, so that the same command can be given again."""
+    run = making.named(collection, name)
+    return run if run is not None and rankings.as_run(run) == read_run(path) else None
+
+
+def filling_document(begun: Filling, runs: Sequence[Run]) -> dict[str, Any]:
+    """For --json."""
+    return {
+        "id": begun.pk,
+        "state": begun.state,
+        "campaign": begun.campaign,
+        "runs": [run.name for run in runs],
+        "before": begun.before.number,
+        "after": begun.after.number if begun.after is not None else None,
+        **Funnel.of(begun).document,
+    }

@@ -1,0 +1,157 @@
+"""`holes`: from files to the filled version, with the offline judges and with people; what it prints, and refuses."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from benchmark import filling, qrels
+from benchmark.models import Filling, Qrels, Run
+from corpus.models import Assessor, Collection, Item, Judgment, Label
+from judges.models import Campaign
+from tests.conftest import Finished, Manage
+from tests.factories import make_collection, make_document, make_pair, make_query
+from tests.rankings import make_run
+
+ONE = "q1 Q0 a 1 3 one\nq1 Q0 b 2 2 one\nq1 Q0 c 3 1 one\n"
+TWO = "q1 Q0 c 1 3 two\nq1 Q0 a 2 2 two\nq1 Q0 d 3 1 two\n"
+
+
+@pytest.fixture
+def books(db: None) -> Collection:
+    """One query with documents a to d, of which the qrels know a (relevant)."""
+    collection = make_collection("books")
+    query = make_query(collection, "What does a mapping map?", external_id="q1")
+    documents = {name: make_document(collection, f"A mapping {name} maps values.", external_id=name) for name in "abcd"}
+    reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
+    pair = make_pair(collection, query, documents["a"])
+    Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=1)
+    return collection
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    (tmp_path / "one.run").write_text(ONE)
+    (tmp_path / "two.run").write_text(TWO)
+    return [tmp_path / "one.run", tmp_path / "two.run"]
+
+
+def holes(*args: object) -> Finished:
+    out, err, code = StringIO(), StringIO(), 0
+    try:
+        call_command("holes", *map(str, args), stdout=out, stderr=err)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    return Finished(code, out.getvalue(), err.getvalue())
+
+
+def test_looking_says_what_is_unjudged_and_what_it_could_change(books: Collection, files: list[Path]) -> None:
+    """a is first of one (nDCG 1) and second of two (1/log2 3 = 0.6309); b, c and d are unjudged."""
+    told = holes("books", "--runs", *files, "--depth", 3, "--json").json
+    assert {key: told[key] for key in ("pool", "judged", "candidates", "known", "queries", "qrels")} == {
+        "pool": 4, "judged": 1, "candidates": 3, "known": 0, "queries": 1, "qrels": 1,
+    }  # fmt: skip
+    assert [(one["name"], one["value"]) for one in told["runs"]] == [
+        ("one", 1.0), ("two", pytest.approx(0.6309, abs=1e-4)),
+    ]  # fmt: skip
+    assert told["runs"][0]["judged"] == pytest.approx(1 / 3)
+    assert told["unsettled"] == [["one", "two"]] and told["filling"] is None
+    assert not Filling.objects.exists() and not Item.objects.exists()
+    again = holes("books", "--runs", *files, "--depth", 3)
+    assert "pool of 2 runs to depth 3: 4 pairs of 1 queries, 1 judged" in again.out
+    assert "1 of 1 orders of two runs could still turn" in again.out
+    assert Run.objects.count() == 2, "the same files again are the same runs"
+    assert holes("books", "--runs", "one", "two", "--depth", 3).out == again.out
+
+
+def test_people_fill_and_the_same_command_writes_the_version(
+    books: Collection, files: list[Path], tmp_path: Path
+) -> None:
+    command = ["books", "--runs", *files, "--depth", 3, "--fill", "--people"]
+    begun = holes(*command, "--json")
+    assert begun.code == 0 and begun.json["filling"]["people_open"] == 3
+    assert "3 pairs wait for people" in begun.err
+    assert Item.objects.filter(reason="hole", state="open").count() == 3
+    for item in Item.objects.select_related("pair__document"):
+        Label.objects.create(pair=item.pair, grade=int(item.pair.document.external_id == "c"), origin="people")
+    done = holes(*command, "--out", tmp_path / "filled.txt", "--json").json["filling"]
+    assert (done["state"], done["settled"], done["relevant"], done["after"]) == ("filled", 3, 1, 2)
+    assert (tmp_path / "filled.txt").read_text() == "q1 0 a 1\nq1 0 b 0\nq1 0 c 1\nq1 0 d 0\n"
+    assert holes(*command, "--json").json["filling"] == done
+
+
+def test_one_can_send_the_first_pairs_and_fill_with_what_there_is(books: Collection, files: list[Path]) -> None:
+    sent = holes("books", "--runs", *files, "--depth", 3, "--fill", "--people", "--first", 2, "--json").json["filling"]
+    assert (sent["candidates"], sent["people_open"]) == (2, 2)
+    first = Item.objects.order_by("priority").first()
+    assert first is not None
+    Label.objects.create(pair=first.pair, grade=1, origin="people")
+    done = holes(
+        "books", "--runs", *files, "--depth", 3, "--fill", "--people", "--first", 2, "--with-what-there-is", "--json"
+    )
+    assert (done.json["filling"]["settled"], done.json["filling"]["after"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--runs", "nobody"], "nobody: neither a file nor a run of books"),
+        (["--runs", "one", "--people"], "--people needs --fill"),
+        (["--runs", "one", "--depth", "0"], "depth 0"),
+        (["--runs", "one", "--qrels", "7"], "books has no qrels version 7"),
+        (["--runs", "one", "--fill", "--policy", "oracle"], "'oracle' is no policy"),
+        (["--runs", "one", "--fill", "--people", "--panel", "offline"], "asks no judge"),
+        (["--runs", "one", "--fill", "--filter", "a,b"], "filter"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(books: Collection, options: list[str], told: str) -> None:
+    make_run(books, "one", {"q1": ["a", "b"]})
+    done = holes("books", *options)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert told in done.err
+    assert not Filling.objects.exists() and not Item.objects.exists() and not Campaign.objects.exists()
+
+
+def test_a_bad_run_is_refused_with_its_line(books: Collection, tmp_path: Path) -> None:
+    (tmp_path / "bad.run").write_text("q1 Q0 a 1 nan x\n")
+    done = holes("books", "--runs", tmp_path / "bad.run")
+    assert done.code == 2 and "line 1" in done.err and done.out == ""
+    assert not Run.objects.exists()
+
+
+def test_with_everything_judged_there_is_nothing_to_fill(books: Collection) -> None:
+    make_run(books, "known", {"q1": ["a"]})
+    for options in ([], ["--first", 5]):
+        done = holes("books", "--runs", "known", "--fill", "--people", *options)
+        assert done.code == 0 and "nothing to fill" in done.err
+    assert not Filling.objects.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_the_offline_panel_fills_in_one_command(manage: Manage, tmp_path: Path) -> None:
+    """Real workers: the command waits for its campaign, whatever is escalated goes to people."""
+    lines = [f"Mapping {n} maps hashable values to arbitrary objects number {n}." for n in range(12)]
+    corpus = [json.dumps({"_id": f"d{n}", "title": "", "text": text}) for n, text in enumerate(lines)]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(corpus))
+    (tmp_path / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": "What does mapping 3 map?"}))
+    (tmp_path / "qrels.txt").write_text("q1 0 d3 1\n")
+    (tmp_path / "all.run").write_text("".join(f"q1 Q0 d{n} {n + 1} {20 - n} all\n" for n in range(10)))
+    files = [part for name in ("corpus", "queries") for part in (f"--{name}", tmp_path / f"{name}.jsonl")]
+    manage("import_collection", "books", *files, "--qrels", tmp_path / "qrels.txt")
+    command = ["holes", "books", "--runs", tmp_path / "all.run", "--fill", "--panel", "offline", "--wait", "--json"]
+    done = manage(*command, check=False)
+    assert done.code == 0, done.err
+    told = done.json["filling"]
+    assert (told["asked"], told["pending"], told["failed"]) == (9, 0, 0)
+    assert told["labelled"] + told["people_open"] == 9
+    (begun,) = Filling.objects.all()
+    assert Campaign.objects.get().scope == f"filling {begun.pk}"
+    assert filling.progress(begun).document == {key: told[key] for key in filling.progress(begun).document}
+    again = manage(*command, "--with-what-there-is").json["filling"]
+    assert again["after"] == 2 and Campaign.objects.count() == 1
+    version = Qrels.objects.get(number=2)
+    assert version.counts["origins"] == {"original": 1, "debate+ensemble": told["labelled"]}
+    assert len(qrels.named(version)["q1"]) == 1 + told["labelled"]
