@@ -64,6 +64,7 @@ class Run(Made):
     recipe = models.JSONField(default=dict, help_text="What it was made of: options, names of other runs, judge.")
     instruction = models.TextField(blank=True, help_text="What the system was told, where it takes an instruction.")
     depth = models.PositiveIntegerField(default=0, help_text="Documents of a query, at most.")
+    campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost; null: it asks nobody.")
     is_deleted = models.BooleanField(default=False, help_text="Left out of every table; its rankings stay.")
 
     class Meta:

@@ -8,8 +8,9 @@ class JudgesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def import_models(self) -> None:
-        """Tables of canaries, batches and money have files of their own: most of the engine does not know them."""
+        """Canaries, batches, money and retrieval have files of their own: most of the engine does not know them."""
         super().import_models()
         import_module("judges.canary_models")
         import_module("judges.batching.models")
         import_module("judges.money_models")
+        import_module("judges.retrieval_models")

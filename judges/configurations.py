@@ -15,8 +15,8 @@ from judges.protocol import FILTERS, Protocol, family, same_family
 from judges.records import Judge
 
 Policy = Campaign.Policy
-JUDGING = tuple(value for value in Policy.values if value not in (Policy.EVIDENCE, Policy.LARA))
-"""Policies that are started here; judges.evidence starts the one that writes targets, the command lara its own."""
+JUDGING = tuple(value for value in Policy.values if value not in (Policy.EVIDENCE, Policy.LARA, Policy.RETRIEVAL))
+"""Policies that are started here; judges.evidence and judges.retrieval start those of theirs, lara its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,16 @@ def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]
     return Estimate(calls, tokens_in, tokens_out, None if unknown else cost, tuple(unknown), cost)
 
 
+def of_calls(judge: Judge, calls: int, sample: Sequence[Prompt], schema: dict[str, Any], likely: int) -> Estimate:
+    """So many calls of one judge that all look like `sample`; an answer has `likely` tokens, 0: it writes none."""
+    number = Range(calls, calls, calls)
+    taken = number.times(_input_tokens(sample, "", schema))
+    most = judge.max_output_tokens if likely else 0
+    given = number.times(Range(min(likely, most) / 4, min(likely, most), most))
+    money = _cost(judge, taken, given, batch=False)
+    return Estimate(number, taken, given, money, () if money else (f"{judge.name} ({judge.model})",))
+
+
 def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, str]]:
     """(judge, calls for one pair, kind of prompt)."""
     if options.policy == "evidence":

@@ -36,7 +36,10 @@ WHERE w.campaign_id = %(campaign)s GROUP BY w.state, w.reason ORDER BY w.state, 
 FEW_CALLS = 200_000
 """A page reads the attempts of so many calls and no more; the command reads them all."""
 
-ORDER = ("filter", "for", "against", "adjudicate", "vote", "generation", "check", "write", "entity", "measure")
+ORDER = (
+    *("filter", "for", "against", "adjudicate", "vote", "generation", "check"),
+    *("write", "entity", "measure", "rewrite", "reason", "embed", "rank"),
+)
 STEPS = {
     "filter": gettext_noop("filter"),
     "adjudicate": gettext_noop("adjudicating judge"),
@@ -46,6 +49,10 @@ STEPS = {
     "write": gettext_noop("writing"),
     "entity": gettext_noop("measuring: entities"),
     "measure": gettext_noop("measuring: scores"),
+    "rewrite": gettext_noop("rewriting of queries"),
+    "reason": gettext_noop("reasoning about queries"),
+    "embed": gettext_noop("vectors"),
+    "rank": gettext_noop("reranking"),
 }
 PLACES = {
     "labelled": gettext_noop("labelled"),

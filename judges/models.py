@@ -19,6 +19,7 @@ class JudgeVersion(models.Model):
         GOOGLE = "google", "Google"
         COMPATIBLE = "openai-compatible", "OpenAI-compatible"
         RERANK = "rerank-endpoint", gettext_lazy("rerank endpoint")
+        EMBED = "embed-endpoint", gettext_lazy("embed endpoint")
         OFFLINE = "offline", gettext_lazy("offline")
 
     name = models.CharField(max_length=100)
@@ -91,11 +92,11 @@ class PromptVersion(models.Model):
 
 
 class Judging(models.Manager["Campaign"]):
-    """Campaigns that label pairs, without those that write contribution and evidence."""
+    """Campaigns that label pairs, without those that write contribution and evidence, or ask for runs."""
 
     def get_queryset(self) -> models.QuerySet["Campaign"]:
-        """Without the policy `evidence`."""
-        return super().get_queryset().exclude(policy=Campaign.Policy.EVIDENCE)
+        """Without the policies `evidence` and `retrieval`."""
+        return super().get_queryset().exclude(policy__in=[Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL])
 
 
 class Campaign(models.Model):
@@ -112,6 +113,8 @@ class Campaign(models.Model):
         """Goes on from a judge's votes: annotation.policies.lara_live starts it, and no worker drains it."""
         EVIDENCE = "evidence", gettext_lazy("contribution and evidence")
         """Writes targets of relevant pairs and labels nothing (judges.evidence)."""
+        RETRIEVAL = "retrieval", gettext_lazy("retrieval")
+        """Keeps the calls of a run that models make (judges.retrieval). It has no pairs, and no worker drains it."""
 
     class State(models.TextChoices):
         RUNNING = "running", gettext_lazy("running")
@@ -240,6 +243,11 @@ class Attempt(models.Model):
         WRITE = "write", gettext_lazy("write")
         ENTITY = "entity", gettext_lazy("entity")
         MEASURE = "measure", gettext_lazy("measure")
+        REWRITE = "rewrite", gettext_lazy("rewrite")
+        """This one and the next three are about no pair: judges.retrieval_models keeps them."""
+        REASON = "reason", gettext_lazy("reason")
+        RANK = "rank", gettext_lazy("rank")
+        EMBED = "embed", gettext_lazy("embed")
 
     class Outcome(models.TextChoices):
         LABELLED = "labelled", gettext_lazy("labelled")

@@ -7,8 +7,9 @@ from judges.models import JudgeVersion, Panel
 OFFLINE = "offline"
 OFFLINE_DEBATE = ["offline-for", "offline-against"]
 OFFLINE_ENSEMBLE = ["offline-answers", "offline-bm25", "offline-tfidf", "offline-coverage", "offline-ngrams"]
-OFFLINE_WRITERS = ["offline-writer", "offline-measurer"]
-"""Write and measure contribution and evidence; they sit on no panel."""
+OFFLINE_REWRITER = "offline-rewriter"
+OFFLINE_WRITERS = ["offline-writer", "offline-measurer", OFFLINE_REWRITER]
+"""Write and measure contribution and evidence, and rewrite queries; they sit on no panel."""
 
 
 def offline_models() -> dict[str, str]:
@@ -17,7 +18,7 @@ def offline_models() -> dict[str, str]:
 
 
 def ensure_writers() -> None:
-    """The offline writer and measurer, made where they are missing."""
+    """The offline writer, measurer and rewriter, made where they are missing."""
     for name in OFFLINE_WRITERS:
         if not JudgeVersion.objects.filter(name=name, is_current=True).exists():
             version = JudgeVersion.objects.filter(name=name).count() + 1

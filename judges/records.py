@@ -11,6 +11,10 @@ SCALES = {"binary": 1, "0-3": 3, "0-10": 10}
 """Highest grade by the name of a scale."""
 
 
+RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed"})
+"""Roles that are about no pair: what runs ask (judges.retrieval)."""
+
+
 class Side(StrEnum):
     """Whose turn it is in a debate: who began with "relevant", who with "not relevant"."""
 
@@ -151,6 +155,8 @@ class Request:
     """Turns of the round before; None in round 1. Offline judges read it; others see the prompt."""
     written: Target | None = None
     """What is to be measured, for roles entity and measure. Offline judges read it; others see the prompt."""
+    documents: tuple[str, ...] = ()
+    """What is to be ranked or turned into vectors, for roles rank and embed. Their endpoints take no prompt."""
     arrived: Callable[[Body], None] | None = None
     """Called as soon as the answer's last byte is here, before the SDK sees it."""
 

@@ -21,6 +21,7 @@ from judges.prompts import (
     versions,
     vote_prompt,
 )
+from judges.prompts.searching import METHODS, plain_prompt, reason_prompt, rewrite_prompt
 from judges.prompts.writing import entity_prompt, measure_prompt, write_prompt
 from judges.records import Inputs, Prompt, Quote, Turn
 
@@ -126,7 +127,7 @@ def test_every_rendered_prompt_carries_the_hash_of_its_version():
     prompts += [repair_prompt(prompt, "it was empty") for prompt in prompts]
     for prompt in prompts:
         assert prompt.sha256 == versions()[prompt.name][0]
-    assert len({sha256 for sha256, _ in versions().values()}) == len(versions()) == 46
+    assert len({sha256 for sha256, _ in versions().values()}) == len(versions()) == 58
 
 
 def test_a_repair_changes_the_prompt_and_names_the_problem():

@@ -1,7 +1,7 @@
 """A bounded number of questions asked by this process itself, without workers: every attempt is a row all the same.
 
 The campaign that keeps them is finished from the start, so no worker takes its work. What was paid for is found in
-the cache when the same is asked again, also after a kill.
+the cache when the same is asked again, also after a kill: what a dead process had received is stored first.
 """
 
 import asyncio
@@ -15,11 +15,12 @@ from redis.asyncio import Redis
 
 from judges import tallies
 from judges.engine.budget import Budget
-from judges.engine.cache import Cache
+from judges.engine.cache import FIND, Cache
 from judges.engine.calls import Caller, Tools
 from judges.engine.claims import Claimed
 from judges.engine.limits import Limits
 from judges.engine.plan import Plan
+from judges.engine.takeover import take_over
 from judges.engine.writer import Writer
 from judges.providers import close_providers, open_provider
 from judges.providers.rehearsal import prepare
@@ -40,8 +41,14 @@ def run(
     folder: Path,
     retry_s: float,
     done: Callable[[int], None] = lambda count: None,
+    stopped: Callable[[], bool] = lambda: False,
+    known: str = FIND,
 ) -> list[T]:
-    """What `ask` makes of each pair, in their order. `done` is told how many have ended."""
+    """What `ask` makes of each pair, in their order. `done` is told how many have ended.
+
+    `stopped`: nothing more may be sent; `ask` gets the engine's Stopped. `known`: the statement that finds earlier
+    answers.
+    """
 
     async def main() -> list[T]:
         holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
@@ -49,17 +56,18 @@ def run(
         writer.start()
         await writer.ready()
         limits = Limits(lambda: Redis.from_url(redis_url), prefix, holder)
-        tools = Tools(writer, Cache(writer), limits, asyncio.Semaphore(AT_ONCE), holder, retry_s)
+        tools = Tools(writer, Cache(writer, known), limits, asyncio.Semaphore(AT_ONCE), holder, retry_s)
         for account, limit in plan.limits.items():
             limits.account(account).limit = limit
         budget = Budget(writer, plan.campaign, holder, LEASE_S)
         budget.take(plan)
         try:
+            await take_over(writer, folder)
             await budget.look()
             for judge in plan.voters:
                 await asyncio.to_thread(prepare, judge)
                 open_provider(judge)
-            return await _all(Caller(tools, plan, budget, lambda: False), held, ask, done)
+            return await _all(Caller(tools, plan, budget, stopped), held, ask, done)
         finally:
             await budget.close()
             await close_providers()

@@ -9,11 +9,11 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judges import verdicts, writings
+from judges import retrievals, verdicts, writings
 from judges.engine.rows import Attempted, Row
 from judges.prices import Price
 from judges.probabilities import of_answer
-from judges.records import Body, Judge, ProviderError, Quote, Reply, Turn
+from judges.records import RETRIEVAL, Body, Judge, ProviderError, Quote, Reply, Turn
 from judges.verdicts import Gone
 
 logger = logging.getLogger(__name__)
@@ -100,6 +100,8 @@ class Sent:
         role = self.row["role"]
         if role in writings.ROLES:
             return writings.parse(role, text, self.document)
+        if role in RETRIEVAL:
+            return retrievals.parse(role, text, self.row["documents"])
         return verdicts.parse(role, text, self.document, self.judge)
 
     def _gone(self, outcome: str, problem: str) -> Gone:

@@ -24,6 +24,13 @@ WHERE a.cache_key = ANY(%s) AND a.outcome = 'labelled'
 ORDER BY a.cache_key, a.cached, a.id
 """
 
+FIND_CALLS = """
+SELECT DISTINCT ON (cache_key) cache_key, 1, NULL, NULL, text, '[]'::jsonb, finish_reason, status, messages, raw
+FROM judges_retrievalcall WHERE cache_key = ANY(%s) AND outcome = 'labelled' AND role <> 'embed'
+ORDER BY cache_key, cached, id
+"""
+"""The same for what runs ask; vectors are looked up by their texts instead (judges.vectors)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -60,8 +67,9 @@ def _judge_part(*parts: str) -> Any:
 class Cache:
     """Looks up what waits together in one statement."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, statement: str = FIND) -> None:
         self.writer = writer
+        self.statement = statement
         self.waiting: dict[str, asyncio.Future[Answer | None]] = {}
         self.task: asyncio.Task[None] | None = None
 
@@ -77,7 +85,7 @@ class Cache:
         await asyncio.sleep(0)
         asked, self.waiting = self.waiting, {}
         try:
-            found = await self.writer.ask(lambda connection: find(connection, list(asked)))
+            found = await self.writer.ask(lambda connection: find(connection, list(asked), self.statement))
         except Exception as error:
             for future in asked.values():
                 future.set_exception(error)
@@ -88,11 +96,11 @@ class Cache:
                 await asyncio.sleep(0)
 
 
-def find(connection: Connection[Any], keys: list[str]) -> dict[str, Answer]:
+def find(connection: Connection[Any], keys: list[str], statement: str = FIND) -> dict[str, Answer]:
     """Earlier labelled attempts by cache key, the one that was really sent before its copies."""
     answers = {}
     for cache_key, verdict, score, shares, reason, quotes, finish, status, messages, raw in connection.execute(
-        FIND, [keys]
+        statement, [keys]
     ):
         found = tuple(Quote(quote["text"], quote["start"], quote["end"]) for quote in quotes)
         turn = Turn(verdict, reason, found, score, shares)

@@ -54,6 +54,7 @@ class Question:
     key_sample: int = 0
     history: Mapping[Seat, Turn] | None = None
     written: Target | None = None
+    documents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Caller:
             return None
         if slot in claimed.problems:
             return Try(number, prompts.repair_prompt(question.prompt, claimed.problems[slot]), may_repair=False)
-        return Try(number, question.prompt, may_repair=number < last)
+        return Try(number, question.prompt, may_repair=number < last and not question.documents)
 
     async def _sleep(self, claimed: Claimed, seconds: float) -> None:
         """Some providers ask for an hour: a pause or the worker's end does not wait for it. Raises Stopped."""
@@ -211,6 +212,7 @@ class Caller:
             sample=sample,
             history=question.history,
             written=question.written,
+            documents=question.documents,
             arrived=call.arrived,
         )
 
@@ -222,6 +224,8 @@ class Caller:
             "fence": claimed.fence,
             "campaign": self.plan.campaign,
             "pair": claimed.pair,
+            "query": claimed.query or None,
+            "documents": len(question.documents),
             "judge": question.judge.id,
             "prompt": self.plan.prompt_ids[prompt.name, prompt.sha256],
             "role": role,

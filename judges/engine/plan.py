@@ -30,7 +30,8 @@ FIELDS = [
 ]
 
 ROOM = 2048
-"""Tokens of an answer about contribution and evidence, which may be as long as a document."""
+"""Tokens of an answer that may be as long as a document: evidence, or what is searched for in place of a query."""
+LABEL_NOTHING = (Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def load(campaign_id: int) -> Plan | None:
     debaters = tuple(tempered(judge, protocol.temperature) for judge in judges_of(campaign.debaters))
     voters, filters = tuple(judges_of(campaign.voters)), tuple(judges_of(protocol.filter))
     adjudicator = next(iter(judges_of([protocol.adjudicator])), None) if protocol.adjudicator else None
-    if campaign.policy == Campaign.Policy.EVIDENCE:
+    if campaign.policy in LABEL_NOTHING:
         voters = tuple(roomy(judge) for judge in voters)
     counts = tallies.read(campaign.pk)
     everybody = (*debaters, *voters, *filters, *((adjudicator,) if adjudicator else ()))
@@ -153,7 +154,7 @@ def load(campaign_id: int) -> Plan | None:
 
 def _assessor(campaign: Campaign) -> int:
     """Under whose name the policy's labels stand; 0 for a campaign that labels nothing."""
-    if campaign.policy == Campaign.Policy.EVIDENCE:
+    if campaign.policy in LABEL_NOTHING:
         return 0
     kind = Assessor.Kind.POLICY
     return Assessor.objects.get_or_create(collection=campaign.collection, kind=kind, name=campaign.policy)[0].pk

@@ -64,6 +64,11 @@ WRITING: dict[str, tuple[str, ...]] = {
     "measure": ("measure",),
 }
 """Prompts about contribution and evidence (judges.prompts.writing), and their templates."""
+SEARCHING = {
+    **{name: (f"{name}-system", name) for name in ("hyde", "query2doc", "mugi", "reason")},
+    **{name: (name,) for name in ("rank", "embed")},
+}
+"""What runs ask (judges.prompts.searching), and the templates of it."""
 
 USERS = {
     "debate": ("debate-first", "debate-later"),
@@ -181,6 +186,9 @@ def _texts() -> dict[str, str]:
         joined = "\n\n".join(f"[{name}]\n{templates.text(name)}" for name in used)
         found[kind] = joined
         found[f"{kind}-repair"] = f"{joined}\n\n[repair]\n{templates.text('repair')}"
+    for kind, names in SEARCHING.items():
+        found[kind] = "\n\n".join(f"[{name}]\n{templates.text(name)}" for name in names)
+        found[f"{kind}-repair"] = f"{found[kind]}\n\n[repair]\n{templates.text('repair')}"
     return found
 
 

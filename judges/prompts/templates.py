@@ -32,6 +32,16 @@ PLACES: dict[str, frozenset[str]] = {
     "entity": frozenset({"data"}),
     "measure-system": frozenset(),
     "measure": frozenset({"inputs", "written"}),
+    "hyde-system": frozenset(),
+    "hyde": frozenset({"data"}),
+    "query2doc-system": frozenset(),
+    "query2doc": frozenset({"data"}),
+    "mugi-system": frozenset(),
+    "mugi": frozenset({"data", "number", "count"}),
+    "reason-system": frozenset(),
+    "reason": frozenset({"data"}),
+    "rank": frozenset(),
+    "embed": frozenset(),
 }
 
 

@@ -8,7 +8,8 @@ from time import monotonic
 from django.db import DatabaseError, connection
 
 from corpus.bm25 import Index, index_for
-from judges import offline, offline_debate, offline_evidence, writings
+from corpus.models import Document
+from judges import offline, offline_debate, offline_evidence, offline_rewriting, writings
 from judges.records import Body, Inputs, Judge, Rejected, Reply, Request, Side, Unreachable
 
 FRESH_S = 60.0
@@ -16,7 +17,7 @@ FRESH_S = 60.0
 LONG = 20_000
 """Characters of a document from which on counting would hold up the other calls of the process."""
 DEBATERS = ("for", "against")
-WRITERS = (offline_evidence.WRITER, offline_evidence.MEASURER)
+WRITERS = (offline_evidence.WRITER, offline_evidence.MEASURER, offline_rewriting.REWRITER)
 KNOWN = (*offline.ASSESSORS, *DEBATERS, *WRITERS)
 
 
@@ -57,7 +58,9 @@ class OfflineProvider:
     async def complete(self, request: Request) -> Reply:
         """The verdict of the judge's model in schema JSON. Raises Rejected for a model that is not an offline one."""
         lexicon = await self._lexicon(request.inputs.collection)
-        if len(request.inputs.document) > LONG:
+        if request.role in ("rewrite", "reason"):
+            told = await asyncio.to_thread(_rewritten, request, lexicon)
+        elif len(request.inputs.document) > LONG:
             told = await asyncio.to_thread(answer, request, lexicon)
         else:
             told = answer(request, lexicon)
@@ -109,7 +112,7 @@ def answer(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
         told = offline_debate.argue(Side(model), inputs, lexicon, None)
         return {"reason": told.reason, "response": _word(told.verdict)}
     if model in WRITERS:
-        raise Rejected(f"{model!r} writes and measures contribution and evidence: it cannot judge relevance.")
+        raise Rejected(f"{model!r} writes texts or measures them: it cannot judge relevance.")
     verdict, reason, share = offline.assess(model, inputs, lexicon)
     if request.judge.grades > 1 and request.role != "adjudicate":
         return {"reason": reason, "score": offline.grade(share, request.judge.grades, request.judge.relevant_from)}
@@ -127,6 +130,27 @@ def _written(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
         return {"entities": list(offline_evidence.entities(request.written.evidence))}
     scores = offline_evidence.measure(request.inputs, request.written, lexicon)
     return {"note": "By counting words only.", **scores}
+
+
+def _rewritten(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
+    """What to search for in place of the query, from the documents that its own words find."""
+    query = request.inputs.query
+    found = lexicon.index.search(query, offline_rewriting.FEEDBACK) if isinstance(lexicon, CollectionLexicon) else []
+    documents = _texts([key for key, _score in found])
+    if request.role == "reason":
+        return {"reasoning": offline_rewriting.reasoning(query, documents, lexicon)}
+    return {"passage": offline_rewriting.passage(query, documents, lexicon, request.sample)}
+
+
+def _texts(keys: list[int]) -> list[str]:
+    """Texts of documents, in this order; as `_load`, in a thread of its own."""
+    try:
+        known = dict(Document.objects.filter(pk__in=keys).values_list("pk", "text"))
+    except DatabaseError as error:
+        raise Unreachable(f"The collection's documents cannot be read: {error}") from error
+    finally:
+        connection.close()
+    return [known[key] for key in keys if key in known]
 
 
 def _word(verdict: int) -> str:

@@ -1,0 +1,57 @@
+"""What is asked for runs: a text to search for in place of a query, and what rerankers and embedders get (DESIGN 10).
+
+HyDE (Gao et al. 2023), query2doc (Wang et al. 2023), MuGI (Zhang et al. 2024) and reasoning as the query (BRIGHT) in
+our own words. The answers of a query are never shown: what is searched for must not know them.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from judges.prompts import templates
+from judges.prompts.render import TEXT_LIMIT, fence, versions
+from judges.records import Prompt
+
+METHODS = ("hyde", "query2doc", "mugi")
+
+
+def _one_text(name: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {name: {"type": "string"}},
+        "required": [name],
+        "additionalProperties": False,
+    }
+
+
+PASSAGE_SCHEMA = _one_text("passage")
+REASONING_SCHEMA = _one_text("reasoning")
+
+
+def rewrite_prompt(method: str, query: str, instruction: str = "", number: int = 1, count: int = 1) -> Prompt:
+    """What to search for instead of the query, or beside it. `number`: which of `count` texts, for MuGI."""
+    places = {"number": str(number), "count": str(count)} if method == "mugi" else {}
+    return _prompt(method, templates.render(method, data=fence(_material(query, instruction)), **places))
+
+
+def reason_prompt(query: str, instruction: str = "") -> Prompt:
+    """Thoughts about the query, to be searched for."""
+    return _prompt("reason", templates.render("reason", data=fence(_material(query, instruction))))
+
+
+def plain_prompt(name: str, texts: Sequence[str], instruction: str = "") -> Prompt:
+    """For roles rank and embed: what is sent, so that it has a hash and a bound. No model sees this form of it."""
+    return Prompt(name, versions()[name][0], instruction, json.dumps(list(texts), ensure_ascii=False))
+
+
+def _prompt(name: str, user: str) -> Prompt:
+    return Prompt(name=name, sha256=versions()[name][0], system=templates.text(f"{name}-system"), user=user)
+
+
+def _material(query: str, instruction: str) -> str:
+    fields = {"query": query[:TEXT_LIMIT]}
+    if len(query) > TEXT_LIMIT:
+        fields["query, note"] = f"cut: the first {TEXT_LIMIT} of {len(query)} characters"
+    if instruction.strip():
+        fields["what counts as relevant"] = instruction[:TEXT_LIMIT]
+    return json.dumps(fields, ensure_ascii=False, indent=0)
