@@ -20,6 +20,8 @@ from corpus.errors import BadInput
 ALPHA = 0.5
 """The novelty penalty of the paper."""
 DEFAULT = ("alpha-nDCG@10", "A-Recall@10")
+NEAR = 1e-12
+"""Gains nearer than this are equal: the same weights added in another order."""
 ONE = "-one"
 _NAME = re.compile(r"(alpha-nDCG|A-Recall)(-one)?@([1-9][0-9]{0,3})")
 
@@ -144,12 +146,13 @@ def _discounted(ranking: Sequence[str], aspects: Sought, alpha: float) -> float:
 
 
 def _greedy(aspects: Sought, cut: int, alpha: float) -> list[str]:
-    """At each rank the document with the largest gain, of equals the first by id."""
-    left, seen = sorted(aspects.supports), [0] * len(aspects.weights)
+    """At each rank the document with the largest gain, of equals the last by id: as ties are broken everywhere."""
+    left, seen = sorted(aspects.supports, reverse=True), [0] * len(aspects.weights)
     chosen: list[str] = []
     while left and len(chosen) < cut:
-        best = max(left, key=lambda document: _gain(document, aspects, seen, alpha))
-        left.remove(best)
+        gains = [_gain(document, aspects, seen, alpha) for document in left]
+        most = max(gains) - NEAR
+        best = left.pop(next(place for place, gain in enumerate(gains) if gain >= most))
         chosen.append(best)
         for place in aspects.supports[best]:
             seen[place] += 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects, ranked
@@ -23,7 +23,7 @@ ASPECTS = Sought(
 def test_alpha_ndcg_by_hand() -> None:
     # x 0.5 at rank 1, y 0.5 / 2 at rank 2 (its aspect was seen once), noise at rank 3, b 0.3 + 0.2 at rank 4.
     got = 0.5 + 0.25 / log2(3) + 0 + 0.5 / log2(5)
-    # Greedy ideal: b and x gain 0.5 each (b first by id), then y 0.25 before z 0.3 / 2 = 0.15.
+    # Greedy ideal: y and then b gain 0.5 each (x, too, before y is chosen), then x 0.25 before z 0.3 / 2 = 0.15.
     best = 0.5 + 0.5 / log2(3) + 0.25 / log2(4) + 0.15 / log2(5)
     assert alpha_ndcg(["x", "y", "noise", "b"], ASPECTS, 4) == pytest.approx(got / best)
     assert alpha_ndcg(["x", "y", "noise", "b"], ASPECTS, 2) == pytest.approx(
@@ -41,7 +41,7 @@ def test_as_in_the_paper_a_document_counts_for_its_heaviest_aspect_alone() -> No
     one = ASPECTS.one()
     assert one.supports["b"] == frozenset([1])
     assert a_recall(["x", "b"], one, 10) == pytest.approx(0.8)
-    # Now b gains 0.3 only: x 0.5, then b 0.3 or z 0.3 (b first by id), then y 0.25, then z 0.15.
+    # Now b gains 0.3 only: y 0.5 (the last by id), then z 0.3 as b would, then x 0.25, then b 0.15.
     best = 0.5 + 0.3 / log2(3) + 0.25 / log2(4)
     assert alpha_ndcg(["b", "x"], one, 3) == pytest.approx((0.3 + 0.5 / log2(3)) / best)
 
@@ -50,6 +50,29 @@ def test_as_in_the_paper_a_document_counts_for_its_heaviest_aspect_alone() -> No
 def test_the_greedy_ideal_is_never_beaten_here_and_values_are_shares(ranking: list[str], cut: int) -> None:
     assert 0 <= alpha_ndcg(ranking, ASPECTS, cut) <= 1 + 1e-12
     assert 0 <= a_recall(ranking, ASPECTS, cut) <= 1 + 1e-12
+
+
+IDS = ["d1", "d10", "d2", "D3", "d4", "d5", "a", "b"]
+aspects = st.dictionaries(st.sampled_from(IDS), st.frozensets(st.integers(0, 4), min_size=1, max_size=4), min_size=1)
+
+
+@settings(max_examples=200)
+@given(aspects, st.permutations([*IDS, "x", "y"]), st.integers(0, 10), st.data())
+def test_with_equal_weights_alpha_ndcg_is_that_of_ir_measures(
+    supports: dict[str, frozenset[int]], order: list[str], length: int, data: st.DataObject
+) -> None:
+    """Also a document under several aspects, a cut behind the last document, and a run without anything."""
+    import ir_measures
+    from ir_measures import Qrel, ScoredDoc
+
+    cut, alpha = data.draw(st.sampled_from([1, 2, 3, 5, 10, 20])), data.draw(st.sampled_from([0.5, 0.5, 0.25, 0.9]))
+    ranking = order[:length] or ["x"]
+    qrels = [Qrel("q", document, 1, str(place)) for document, places in supports.items() for place in places]
+    run = [ScoredDoc("q", document, float(-rank)) for rank, document in enumerate(ranking)]
+    measure = ir_measures.alpha_nDCG(alpha=alpha) @ cut
+    [theirs] = [one.value for one in ir_measures.iter_calc([measure], qrels, run)]
+    equal = Sought([0.2] * 5, supports)
+    assert alpha_ndcg(ranking, equal, cut, alpha=alpha) == pytest.approx(theirs, abs=1e-6)
 
 
 def test_ties_are_broken_as_trec_eval_breaks_them() -> None:
