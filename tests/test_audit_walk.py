@@ -14,6 +14,7 @@ from django.db import transaction
 from annotation.auditing import ACTS
 from annotation.care.models import GoldSet, SettingAside
 from annotation.models import AuditEntry
+from benchmark.models import Run
 from corpus.models import Item
 from judges import wakeups
 from tests.attacked_site import Attacked
@@ -38,6 +39,11 @@ class Act:
 
 def upload(name: str, text: str) -> SimpleUploadedFile:
     return SimpleUploadedFile(name, text.encode())
+
+
+def waiting_run(world: World) -> Run:
+    """A run that nobody has begun to make."""
+    return Run.objects.create(collection=world.collection, name="slow", kind="bm25", depth=10)
 
 
 LEFT: dict[str, Act] = {
@@ -78,7 +84,7 @@ LEFT: dict[str, Act] = {
     "use_model": Act("training.control", path=lambda world: f"/c/birds/training/models/{world.model.pk}/rerank/"),
     "upload_runs": Act("runs.imported"),
     "make_run": Act("run.started", data={"name": "mine", "depth": "10", "k1": "1.5", "b": "0.75"}),
-    "control_run": Act("run.control", path=lambda world: f"/c/birds/benchmark/runs/{made(world).pk}/cancel/"),
+    "control_run": Act("run.control", path=lambda world: f"/c/birds/benchmark/runs/{waiting_run(world).pk}/cancel/"),
     "delete_run": Act("run.control"),
     "make_report": Act("report.asked"),
     "fillings": Act(
@@ -135,6 +141,7 @@ ELSEWHERE = {
     "aspects_cut": ("tests.test_aspects_pages", "test_a_text_over_two_aspects_is_cut_by_its_sentences"),
     "aspects_draft": ("tests.test_audit_walk", "test_what_a_draft_becomes_is_told"),
     "aspects_sample": ("tests.test_audit_walk", "test_a_blind_sample_of_aspects_is_told"),
+    "send_pairs": ("tests.test_benchmark_pages", "test_pairs_that_could_settle_the_order_go_to_people"),
     "adjudicate_undo": ("tests.test_audit_walk", "test_taking_an_adjudication_back_is_told"),
     "end_session": ("tests.test_sessions", "test_sessions_are_listed_and_one_is_ended_from_elsewhere"),
     "account_reset_password_from_key": (
@@ -206,6 +213,12 @@ class Walk:
                 "corpus": upload("corpus.jsonl", '{"_id": "new", "text": "A document."}'),
                 "queries": upload("queries.jsonl", '{"_id": "new", "text": "What?"}'),
             }
+        if name == "upload_runs":
+            query, document = self.world.pair.query.external_id, self.world.pair.document.external_id
+            return {"files": upload("mine.run", f"{query} Q0 {document} 1 2.5 mine\n")}
+        if name == "fillings":
+            picked = {"runs": [self.world.run.pk], "before": self.world.qrels.pk}
+            return {**LEFT[name].data, **picked}
         if name == "adjudicate_submit":
             return {"item": self.conflict.pk, "grade": 1}
         return LEFT[name].data

@@ -12,8 +12,8 @@ from annotation import members
 from annotation.aspect_models import PassageDraft
 from annotation.models import Assignment, Guideline, Membership, Role, Study, User
 from annotation.permissions import SMALLEST
-from benchmark.models import Filling, Qrels, Report, Run, Suite, SuiteMember
-from corpus.models import Assessor, Collection, Item, Judgment, Pair
+from benchmark.models import Filling, Qrels, Ranking, Report, Run, Suite, SuiteMember
+from corpus.models import Assessor, Item, Judgment, Pair
 from judges.models import Campaign
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
 from training.models import Job, Model
@@ -56,9 +56,11 @@ FUNNEL = {"pool": 0, "judged": 0, "candidates": 0, "known": 0}
 COUNTS = {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}
 
 
-def benchmark_of(collection: Collection) -> tuple[Run, Qrels, Filling, Report, Suite]:
+def benchmark_of(pair: Pair) -> tuple[Run, Qrels, Filling, Report, Suite]:
     """One of everything that the benchmark keeps."""
+    collection = pair.collection
     run = Run.objects.create(collection=collection, name="bm25", kind="bm25", state="ready", depth=10)
+    Ranking.objects.create(run=run, query=pair.query, documents=[pair.document_id], scores=[1.0])
     qrels = Qrels.objects.create(collection=collection, number=1, kind="original", counts=COUNTS)
     filling = Filling.objects.create(collection=collection, depth=10, before=qrels, funnel=FUNNEL)
     filling.runs.add(run)
@@ -92,7 +94,7 @@ class World:
             collection=self.collection, job=self.job, name="m", folder="/nowhere", summary={"merge_difference": 0.0}
         )
         self.study = Study.objects.create(collection=self.collection)
-        self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.collection)
+        self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
         adjudicator = Membership.objects.get(user=self.people["adjudicator"])
         self.draft = PassageDraft.objects.create(query=self.pair.query, asked_by=adjudicator, url="http://ice.example/")
         self.invitation = members.invite(collection=self.collection, role=Role.ANNOTATOR, author=self.people["owner"])
