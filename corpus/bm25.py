@@ -1,31 +1,40 @@
 """BM25 over a collection's current documents: candidates for pairs, and a lexical assessor's evidence.
 
 `Index` is pure. `index_for` loads a collection's index, built once per content and kept in VAR. Scores are those of
-the `lucene` variant (k1 = 1.5, b = 0.75) over `corpus.text.words`, pinned here so that candidates stay the same.
+the `lucene` variant over `corpus.text.words`; k1 = 1.5 and b = 0.75 are pinned, so that candidates stay the same.
 """
 
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
 
 import bm25s
 import numpy as np
-from bm25s.tokenization import Tokenized
 from django.conf import settings
 from django.db import connection, transaction
 
 from corpus.models import Collection
+from corpus.postings import Postings
 from corpus.text import words
 
 logging.getLogger("bm25s").setLevel(logging.WARNING)
 
 VERSION = "1"
 """Part of the cache's key: raise it when tokens, parameters or the file layout change."""
+K1, B = 1.5, 0.75
+EVERY = 1000
+Tell = Callable[[int], None]
+"""Told how many documents an index that is being built has read."""
 
-_recent: dict[int, tuple[float, str, "Index"]] = {}
+_recent: dict[tuple[int, float, float], tuple[float, str, "Index"]] = {}
+
+
+def _scorer(k1: float, b: float) -> bm25s.BM25:
+    return bm25s.BM25(k1=k1, b=b, method="lucene")
 
 
 class Index:
@@ -34,33 +43,39 @@ class Index:
     def __init__(self, scorer: bm25s.BM25, keys: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
         self._scorer = scorer
         self._keys = keys
-        self._rows = {int(key): row for row, key in enumerate(keys)}
+        self._order = np.argsort(keys)
 
     @classmethod
-    def build(cls, documents: Iterable[tuple[int, str]]) -> "Index":
+    def build(cls, documents: Iterable[tuple[int, str]], k1: float = K1, b: float = B) -> "Index":
         """From (primary key, text), which must come ordered by document id, descending."""
-        vocabulary: dict[str, int] = {}
-        keys: list[int] = []
-        tokens: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
+        postings, keys = Postings(), array("q")
         for key, text in documents:
             keys.append(key)
-            found = [vocabulary.setdefault(word, len(vocabulary)) for word in words(text)]
-            tokens.append(np.array(found, dtype=np.int32))
-        if not vocabulary:  # not one word in any document: nothing can ever be found
-            keys = []
-        vocabulary.setdefault("", len(vocabulary))
-        scorer = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
-        if keys:
-            scorer.index(Tokenized(ids=tokens, vocab=vocabulary), create_empty_token=False, show_progress=False)
+            postings.add(text)
+        matrix, vocabulary = postings.matrix(k1, b), postings.vocabulary
+        scorer = _scorer(k1, b)
+        if vocabulary:
+            scorer.scores = {
+                "data": matrix.data,
+                "indices": matrix.rows,
+                "indptr": matrix.starts,
+                "num_docs": len(keys),
+            }
+            scorer.vocab_dict, scorer.unique_token_ids_set = vocabulary, set(vocabulary.values())
+            scorer.nonoccurrence_array = None
+        else:  # not one word in any document: nothing can ever be found
+            keys = array("q")
         return cls(scorer, np.array(keys, dtype=np.int64))
 
     @classmethod
     def load(cls, folder: Path) -> "Index":
-        """From a folder that `save` wrote."""
+        """From a folder that `save` wrote. The matrix stays in the file: processes share the system's copy of it."""
         keys = np.load(folder / "keys.npy")
-        scorer = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
+        scorer = _scorer(K1, B)
         if len(keys):
-            scorer = bm25s.BM25.load(folder, show_progress=False)
+            scorer = bm25s.BM25.load(folder, show_progress=False, mmap=True)
+            for part in ("data", "indices", "indptr"):
+                scorer.scores[part] = np.asarray(scorer.scores[part])  # slices of a memmap cost more than its rows
         return cls(scorer, keys)
 
     def save(self, folder: Path) -> None:
@@ -94,7 +109,7 @@ class Index:
 
     def score(self, query: str, document: int) -> float:
         """The BM25 score of one document by its primary key; 0.0 for one that the index does not hold."""
-        row = self._rows.get(document)
+        row = self._row(document)
         if row is None:
             return 0.0
         total = 0.0
@@ -105,6 +120,12 @@ class Index:
             if at < len(rows) and rows[at] == row:
                 total += float(data[starts[token] + at])
         return total
+
+    def _row(self, document: int) -> int | None:
+        at = int(np.searchsorted(self._keys, document, sorter=self._order))
+        if at == len(self._keys) or self._keys[self._order[at]] != document:
+            return None
+        return int(self._order[at])
 
     def frequency(self, word: str) -> int:
         """In how many documents a word (as `corpus.text.words` gives it) stands."""
@@ -121,31 +142,45 @@ class Index:
         return [vocabulary[word] for word in words(query) if word in vocabulary]
 
 
-def index_for(collection: Collection | int, *, max_age: float = 0.0) -> Index:
+def index_for(
+    collection: Collection | int, *, max_age: float = 0.0, k1: float = K1, b: float = B, tell: Tell | None = None
+) -> Index:
     """The index of the collection's current documents (synchronous: it asks the database).
 
     `max_age`: seconds for which this process may go on with the index it has without asking whether documents changed.
     """
-    key = collection if isinstance(collection, int) else collection.pk
+    key = (collection if isinstance(collection, int) else collection.pk, k1, b)
     recent = _recent.get(key)
     if recent and monotonic() - recent[0] < max_age:
         return recent[2]
-    content = content_hash(key)
-    index = recent[2] if recent and recent[1] == content else _open(key, content)
+    content = content_hash(key[0])
+    index = recent[2] if recent and recent[1] == content else _open(key, content, tell)
     while len(_recent) >= 4 and key not in _recent:
         _recent.pop(next(iter(_recent)))
     _recent[key] = (monotonic(), content, index)
     return index
 
 
-def _open(collection: int, content: str) -> Index:
+def _open(key: tuple[int, float, float], content: str, tell: Tell | None) -> Index:
     """From VAR, else built; what is built belongs to VAR only once its documents are committed."""
-    folder = Path(settings.VAR) / "indexes" / f"bm25-{content}"
+    collection, k1, b = key
+    folder = _folders() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
     if (folder / "keys.npy").exists():
         return Index.load(folder)
-    index = Index.build(_documents(collection))
+    index = Index.build(_told(_documents(collection), tell), k1, b)
     transaction.on_commit(lambda: index.save(folder))
     return index
+
+
+def _folders() -> Path:
+    return Path(settings.VAR) / "indexes"
+
+
+def _told(documents: Iterable[tuple[int, str]], tell: Tell | None) -> Iterator[tuple[int, str]]:
+    for number, document in enumerate(documents):
+        if tell is not None and number % EVERY == 0:
+            tell(number)
+        yield document
 
 
 def content_hash(collection: int) -> str:
@@ -174,5 +209,7 @@ def _documents(collection: int) -> Iterable[tuple[int, str]]:
 
 def forget(collection: Collection) -> None:
     """Remove what VAR keeps of the collection's present documents."""
-    _recent.pop(collection.pk, None)
-    shutil.rmtree(Path(settings.VAR) / "indexes" / f"bm25-{content_hash(collection.pk)}", ignore_errors=True)
+    for key in [key for key in _recent if key[0] == collection.pk]:
+        del _recent[key]
+    for folder in _folders().glob(f"bm25-{content_hash(collection.pk)}*"):
+        shutil.rmtree(folder, ignore_errors=True)

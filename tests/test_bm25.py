@@ -1,10 +1,14 @@
 """BM25: the scores of the published formula, ties by document id, an index that follows its documents."""
 
 import math
+from random import Random
 
+import bm25s
+import numpy as np
 import pytest
+from bm25s.tokenization import Tokenized
 
-from corpus import bm25
+from corpus import bm25, postings
 from corpus.bm25 import Index, index_for
 from corpus.text import words
 from tests.factories import make_collection, make_document
@@ -86,3 +90,49 @@ def test_the_index_is_kept_in_var_by_its_content(settings, tmp_path):
     assert len(index_for(collection)) == 1
     bm25.forget(collection)
     assert not kept.exists()
+
+
+def test_the_matrix_is_that_of_bm25s_to_the_last_bit(monkeypatch):
+    """Documents of any length, empty ones too, counted in many parts; other parameters as well."""
+    monkeypatch.setattr(postings, "TOKENS", 50)
+    random = Random(3)
+    texts = [
+        " ".join(f"w{int(random.paretovariate(0.7)) % 60}" for _ in range(random.randrange(40))) for _ in range(80)
+    ]
+    texts[7] = ""
+    for k1, b in ((1.5, 0.75), (0.9, 0.4)):
+        index = Index.build(enumerate(texts), k1, b)
+        theirs = bm25s.BM25(k1=k1, b=b, method="lucene")
+        vocabulary: dict[str, int] = {}
+        ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in words(text)] for text in texts]
+        theirs.index(Tokenized(ids=ids, vocab=vocabulary), create_empty_token=False, show_progress=False)
+        for part in ("data", "indices", "indptr"):
+            assert np.array_equal(index._scorer.scores[part], theirs.scores[part]), part
+        assert index._scorer.vocab_dict == theirs.vocab_dict
+
+
+def test_a_search_finds_what_bm25s_retrieves():
+    """Documents and scores both, but for the order among equals, where bm25s has none."""
+    random = Random(5)
+    texts = [" ".join(f"w{int(random.paretovariate(0.7)) % 90}" for _ in range(30)) for _ in range(300)]
+    index = Index.build(enumerate(texts))
+    for query in ("w1 w5 w17", "w2", "w40 w41 w42 w40"):
+        found = index.search(query, 20)
+        rows, scores = index._scorer.retrieve([words(query)], k=20, show_progress=False)
+        assert [score for _key, score in found] == scores[0].tolist()
+        best = {key for key, score in found if score > found[-1][1]}
+        assert best <= set(rows[0].tolist())
+
+
+def test_an_index_with_other_parameters_is_another_one(settings, tmp_path, transactional_db):
+    settings.VAR = tmp_path
+    collection = make_collection("books")
+    make_document(collection, "the cat sat on the mat, and the cat slept", external_id="a")
+    make_document(collection, "a dog", external_id="b")
+    usual, other = index_for(collection), index_for(collection, k1=0.9, b=0.4)
+    assert usual.search("cat", 1)[0][1] != other.search("cat", 1)[0][1]
+    assert len(list((tmp_path / "indexes").iterdir())) == 2
+    bm25._recent.clear()
+    assert index_for(collection, k1=0.9, b=0.4).search("cat", 1) == other.search("cat", 1)
+    bm25.forget(collection)
+    assert not list((tmp_path / "indexes").iterdir()) and not bm25._recent
