@@ -91,6 +91,7 @@ PURE = {
     "corpus.latex",
     "corpus.processes",
     "corpus.phrases",
+    "corpus.postings",
     "corpus.text",
     "judges.audits",
     "judges.canary_texts",
