@@ -131,7 +131,7 @@ def _append(membership: Membership, pair_id: int, form: Edited) -> None:
     rules = evidence.measure(form.target, query=pair.query.text, document=document)
     Target.objects.create(
         pair=pair,
-        version=_next_version(pair),
+        version=next_version(pair.pk),
         kind=Target.Kind.PERSON,
         writer=membership.assessor.name,
         contribution=form.target.contribution,
@@ -150,7 +150,7 @@ def withdraw(item: Item, membership: Membership) -> None:
     if last is not None:
         Target.objects.create(
             pair=pair,
-            version=_next_version(pair),
+            version=next_version(pair.pk),
             kind=Target.Kind.PERSON,
             writer=membership.assessor.name,
             good=False,
@@ -165,5 +165,6 @@ def _locked(pair: int) -> Pair:
     return rows.select_related("query", "document").get(pk=pair)
 
 
-def _next_version(pair: Pair) -> int:
+def next_version(pair: int) -> int:
+    """The number of the next text of a pair, which is locked."""
     return int(Target.objects.filter(pair=pair).aggregate(last=Max("version"))["last"] or 0) + 1

@@ -10,6 +10,10 @@ from corpus.models import Collection, Pair, Target
 _PERSON_FIRST = Case(When(kind=Target.Kind.PERSON, then=Value(0)), default=Value(1), output_field=IntegerField())
 
 
+SET_ASIDE = {"set_aside": True}
+"""Measures of a row that withdraws a text which was set aside: nobody goes on with it, as after an undo."""
+
+
 def newest_targets(collection: Collection | None = None) -> QuerySet[Target]:
     """The good target of each pair that has one, in the order of the pairs: at most one for a pair.
 
@@ -33,7 +37,8 @@ def _holding(targets: QuerySet[Target]) -> QuerySet[Target]:
 
 def last_text(pair: Pair | int) -> Target | None:
     """The newest text of a pair, good or not: what a person goes on with."""
-    return Target.objects.filter(pair=pair, withdraws=None).order_by("-version").first()
+    texts = Target.objects.filter(pair=pair, withdraws=None).exclude(withdrawn_by__measures=SET_ASIDE)
+    return texts.order_by("-version").first()
 
 
 def last_of_judge(pair: Pair | int) -> Target | None:

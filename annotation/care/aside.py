@@ -6,7 +6,7 @@ changed or deleted, and which rows an act appended stands in annotation.care.mod
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,15 +17,16 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.auditing import record
+from annotation.care import texts_aside
 from annotation.care.models import SettingAside
 from annotation.models import Assignment, Membership, User
-from annotation.queue import SHARDS, settled_key
+from annotation.queue import EVIDENCE, SHARDS, settled_key
 from annotation.settling import outcome
 from annotation.undo import end_lease
 from corpus.errors import BadInput
 from corpus.items import MEASURING, forget_watermarks
 from corpus.labels import resolve_pairs
-from corpus.models import Item, Judgment
+from corpus.models import Item, Judgment, Pair, Query, Target
 from judges.models import Tally
 
 Step = Judgment.Step
@@ -47,9 +48,12 @@ def go_on(*, membership: Membership, by: User | None) -> None:
 
 
 def standing(membership: Membership, *, since: datetime | None = None) -> QuerySet[Judgment]:
-    """What of this person would be set aside: judgments and adjudications that stand, but no grades of aspects."""
+    """What of this person would be set aside: judgments and adjudications that stand, on items and under aspects."""
     found = Judgment.objects.filter(
-        assessor=membership.assessor_id, item__isnull=False, grade__isnull=False, superseded_by=None
+        Q(item__isnull=False) | Q(aspect__isnull=False),
+        assessor=membership.assessor_id,
+        grade__isnull=False,
+        superseded_by=None,
     )
     return found.filter(created_at__gte=since) if since else found
 
@@ -64,21 +68,24 @@ def set_aside(
     batch: int | None = None,
     items: Sequence[int] | None = None,
 ) -> SettingAside:
-    """Take a person's judgments out of everything; their items go back to the queue, to other people.
+    """Take a person's judgments and texts out of everything; their items go back to the queue, to other people.
 
     `since`: only those given from then on. `items`: only those on these items (`batch` says which batch they are).
     Raises BadInput where nothing stands that could be set aside.
     """
+    _hold_aspects(membership)
     wanted = standing(membership, since=since)
     found = list((wanted.filter(item__in=items) if items is not None else wanted).order_by("pk"))
-    if not found:
+    texts = list(texts_aside.standing(membership, since=since, items=items).order_by("pk"))
+    if not found and not texts:
         raise BadInput(_("nothing to set aside: no judgment of this person stands"))
-    locked = _locked(found)
+    locked = _locked([*found, *texts])
     gone = [
         Judgment(
             pair_id=one.pair_id,
             assessor_id=one.assessor_id,
             item_id=one.item_id,
+            aspect_id=one.aspect_id,
             step=one.step,
             arm=one.arm,
             guideline=one.guideline,
@@ -87,35 +94,52 @@ def set_aside(
         for one in found
     ]
     rows = Judgment.objects.bulk_create(gone)
+    withdrawn = texts_aside.withdraw(membership, texts)
     left = _point(membership, rows, Assignment.State.DONE, Assignment.State.ASIDE)
+    left += texts_aside.move(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
     Item.objects.filter(pk__in=left).update(taken=F("taken") - 1, done=F("done") - 1)
     restate(locked, shard=membership.pk % SHARDS)
+    resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
     forget_watermarks(membership.collection)
     why = SettingAside.Why.PERSON if batch is None else SettingAside.Why.BATCH
-    record(by, "judgments.aside", membership.collection, concerns=membership.user, n=len(rows), why=why.value)
+    counts = {"n": len(rows), "texts": len(withdrawn)}
+    record(by, "judgments.aside", membership.collection, concerns=membership.user, **counts, why=why.value)
     return SettingAside.objects.create(
-        membership=membership, why=why, note=note, batch=batch, since=since, made_by=by, judgments=[r.pk for r in rows]
+        membership=membership,
+        why=why,
+        note=note,
+        batch=batch,
+        since=since,
+        made_by=by,
+        judgments=[row.pk for row in rows],
+        texts=[one.pk for one in withdrawn],
     )
 
 
 @transaction.atomic
 def bring_back(*, act: SettingAside, by: User | None, note: str = "") -> SettingAside:
-    """The judgments that an act set aside stand again, as they were. Raises BadInput when that was done already.
+    """What an act set aside stands again, as it was. Raises BadInput when that was done already.
 
-    Where somebody else judged the item meanwhile, both judgments count: where they differ, an adjudicator decides.
+    Where somebody else judged the item meanwhile, both judgments count: where they differ, an adjudicator decides. Of
+    two texts one must hold: that of whoever wrote meanwhile.
     """
     membership = Membership.objects.select_for_update().select_related("collection", "user").get(pk=act.membership_id)
     if act.reverses_id is not None or SettingAside.objects.filter(reverses=act).exists():
         raise BadInput(_("these judgments were brought back already"))
+    _hold_aspects(membership)
     gone = Judgment.objects.filter(pk__in=act.judgments, superseded_by=None).select_related("supersedes").order_by("pk")
-    locked = _locked(gone)
+    locked = _locked([*gone, *Target.objects.filter(pk__in=act.texts)])
     rows = Judgment.objects.bulk_create([_again(one) for one in gone if one.supersedes])
+    texts = texts_aside.again(act.texts)
     back = _point(membership, rows, Assignment.State.ASIDE, Assignment.State.DONE)
+    back += texts_aside.move(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
     Item.objects.filter(pk__in=back).update(
         taken=F("taken") + 1, done=F("done") + 1, overlap=Greatest(F("overlap"), F("taken") + 1)
     )
     restate(locked, shard=membership.pk % SHARDS)
-    record(by, "judgments.back", membership.collection, concerns=membership.user, n=len(rows))
+    resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
+    counts = {"n": len(rows), "texts": len(texts)}
+    record(by, "judgments.back", membership.collection, concerns=membership.user, **counts)
     return SettingAside.objects.create(
         membership=membership,
         why=act.why,
@@ -125,7 +149,14 @@ def bring_back(*, act: SettingAside, by: User | None, note: str = "") -> Setting
         made_by=by,
         reverses=act,
         judgments=[row.pk for row in rows],
+        texts=[one.pk for one in texts],
     )
+
+
+def _hold_aspects(membership: Membership) -> None:
+    """Nobody revises the aspects under which this person graded, until the end of the transaction."""
+    graded = Judgment.objects.filter(assessor=membership.assessor_id, aspect__isnull=False).values("aspect__query")
+    list(Query.objects.select_for_update(no_key=True).filter(pk__in=graded).order_by("pk").values_list("pk"))
 
 
 def _again(gone: Judgment) -> Judgment:
@@ -136,10 +167,13 @@ def _again(gone: Judgment) -> Judgment:
     return Judgment(**(kept | {"supersedes_id": gone.pk}))
 
 
-def _locked(judgments: Iterable[Judgment]) -> list[Item]:
-    """Their items, locked in the order of their ids as the queue does."""
-    ids = {one.item_id for one in judgments if one.item_id is not None}
-    return list(Item.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
+def _locked(found: Sequence[Judgment | Target]) -> list[Item]:
+    """Their items, locked in the order of their ids as the queue does; then their pairs."""
+    ids = {one.item_id for one in found if one.item_id is not None}
+    items = list(Item.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
+    pairs = {one.pair_id for one in found}
+    list(Pair.objects.select_for_update(no_key=True).filter(pk__in=pairs).order_by("pk").values_list("pk"))
+    return items
 
 
 def _point(
@@ -148,7 +182,8 @@ def _point(
     """Let the assignments point to the new rows and carry the new state; ids of the items of finished ones."""
     by_item: dict[int, dict[str, int]] = defaultdict(dict)
     for row in rows:
-        by_item[row.item_id or 0][row.step] = row.pk
+        if row.item_id is not None:
+            by_item[row.item_id][row.step] = row.pk
     mine = list(
         Assignment.objects.select_for_update()
         .filter(membership=membership, item__in=by_item)
@@ -205,6 +240,8 @@ def _state(now: Item, grades: list[int], flagged: bool, decided: bool) -> str:
         return now.state
     if decided:
         return Item.State.SETTLED
+    if now.reason == EVIDENCE and not flagged:
+        return Item.State.SETTLED if now.done >= now.overlap else Item.State.OPEN
     if now.reason in MEASURING:
         return Item.State.SETTLED if len(grades) >= now.overlap else Item.State.OPEN
     return outcome(grades, overlap=now.overlap, flagged=flagged).state

@@ -14,9 +14,9 @@ APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update |
 
 
 class SettingAside(models.Model):
-    """Judgments of one person that were taken out of everything, or brought back. The newest act on them holds.
+    """Judgments and texts of one person that were taken out of everything, or brought back. The newest act holds.
 
-    Each of `judgments` is a row that this act appended: a withdrawal, or the grade once more.
+    Each of `judgments` and `texts` is a row that this act appended: a withdrawal, or the same once more.
     """
 
     class Why(models.TextChoices):
@@ -29,6 +29,12 @@ class SettingAside(models.Model):
     batch = models.PositiveIntegerField(null=True, help_text="Number of the batch, where it is about one.")
     since = models.DateTimeField(null=True, help_text="Only judgments from then on; null: all.")
     judgments = ArrayField(models.BigIntegerField(), default=list, help_text="Ids of the rows that this act appended.")
+    texts = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        db_default=[],
+        help_text="Ids of the texts that it appended.",
+    )
     reverses = models.OneToOneField("self", models.CASCADE, null=True, related_name="reversed_by")
     made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", help_text="Null: the rule did.")
     created_at = models.DateTimeField(db_default=Now())
@@ -37,7 +43,12 @@ class SettingAside(models.Model):
         triggers = [APPEND_ONLY]
 
     def __str__(self) -> str:
-        return f"{self.membership}: {len(self.judgments)} judgments"
+        return f"{self.membership}: {self.size} judgments"
+
+    @property
+    def size(self) -> int:
+        """How many judgments and texts this act appended."""
+        return len(self.judgments) + len(self.texts)
 
 
 class Batch(models.Model):

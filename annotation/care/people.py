@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from annotation.care import aside, qualification
+from annotation.care import aside, qualification, texts_aside
 from annotation.care.models import Batch, SettingAside
 from annotation.care.qualification import Result
 from annotation.models import Assignment, Membership
@@ -18,6 +18,8 @@ class Care:
 
     standing: int
     """Judgments that could be set aside."""
+    texts: int
+    """And edited texts."""
     acts: list[SettingAside]
     """Newest first; each with `reversed`: it was taken back."""
     batches: list[Batch]
@@ -27,7 +29,7 @@ class Care:
 
 
 def care_of(membership: Membership) -> Care:
-    """In six statements."""
+    """In seven statements."""
     acts = list(
         SettingAside.objects.filter(membership=membership)
         .select_related("made_by", "reverses", "reversed_by")
@@ -36,6 +38,7 @@ def care_of(membership: Membership) -> Care:
     found = qualification.result(membership)
     return Care(
         standing=aside.standing(membership).count(),
+        texts=texts_aside.standing(membership).count(),
         acts=acts,
         batches=list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
         result=found if found.answered else None,
