@@ -8,7 +8,7 @@ import json
 import random
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ import psycopg
 from django.db import DatabaseError, connection, transaction
 from django.utils.translation import gettext as _
 from psycopg import errors
-from psycopg.rows import dict_row
+from psycopg.rows import tuple_row
 
 from annotation import queue_sql as sql
 from annotation.care.gates import why_closed
@@ -369,9 +369,21 @@ def _one(db: psycopg.Connection[Any], statement: str, **values: Any) -> dict[str
 
 def rows(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dict[str, Any]]:
     """The rows of a statement, which is planned once for a connection (Django's own cursors plan every time)."""
+    return [dict(zip(_names[statement], row, strict=True)) for row in tuples(db, statement, values)]
+
+
+def tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The same without the names of the columns."""
     if db.prepare_threshold is None:
         db.prepare_threshold = 0
-    with psycopg.Cursor(db, row_factory=dict_row) as cursor:
+    with psycopg.Cursor(db, row_factory=tuple_row) as cursor:
         cursor.execute(statement.encode(), values, prepare=True)
         # Not `description`: it makes an object for each column, a twentieth of a request.
-        return cursor.fetchall() if cursor.rownumber is not None else []
+        found = cursor.fetchall() if cursor.rownumber is not None else []
+        if found and statement not in _names:
+            _names[statement] = tuple(column.name for column in cursor.description or ())
+        return found
+
+
+_names: dict[str, tuple[str, ...]] = {}
+"""The names of a statement's columns, read once for a process."""

@@ -16,6 +16,7 @@ from statistics import median, quantiles
 from typing import Any
 from urllib.request import Request, urlopen
 
+from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.cached_db import SessionStore
@@ -169,6 +170,7 @@ def _sign_in(user: User) -> str:
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.save()
+    UserSession.objects.create(user=user, session_key=session.session_key, ip="127.0.0.1", user_agent=NAME)
     return str(session.session_key)
 
 
