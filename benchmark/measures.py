@@ -68,12 +68,15 @@ def evaluate(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Result:
         raise BadInput("the qrels hold no query: there is nothing to measure")
     shared = {query: dict(run[query]) for query in qrels if run.get(query)}
     per_query = {name: dict.fromkeys(qrels, 0.0) for name in wanted}
-    names = {str(measure): name for name, measure in wanted.items()}
+    names: dict[str, list[str]] = {}
+    for name, measure in wanted.items():
+        names.setdefault(str(measure), []).append(name)
     scores = {query: {doc: float(np.float32(score)) for doc, score in docs.items()} for query, docs in shared.items()}
     grades = {query: dict(docs) for query, docs in qrels.items() if query in scores}
     if scores:
-        for one in ir_measures.iter_calc(list(wanted.values()), grades, scores):
-            per_query[names[str(one.measure)]][one.query_id] = float(one.value)
+        for one in ir_measures.iter_calc(list(set(wanted.values())), grades, scores):
+            for name in names[str(one.measure)]:
+                per_query[name][one.query_id] = float(one.value)
     means = {name: float(np.mean(list(values.values()))) for name, values in per_query.items()}
     return Result(len(qrels), sorted(set(qrels) - set(shared)), means, per_query)
 

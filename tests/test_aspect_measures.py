@@ -52,6 +52,27 @@ def test_the_greedy_ideal_is_never_beaten_here_and_values_are_shares(ranking: li
     assert 0 <= a_recall(ranking, ASPECTS, cut) <= 1 + 1e-12
 
 
+EXAMPLES = Path(__file__).parent.parent.parent / "shared" / "data" / "worked_examples.json"
+
+
+@pytest.mark.skipif(not EXAMPLES.exists(), reason="the worked examples are not beside the project")
+def test_published_cases_of_alpha_ndcg_and_aspect_recall() -> None:
+    checked = 0
+    for case in json.loads(EXAMPLES.read_text())["alpha_ndcg"]:
+        supports: dict[str, set[int]] = {}
+        for place, documents in enumerate(case["subtopics"].values()):
+            for document in documents:
+                supports.setdefault(document, set()).add(place)
+        aspects = len(case["subtopics"])
+        equal = Sought([1 / aspects] * aspects, {name: frozenset(places) for name, places in supports.items()})
+        found = alpha_ndcg(case["run"], equal, case["k"], alpha=case["alpha"])
+        assert found == pytest.approx(case["alpha_ndcg"], abs=1e-9)
+        if "strec" in case:
+            assert a_recall(case["run"], equal, case["k"]) == pytest.approx(case["strec"])
+        checked += 1
+    assert checked == 4
+
+
 IDS = ["d1", "d10", "d2", "D3", "d4", "d5", "a", "b"]
 aspects = st.dictionaries(st.sampled_from(IDS), st.frozensets(st.integers(0, 4), min_size=1, max_size=4), min_size=1)
 

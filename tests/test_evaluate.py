@@ -15,7 +15,17 @@ TREC_EVAL = Path(__file__).parent.parent.parent / "shared" / "data" / "trec_eval
 NAMES = {
     "AP": "map", "RR": "recip_rank", "P@10": "P_10", "P@100": "P_100", "R@100": "recall_100", "Rprec": "Rprec",
     "nDCG": "ndcg", "nDCG@10": "ndcg_cut_10", "nDCG@5": "ndcg_cut_5", "Bpref": "bpref", "Success@10": "success_10",
+    "infAP": "infAP", "SetP": "set_P", "SetR": "set_recall", "SetF": "set_F", "NumRet": "num_ret",
+    "NumRet(rel=1)": "num_rel_ret", "RR(rel=1)": "recip_rank",
+    **{f"{ours}@{k}": f"{theirs}_{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+       for ours, theirs in (("P", "P"), ("R", "recall"), ("nDCG", "ndcg_cut"), ("AP", "map_cut"))},
+    **{f"Success@{k}": f"success_{k}" for k in (1, 5)},
+    **{f"IPrec@{level / 10}": f"iprec_at_recall_{level / 10:.2f}" for level in range(11)},
 }  # fmt: skip
+
+
+LIBRARY = {("IPrec@0.1", "301"), ("IPrec@0.6", "302"), ("IPrec@0.6", "all")}
+"""Where ir_measures' own trec_eval differs from NIST's fixtures: it rounds 10% of 474 documents up to 48, they down."""
 
 
 @pytest.mark.skipif(not TREC_EVAL.exists(), reason="trec_eval's fixtures are not beside the project")
@@ -32,12 +42,22 @@ def test_the_figures_are_trec_evals(run: str, expected: str, tmp_path: Path) -> 
     checked = 0
     for ours, theirs in NAMES.items():
         if (theirs, "all") in wanted:
-            assert result.means[ours] == pytest.approx(wanted[theirs, "all"], abs=6e-5), ours
+            over = len(qrels) if theirs.startswith("num_") else 1  # trec_eval adds counts up
+            assert over * result.means[ours] == pytest.approx(wanted[theirs, "all"], abs=slack(ours, "all")), ours
             checked += 1
         for query, value in result.per_query[ours].items():
             if (theirs, query) in wanted:
-                assert value == pytest.approx(wanted[theirs, query], abs=6e-5), (ours, query)
-    assert checked >= 8
+                assert value == pytest.approx(wanted[theirs, query], abs=slack(ours, query)), (ours, query)
+    assert checked == len(NAMES)
+
+
+def slack(measure: str, query: str) -> float:
+    """Four decimals, but for what the library rounds otherwise."""
+    return 0.011 if (measure, query) in LIBRARY else 6e-5
+
+
+def test_one_measure_under_two_names_has_one_value() -> None:
+    assert evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR RR(rel=1)").means == {"RR": 1.0, "RR(rel=1)": 1.0}
 
 
 def test_a_query_that_the_run_lacks_counts_nothing_and_is_counted() -> None:
