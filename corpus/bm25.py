@@ -8,7 +8,8 @@ import logging
 import shutil
 import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from time import monotonic
 
@@ -167,7 +168,8 @@ def _open(key: tuple[int, float, float], content: str, tell: Tell | None) -> Ind
     folder = _folders() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
     if (folder / "keys.npy").exists():
         return Index.load(folder)
-    index = Index.build(_told(_documents(collection), tell), k1, b)
+    with closing(_documents(collection)) as documents:
+        index = Index.build(_told(documents, tell), k1, b)
     transaction.on_commit(lambda: index.save(folder))
     return index
 
@@ -196,9 +198,13 @@ def content_hash(collection: int) -> str:
     return f"{VERSION}-{count}-{first & (2**64 - 1):016x}{second & (2**64 - 1):016x}"
 
 
-def _documents(collection: int) -> Iterable[tuple[int, str]]:
-    """Primary key and text of the current documents, by document id descending, read in chunks."""
-    with transaction.atomic(), connection.chunked_cursor() as cursor:
+def _documents(collection: int) -> Generator[tuple[int, str], None, None]:
+    """Primary key and text of the current documents, by document id descending, read in chunks.
+
+    Outside a transaction it opens none (the cursor is WITH HOLD then): whoever is told the progress may write it down,
+    and others see it at once.
+    """
+    with connection.chunked_cursor() as cursor:
         cursor.execute(
             """SELECT id, CASE WHEN title = '' THEN text ELSE title || E'\\n' || text END FROM corpus_document
                WHERE collection_id = %s AND is_current ORDER BY external_id COLLATE "C" DESC""",

@@ -56,6 +56,7 @@ PURE = {
     "annotation.panels.independence",
     "annotation.panels.quality",
     "annotation.panels.subsets",
+    "benchmark.hybrids",
     "benchmark.filling.pooling",
     "benchmark.measures",
     "benchmark.report.computing",

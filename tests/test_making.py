@@ -105,6 +105,35 @@ def test_a_worker_that_ends_gives_the_run_back(wings):
     assert make(run).state == "ready"
 
 
+def test_a_worker_that_ends_while_it_indexes_gives_the_run_back(wings):
+    run = start(wings, k1=1.2, b=0.3)
+    asked = []
+    making.work(claims.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
+    run.refresh_from_db()
+    assert (run.state, len(asked)) == ("waiting", 1), "it went on after it was told to stop"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "problem"),
+    [
+        ({"k2": 1}, "not k2"),
+        ({"k1": -1}, "from 0 to 10"),
+        ({"b": "much"}, "from 0 to 1"),
+        ({"b": float("nan")}, "b one"),
+    ],
+)
+def test_parameters_that_bm25_cannot_have_are_refused(wings, recipe, problem):
+    with pytest.raises(BadInput, match=problem):
+        start(wings, **recipe)
+
+
+def test_other_parameters_give_other_scores(wings):
+    usual, other = make(start(wings)), make(start(wings, "other", k1=0.9, b=0.0))
+    assert (usual.recipe, other.recipe) == ({"k1": 1.5, "b": 0.75}, {"k1": 0.9, "b": 0.0})
+    assert rankings.as_run(usual)["q1"].keys() == rankings.as_run(other)["q1"].keys()
+    assert rankings.as_run(usual)["q1"] != rankings.as_run(other)["q1"]
+
+
 def test_a_killed_workers_run_is_free_when_its_lease_is_over(wings):
     run = start(wings)
     killed = claims.claim(Run)
@@ -132,7 +161,7 @@ def test_what_kills_its_worker_again_and_again_fails(wings):
 
 def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
     run = start(wings)
-    monkeypatch.setattr("corpus.bm25.index_for", lambda _collection: 1 / 0)
+    monkeypatch.setattr("corpus.bm25.index_for", lambda _collection, **_options: 1 / 0)
     making.work(claims.claim(Run), never)
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", "ZeroDivisionError: division by zero")

@@ -119,7 +119,7 @@ def work(run: Run, shutting_down: Stopped) -> None:
         try:
             maker(run.kind).make(run, hold.progress, stopped)
         except claims.Lost:
-            return
+            claims.give_back(run)  # where this worker ends; a run that is somebody else's, or cancelled, stays as it is
         except QuorumError as error:
             claims.end(run, Progress.FAILED, error=" ".join(str(error).split()))
         except Exception as error:

@@ -6,26 +6,33 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from benchmark import rankings
+from benchmark.claims import Lost
 from benchmark.making import Stopped, Tell
 from benchmark.making.looping import each_query
 from benchmark.models import Run
 from benchmark.rankings import Ranked
 from corpus import bm25
 from corpus.errors import BadInput
-from corpus.models import Collection, Query
+from corpus.models import Collection, Document, Query
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`k1` and `b` of BM25, those of the candidates unless named. Raises BadInput."""
+    """`k1` from 0 to 10 and `b` from 0 to 1, those of the candidates unless named. Raises BadInput."""
     if unknown := recipe.keys() - {"k1", "b"}:
         raise BadInput(_("BM25 takes k1 and b, not %(names)s") % {"names": ", ".join(sorted(unknown))})
-    return {}
+    try:
+        k1, b = float(recipe.get("k1", bm25.K1)), float(recipe.get("b", bm25.B))
+    except (TypeError, ValueError):
+        k1 = b = -1.0
+    if not (0 <= k1 <= 10 and 0 <= b <= 1):
+        raise BadInput(_("k1 of BM25 is a number from 0 to 10, and b one from 0 to 1"))
+    return {"k1": k1, "b": b}
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Each query's own words."""
+    """Each query's own words. An index that is not there yet is built first, with progress of its own."""
+    index = index_of(run, progress, stopped)
     left_out = rankings.excluded(run.collection)
-    index = bm25.index_for(run.collection)
 
     def rank(query: Query) -> Ranked:
         begin = perf_counter()
@@ -33,4 +40,17 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
         seconds = perf_counter() - begin
         return Ranked([key for key, _score in found], [score for _key, score in found], seconds)
 
-    each_query(run, rank, progress, stopped)
+    each_query(run, rank, progress, stopped, _("searching"))
+
+
+def index_of(run: Run, progress: Tell, stopped: Stopped) -> bm25.Index:
+    """The collection's index with the run's parameters. Raises Lost when the run is to stop while it is built."""
+    total = Document.objects.filter(collection=run.collection, is_current=True).count()
+
+    def tell(documents: int) -> None:
+        progress(documents, total, _("indexing documents"))
+        if stopped():
+            raise Lost(f"run {run.name} stopped while its index was built")
+
+    k1, b = run.recipe.get("k1", bm25.K1), run.recipe.get("b", bm25.B)
+    return bm25.index_for(run.collection, k1=k1, b=b, tell=tell)
