@@ -1,0 +1,76 @@
+"""The parts that a complete answer needs, and every act on them."""
+
+import pgtrigger
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from corpus.models.judging import Assessor
+from corpus.models.texts import Query
+
+
+class Aspect(models.Model):
+    """A weighted sub-need of a query (BRIGHT-Pro 3.2).
+
+    What stands here is derived from the query's newest AspectRevision; a row stays when its aspect is taken out of the
+    set, because judgments hang on it (docs/adr/0029).
+    """
+
+    query = models.ForeignKey(Query, models.CASCADE, related_name="aspects")
+    external_id = models.CharField(max_length=255)
+    text = models.TextField()
+    rationale = models.TextField(blank=True)
+    importance = models.PositiveSmallIntegerField(default=3)
+    place = models.PositiveSmallIntegerField(default=0, db_default=0, help_text="Order within the query.")
+    is_current = models.BooleanField(default=True, db_default=True, help_text="In the query's set as it stands now.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["query", "external_id"], name="aspect_id"),
+            models.CheckConstraint(name="aspect_importance", condition=Q(importance__gte=1, importance__lte=5)),
+        ]
+
+    def __str__(self) -> str:
+        return self.external_id
+
+
+class AspectRevision(models.Model):
+    """One act on the aspects of a query: the whole set after it, and the judgments that it gave. Append-only.
+
+    The newest revision holds. Undo appends a revision that takes another one back.
+    """
+
+    class Act(models.TextChoices):
+        ADD = "add", _("added")
+        CLARIFY = "clarify", _("clarified")
+        WEIGH = "weigh", _("weighed")
+        SPLIT = "split", _("split")
+        MERGE = "merge", _("merged")
+        REMOVE = "remove", _("removed")
+        KEEP = "keep", _("kept a document")
+        DISCARD = "discard", _("discarded a document")
+        REOPEN = "reopen", _("put a document back to review")
+        PASSAGE = "passage", _("added passages")
+        JOIN = "join", _("joined passages")
+        CUT = "cut", _("cut a passage")
+        IMPORT = "import", _("imported")
+        UNDO = "undo", _("took back")
+
+    query = models.ForeignKey(Query, models.CASCADE, related_name="aspect_revisions", db_index=False)
+    number = models.PositiveIntegerField(help_text="From 1 for each query.")
+    act = models.CharField(max_length=8, choices=Act)
+    note = models.TextField(blank=True, help_text="What it was done to, or why.")
+    aspects = models.JSONField(help_text="The set after the act, in order: id, text, rationale, importance.")
+    judgments = ArrayField(models.BigIntegerField(), default=list, help_text="Ids of the judgments that the act gave.")
+    undoes = models.OneToOneField("self", models.CASCADE, null=True, related_name="undone_by")
+    author = models.ForeignKey(Assessor, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["query", "number"], name="aspect_revision_number")]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"{self.query_id} revision {self.number}: {self.act}"

@@ -1,0 +1,218 @@
+"""Who judges, what waits for people, and what came of it: judgments, labels and texts of pairs."""
+
+import pgtrigger
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from corpus.models.texts import Collection, Pair
+
+
+class Assessor(models.Model):
+    """Whoever gives grades: a person, a judge's version, a policy, an import, or the reference."""
+
+    class Kind(models.TextChoices):
+        PERSON = "person", _("person")
+        JUDGE = "judge", _("judge")
+        POLICY = "policy", _("policy")
+        HUMAN_IMPORT = "human-import", _("imported people")
+        JUDGE_IMPORT = "judge-import", _("imported judge")
+        REFERENCE = "reference", _("reference")
+
+    collection = models.ForeignKey(Collection, models.CASCADE)
+    kind = models.CharField(max_length=12, choices=Kind)
+    name = models.CharField(max_length=150)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "kind", "name"], name="assessor_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Item(models.Model):
+    """A pair waiting for people, with one reason. Written by judges, annotation and benchmark."""
+
+    class Reason(models.TextChoices):
+        DISAGREEMENT = "disagreement", _("the two sides did not agree")
+        CONFLICT = "conflict", _("the panel's majority contradicts the debate")
+        SPLIT = "split", _("too few equal votes")
+        UNPARSED = "unparsed", _("an answer could not be read")
+        REFUSED = "refused", _("a judge refused to answer")
+        ERROR = "error", _("a judge could not be reached")
+        STOPPED = "stopped", _("labels that came about like this one were wrong too often")
+        POLICY = "policy", _("people judge every pair")
+        UNCERTAIN = "uncertain", _("the judge is least sure of it")
+        HOLE = "hole", _("a system returned it, and the qrels do not know it")
+        AUDIT = "audit", _("drawn to check the automatic labels")
+        EVIDENCE = "evidence", _("contribution and evidence to be edited")
+        STUDY = "study", _("part of a paired study")
+        CHECK = "check", _("an attention check")
+        REPEAT = "repeat", _("asked once more")
+        QUALIFICATION = "qualification", _("part of the qualification test")
+
+    class Arm(models.TextChoices):
+        SHOWN = "shown", _("the debate is shown")
+        HIDDEN = "hidden", _("the debate is hidden")
+        REVEAL = "reveal", _("a first vote, then the debate, then the final vote")
+
+    class State(models.TextChoices):
+        OPEN = "open", _("open")
+        CONFLICT = "conflict", _("waits for an adjudicator")
+        SETTLED = "settled", _("settled")
+        WITHDRAWN = "withdrawn", _("withdrawn")
+        STANDING = "standing", _("lent to everyone once")
+        """Checks and the qualification test: no queue holds them, and no judgment settles them."""
+
+    # No index of their own where another begins with the same column: every lease writes to all that there are.
+    collection = models.ForeignKey(Collection, models.CASCADE, db_index=False)
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="items", db_index=False)
+    campaign = models.BigIntegerField(null=True, help_text="The campaign that escalated it: judges_campaign's id.")
+    reason = models.CharField(max_length=13, choices=Reason)
+    seq = models.PositiveSmallIntegerField(default=0)
+    arm = models.CharField(
+        max_length=6,
+        choices=Arm,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="What of the debate is shown; drawn when the item is first lent, unless its maker chose it.",
+    )
+    shown_as = models.CharField(
+        max_length=13,
+        choices=Reason,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The reason whose words an annotator reads; empty: its own.",
+    )
+    turns = models.JSONField(null=True, help_text="The debate that is shown with it; null: the pair's newest.")
+    reserved = models.BooleanField(
+        default=False, db_default=False, help_text="Lent only to those whom annotation_reservedfor names."
+    )
+    state = models.CharField(max_length=9, choices=State, default=State.OPEN)
+    priority = models.FloatField(default=0.0, help_text="Smaller is lent first.")
+    place = models.BigIntegerField(
+        help_text="Order among equals, from the sequence corpus_item_place; new when returned."
+    )
+    overlap = models.PositiveSmallIntegerField(default=1, help_text="People who shall judge it.")
+    taken = models.PositiveSmallIntegerField(default=0, help_text="Open leases and judgments on it.")
+    done = models.PositiveSmallIntegerField(default=0, help_text="Judgments on it.")
+    created_at = models.DateTimeField(db_default=Now())
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["pair", "reason", "seq"], name="item_once"),
+            models.CheckConstraint(name="item_taken", condition=Q(taken__lte=F("overlap"))),
+            models.CheckConstraint(name="item_done", condition=Q(done__lte=F("taken"))),
+        ]
+        indexes = [
+            models.Index(
+                fields=["collection", "priority", "place"],
+                name="item_queue",
+                condition=Q(state="open", taken__lt=F("overlap")),
+            ),
+            models.Index(fields=["collection", "state", "reason"], name="item_state"),
+            models.Index(fields=["campaign", "state"], name="item_campaign"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id} ({self.reason})"
+
+
+class Judgment(models.Model):
+    """One grade by one assessor for one pair. Append-only: a change is a row that supersedes another."""
+
+    class Step(models.TextChoices):
+        FIRST = "first", _("first")
+        FINAL = "final", _("final")
+        ADJUDICATION = "adjudication", _("adjudication")
+        IMPORT = "import", _("import")
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="judgments")
+    aspect = models.ForeignKey("corpus.Aspect", models.CASCADE, null=True)
+    assessor = models.ForeignKey(Assessor, models.PROTECT)
+    item = models.ForeignKey(Item, models.CASCADE, null=True, related_name="judgments")
+    step = models.CharField(max_length=12, choices=Step)
+    grade = models.SmallIntegerField(null=True, help_text="Null withdraws the judgment that it supersedes.")
+    supersedes = models.OneToOneField("self", models.CASCADE, null=True, related_name="superseded_by")
+    arm = models.CharField(max_length=20, blank=True, help_text="What of the debate was shown: shown, hidden, reveal.")
+    guideline = models.PositiveIntegerField(default=0, help_text="Version of the guidelines that held.")
+    milliseconds = models.PositiveIntegerField(null=True, help_text="Time on the page.")
+    idle_milliseconds = models.PositiveIntegerField(
+        null=True, help_text="Of it, with the page hidden or untouched for a minute and more."
+    )
+    spans = models.JSONField(null=True, help_text="[start, end) of the document's characters, marked as evidence.")
+    comment = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["item", "assessor", "step"],
+                condition=Q(supersedes=None, item__isnull=False),
+                name="judgment_once",
+            ),
+            models.UniqueConstraint(
+                fields=["pair", "aspect", "assessor", "step"],
+                condition=Q(supersedes=None, item=None),
+                nulls_distinct=False,
+                name="judgment_import_once",
+            ),
+        ]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}: {self.grade}"
+
+
+class Label(models.Model):
+    """The resolved grade of a pair: a projection, rebuilt from judgments and outcomes at any time."""
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="labels", db_index=False)
+    aspect = models.ForeignKey("corpus.Aspect", models.CASCADE, null=True)
+    grade = models.SmallIntegerField()
+    origin = models.CharField(max_length=20, help_text="The policy's name, or people, adjudicator.")
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pair", "aspect"], nulls_distinct=False, name="label_once")]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}: {self.grade} ({self.origin})"
+
+
+class Target(models.Model):
+    """Contribution and evidence of a relevant pair, as somebody wrote them (SPEC S6). Append-only.
+
+    A judge's text that fails its measures is kept too, with `good` false: it is what a person edits. Undo appends a
+    row that withdraws another. `corpus.targets` says which one holds.
+    """
+
+    class Kind(models.TextChoices):
+        JUDGE = "judge", _("judge")
+        PERSON = "person", _("person")
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="targets", db_index=False)
+    version = models.PositiveIntegerField(help_text="From 1 for each pair.")
+    kind = models.CharField(max_length=6, choices=Kind)
+    writer = models.CharField(max_length=150, help_text="The judge's or the person's name.")
+    contribution = models.TextField(blank=True)
+    evidence = models.TextField(blank=True)
+    measures = models.JSONField(default=dict, help_text="By rule and judged, and the problems that were found.")
+    good = models.BooleanField(help_text="It may be learned from.")
+    rating = models.PositiveSmallIntegerField(
+        null=True, help_text="1 to 5: what its writer thought of the texts that they were shown."
+    )
+    item = models.ForeignKey(Item, models.CASCADE, null=True, related_name="targets", help_text="On whose desk it was.")
+    withdraws = models.OneToOneField("self", models.CASCADE, null=True, related_name="withdrawn_by")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pair", "version"], name="target_version")]
+        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id} version {self.version}"
