@@ -91,8 +91,8 @@ class Start:
     k: int
     relevant_from: int
     levels: list[int]
-    at_least: Ints
-    """(levels, queries) of the earlier version."""
+    at_least: list[Ints]
+    """(queries) for each level, of the earlier version."""
     relevant: Ints
     """(queries): relevant documents of the earlier version."""
 
@@ -107,8 +107,7 @@ def marginal(
     """
     systems, _, k = documents.shape
     levels = sorted({*before.levels, *after.levels})
-    at_least = np.array([before.at_least(grade) for grade in levels], dtype=np.int64).reshape(len(levels), -1)
-    start = Start(k, relevant_from, levels, at_least, before.at_least(relevant_from))
+    start = Start(k, relevant_from, levels, list(map(before.at_least, levels)), before.at_least(relevant_from))
     graded = before.look_up(coded(documents))
     sums = {name: np.zeros((len(given), max(0, systems - 1))) for name in MARGINAL}
     for place, order in enumerate(given):
