@@ -1,6 +1,6 @@
 """Templates with everything constant worked out beforehand: words in one language, addresses, buttons, includes.
 
-The desk's fragment is rendered some hundred times a second, and most of it is the same each time (docs/adr/0032). A
+The desk's fragment is rendered some hundred times a second, and most of it is the same each time (docs/adr/0038). A
 baked template gives the same bytes as the one that it was made of, for any context that agrees with what was known.
 """
 

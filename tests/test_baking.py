@@ -1,4 +1,4 @@
-"""A baked fragment of the desk gives the same bytes as its template, whatever is shown (docs/adr/0032)."""
+"""A baked fragment of the desk gives the same bytes as its template, whatever is shown (docs/adr/0038)."""
 
 from dataclasses import replace
 from types import SimpleNamespace
