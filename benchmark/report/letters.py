@@ -32,18 +32,20 @@ def groups_of(different: NDArray[np.bool_], order: Sequence[int]) -> list[Group]
     for place, one in enumerate(order):
         for other in reversed(order[place:]):
             if not different[one, other] and frozenset((one, other)) not in covered:
-                group = _grown(different, order, one, other)
+                group = _grown(different, order, [one, other], covered)
                 found.append(group)
                 covered.update(_pairs(group))
     return _swept(found)
 
 
-def _grown(different: NDArray[np.bool_], order: Sequence[int], one: int, other: int) -> Group:
-    """The two, and from the best on whoever differs from none that is in."""
-    group = [one, other]
-    for system in order:
-        if not different[system, group].any():
-            group.append(system)
+def _grown(different: NDArray[np.bool_], order: Sequence[int], group: list[int], covered: set[frozenset[int]]) -> Group:
+    """The group with whoever differs from none in it; who covers most new pairs first, of equals the better system."""
+
+    def new_pairs(system: int) -> int:
+        return sum(frozenset((system, one)) not in covered for one in group)
+
+    while fitting := [one for one in order if one not in group and not different[one, group].any()]:
+        group.append(max(fitting, key=new_pairs))
     return frozenset(group)
 
 

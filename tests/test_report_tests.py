@@ -1,0 +1,179 @@
+"""Paired tests over many systems, Holm's correction, letters, ranks and tables of a report."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from benchmark.measures import compare
+from benchmark.report import paired, shifts, tabling
+from benchmark.report.computing import Aspected, Computed, Question, System, compute
+from benchmark.report.letters import groups_of, letters
+from benchmark.tables import Figure, Table
+
+
+def columns(queries: int, systems: int, seed: int = 0) -> NDArray[np.float64]:
+    """(queries, systems) of values in tenths; the first system is a little better."""
+    random = np.random.default_rng(seed)
+    values = random.integers(0, 11, (queries, systems)) / 10
+    values[:, 0] = np.minimum(1, values[:, 0] + 0.1)
+    return values
+
+
+def test_for_few_queries_p_is_exactly_that_of_compare() -> None:
+    values = columns(12, 4)
+    tests = paired.Tests(values, 0)
+    for one in range(4):
+        for other in range(4):
+            theirs = compare("m", *({str(q): float(values[q, at]) for q in range(12)} for at in (one, other))).p
+            assert tests.p(one, other) == pytest.approx(theirs)
+
+
+def test_for_many_queries_p_is_near_that_of_compare_and_exact_where_few_differ() -> None:
+    values = columns(200, 3)
+    values[:, 2] = values[:, 1]
+    values[:10, 2] += 0.05
+    tests = paired.Tests(values, 0)
+    near = compare("m", *({str(q): float(values[q, at]) for q in range(200)} for at in (0, 1))).p
+    assert tests.p(0, 1) == pytest.approx(near, abs=0.02)
+    assert tests.p(1, 2) == pytest.approx(2 / 2**10)  # ten differ, all one way: two of 1,024 sign patterns
+    assert tests.p(1, 1) == 1.0
+
+
+def test_holm_by_hand() -> None:
+    """Ascending 0.01 x 4, 0.02 x 3, 0.03 x 2 = 0.06, 0.04 x 1: below the one before, so 0.06 as well."""
+    assert paired.holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert paired.holm([0.5, 0.9]) == [1.0, 1.0] and paired.holm([]) == []
+
+
+def test_intervals_hold_the_mean_and_shrink_with_queries() -> None:
+    few, many = (np.random.default_rng(1).normal(0.1, 1, (queries, 1)) for queries in (50, 5_000))
+    (low, high), (lower, higher) = (paired.intervals(one, 0) for one in (few, many))
+    assert low[0] < few.mean() < high[0] and lower[0] < many.mean() < higher[0]
+    assert higher[0] - lower[0] == pytest.approx(2 * 1.96 / 5_000**0.5, rel=0.1)
+
+
+symmetric = st.integers(2, 8).flatmap(
+    lambda systems: st.lists(st.booleans(), min_size=systems**2, max_size=systems**2).map(
+        lambda flat: np.triu(np.array(flat).reshape(systems, systems), 1)
+    )
+)
+
+
+@given(symmetric)
+def test_two_systems_share_a_letter_exactly_when_nothing_tells_them_apart(upper: NDArray[np.bool_]) -> None:
+    different = upper | upper.T
+    given_letters = letters(different, range(len(different)))
+    for one in range(len(different)):
+        for other in range(len(different)):
+            assert bool(set(given_letters[one]) & set(given_letters[other])) == (not different[one, other])
+
+
+def test_letters_by_hand() -> None:
+    """Three systems in a row: neighbours are alike, the ends are not: a, ab, b."""
+    different = np.zeros((3, 3), dtype=bool)
+    different[0, 2] = different[2, 0] = True
+    assert letters(different, [0, 1, 2]) == ["a", "ab", "b"]
+    assert letters(different, [2, 1, 0]) == ["b", "ab", "a"]
+    assert letters(np.zeros((3, 3), dtype=bool), [0, 1, 2]) == ["a", "a", "a"]
+
+
+def test_many_systems_of_which_few_differ_get_few_letters() -> None:
+    """Twelve disjoint pairs that differ: 4,096 largest groups, of which a few cover everything."""
+    different = np.zeros((25, 25), dtype=bool)
+    for one in range(0, 24, 2):
+        different[one, one + 1] = different[one + 1, one] = True
+    assert 2 <= len(groups_of(different, range(25))) < 20
+
+
+def test_ranks_and_tau_by_hand() -> None:
+    assert shifts.ranks([0.5, 0.7, 0.5, 0.2]) == [2, 1, 2, 4]
+    assert shifts.order([0.5, 0.7, 0.5], ["b", "c", "a"]) == [1, 2, 0]
+    assert shifts.tau([3, 2, 1], [3, 1, 2]) == pytest.approx(1 / 3)  # two pairs agree, one does not
+    assert shifts.tau([1, 1, 2], [1, 2, 3]) == pytest.approx(2 / (2 * 3) ** 0.5)  # tau-b: one list ties a pair
+    assert shifts.tau([1, 1], [1, 2]) is None
+    assert shifts.swapped([3, 2, 1], [1, 2, 3]) == 3 and shifts.swapped([3, 2, 2], [3, 1, 2]) == 0
+
+
+def report(*, names: tuple[str, str] = ("=cmd()", "dense_50%"), queries: int = 30, aspects: bool = False) -> Computed:
+    """The first system finds a hole in every query, the second the known document."""
+    rankings = [{query: np.array(found) for query in range(queries)} for found in ([2, 3], [1, 3])]
+    before = {query: (np.array([1]), np.array([1], np.int16)) for query in range(queries)}
+    after = {query: (np.array([1, 2]), np.array([1, 1], np.int16)) for query in range(queries)}
+    values = {key: np.full((2, 3), 0.25) for key in ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")}
+    systems = [
+        System(at + 1, name, "bm25", found) for at, (name, found) in enumerate(zip(names, rankings, strict=True))
+    ]
+    asked = Question(systems, before, after, k=2, aspects=Aspected([4, 5, 6], values) if aspects else None)
+    return compute(asked)
+
+
+def test_filling_lifts_the_underrated_system_and_says_how_surely() -> None:
+    first, second = report().result["systems"]
+    value = first["values"]["hit"]
+    assert (value["before"], value["after"], value["change"]) == (0, 1, 1)
+    assert (value["low"], value["high"]) == (1, 1) and value["p"] == pytest.approx(1 / 10_001)
+    assert value["p_holm"] == pytest.approx(2 / 10_001)
+    assert (value["rank_before"], value["rank_after"], value["shift"]) == (2, 1, 1)
+    assert (value["letters_before"], value["letters_after"]) == ("b", "a")
+    same = second["values"]["hit"]
+    assert (same["change"], same["p"], same["letters_after"]) == (0, 1, "a")
+    order = report().result["order"]["hit"]
+    assert order == {"tau": None, "moved": 1, "swapped": 0}  # afterwards both are best: nothing is ordered
+
+
+def test_csv_of_a_table_cannot_act_and_has_changes_and_letters_in_columns() -> None:
+    lines = tabling.leaderboard(report().result, "hit").csv().splitlines()
+    assert lines[0].startswith("system,Hole@2,Judged@2,Judged@2 change,Hit@2,Hit@2 change,Hit@2 letters")
+    assert lines[1].startswith("'=cmd(),0.5,0.5,0.5,1.0,1.0,a")
+    changes = tabling.changes(report().result, "hit").csv().splitlines()
+    assert changes[0] == "system,before,after,change,95% from,to,p,p (Holm),rank before,rank after"
+
+
+def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below() -> None:
+    text = tabling.leaderboard(report().result, "hit").latex()
+    assert r"\usepackage{booktabs}" in text and r"\toprule" in text
+    row = next(line for line in text.splitlines() if line.startswith("dense"))
+    assert row.startswith(r"dense\_50\% &") and row.endswith(r"\\")
+    assert r"\textbf{1.000}$_{+1.000}$$^{\mathrm{a}}$" in text
+    assert r"\textbf{1.000}$_{+0.000}$$^{\mathrm{a}}$" in row  # both print as the best
+    assert "0.500" in text and r"\textbf{0.500}" in text
+
+
+def test_a_blank_figure_is_an_empty_cell() -> None:
+    table = Table(
+        "t",
+        "A & B",
+        ("system", "m"),
+        (("one", None), ("two", Figure(None)), ("three", Figure(-0.25))),
+        best=frozenset([1]),
+    )
+    assert table.csv() == "system,m\none,\ntwo,\nthree,-0.25\n"
+    assert [line for line in table.latex().splitlines() if "&" in line] == [
+        r"\caption{A \& B}", r"system & m \\", r"one &  \\", r"two &  \\", r"three & \textbf{$-$0.250} \\",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [tabling.measured, tabling.growth, tabling.marginal])
+def test_every_table_has_as_many_cells_as_columns(make: Any) -> None:
+    table = make(report().result)
+    assert table.rows and {len(row) for row in table.rows} == {len(table.header)}
+    assert table.csv().count("\n") == len(table.rows) + 1 and table.latex().count(r"\\") >= len(table.rows)
+
+
+def test_aspects_have_their_own_queries_and_table() -> None:
+    found = report(aspects=True)
+    assert found.result["aspects"] == {"queries": [4, 5, 6]}
+    assert found.values["alpha_ndcg"].after.shape == (2, 3)
+    value = found.result["systems"][0]["values"]["alpha_ndcg"]
+    assert (value["before"], value["after"], value["rank_after"], value["letters_after"]) == (None, 0.25, 1, "a")
+    table = tabling.aspects(found.result)
+    assert table is not None and table.header[1:4] == (
+        "alpha-nDCG@2",
+        "alpha-nDCG@2 (one aspect a document)",
+        "A-Recall@2",
+    )
+    assert tabling.aspects(report().result) is None
