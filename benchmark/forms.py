@@ -1,6 +1,7 @@
 """Forms of the benchmark's pages."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from benchmark.importing import name_of
 from benchmark.models import RUN_NAME, Progress, Qrels, Run
 from benchmark.pages.chosen import K, title
 from corpus.models import Collection
@@ -79,9 +81,7 @@ class UploadForm(forms.Form):
 
 def run_name(file: str) -> str:
     """What a file's run is called: its name without folder and endings, other letters as `-`."""
-    stem = file.replace("\\", "/").rpartition("/")[2]
-    for ending in (".gz", ".txt", ".run", ".trec", ".tsv", ".res"):
-        stem = stem.removesuffix(ending) if len(stem) > len(ending) else stem
+    stem = name_of(Path(file.replace("\\", "/")))
     fine = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._+-") else "-" for letter in stem)
     return fine.lstrip("._+-")[:100] or "run"
 

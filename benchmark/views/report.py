@@ -9,12 +9,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from benchmark import qrels
 from benchmark.forms import ReportForm
-from benchmark.models import Progress, Qrels, Report, Run
+from benchmark.models import Report
 from benchmark.pages import chosen, reports
 from benchmark.report import reports as services
 from benchmark.views.downloads import download
 from corpus.access import Scope, action
 from corpus.auditing import record
+from corpus.errors import BadInput
 
 
 @action("admin")
@@ -56,35 +57,45 @@ def _initial(found: Report | None) -> dict[str, object]:
 @action("admin")
 @require_POST
 def make(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """A report of the versions that were chosen, or of the first and the newest; `safety`: of the newest alone."""
-    runs = chosen.runs_of(scope.collection)
-    ready = [run for run in runs if run.state == Progress.READY]
-    if not ready:
+    """A report of what was chosen, or of the first and the newest version; `safety`: of the newest alone."""
+    runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
+    form = ReportForm(request.POST if "before" in request.POST else None, runs=runs, versions=versions)
+    if not form.by_key:
         messages.error(request, _("There is no run yet: add one first."))
         return redirect("runs", scope.collection.name)
-    form = None
-    if "before" in request.POST:
-        form = ReportForm(request.POST, runs=runs, versions=chosen.versions_of(scope.collection))
-        if not form.is_valid():
-            context = {"scope": scope, "section": "benchmark", "form": form, "versions": list(form.versions.values())}
-            return render(request, "benchmark/report.html", context, status=422)
-    with transaction.atomic():
-        before, after = form.pair() if form else _usual(scope, safety="safety" in request.POST)
-        picked: list[Run] = form.chosen() if form else ready
-        k = form.cleaned_data["k"] if form else chosen.K
-        found = services.ask(scope.collection, before, after, picked, k=k, by=scope.user.username)
-        record(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
+    if not form.is_bound or form.is_valid():
+        try:
+            return _asked(scope, form, safety="safety" in request.POST)
+        except BadInput as error:
+            if not form.is_bound:
+                messages.error(request, str(error))
+                return redirect("benchmark_report", scope.collection.name)
+            form.add_error(None, str(error))
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "form": form,
+        "versions": versions,
+        "stored": None,
+        "shown": None,
+    }
+    return render(request, "benchmark/report.html", context, status=422)
+
+
+@transaction.atomic
+def _asked(scope: Scope, form: ReportForm, *, safety: bool) -> HttpResponse:
+    if form.is_bound:
+        (before, after), runs, k = form.pair(), form.chosen(), form.cleaned_data["k"]
+    else:
+        runs = list(form.by_key.values())
+        k = min(chosen.K, *(run.depth or chosen.K for run in runs))
+        versions = list(form.versions.values()) or [qrels.original(scope.collection, by=scope.user.username)]
+        before, after = versions[-1 if safety else 0], versions[-1]
+    found = services.ask(scope.collection, before, after, runs, k=k, by=scope.user.username)
+    record(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
     if before == after:
         return redirect("safety", scope.collection.name)
     return redirect("report", scope.collection.name, found.pk)
-
-
-def _usual(scope: Scope, *, safety: bool) -> tuple[Qrels, Qrels]:
-    """The first and the newest version; the reference grades become the first where there is none."""
-    versions = chosen.versions_of(scope.collection)
-    if not versions:
-        versions = [qrels.original(scope.collection, by=scope.user.username)]
-    return (versions[-1], versions[-1]) if safety else (versions[0], versions[-1])
 
 
 @action("admin")

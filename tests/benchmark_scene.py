@@ -1,0 +1,145 @@
+"""A small benchmark whose qrels were pooled from lexical systems alone: systems of another kind are underrated.
+
+Six systems answer twenty questions. Eight documents of each question are relevant; the qrels know those that lexical
+systems find. People know all of them: `fill` lets one of them judge the pool.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from annotation import queue
+from annotation.desks import Answer, Desk
+from annotation.models import Assignment, Membership, Role
+from benchmark import filling, qrels
+from benchmark.models import Filling, Qrels, Report, Run
+from benchmark.report import reports
+from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
+from tests.factories import make_collection, make_document, make_member, make_query
+from tests.rankings import make_run
+
+SYSTEMS = {
+    "bm25": (1.0, 0.0),
+    "bm25-stemmed": (1.1, 0.1),
+    "query2doc": (0.8, 0.5),
+    "dense-small": (0.3, 0.9),
+    "dense-large": (0.35, 1.3),
+    "reranked": (0.8, 1.2),
+}
+"""How much a system sees of words and of meaning."""
+PARTS = [
+    "keys of a dict", "slices", "generators", "context managers", "decorators", "descriptors", "comprehensions",
+    "closures", "the import system", "exceptions", "coroutines", "metaclasses", "name binding", "operators",
+    "string literals", "assignment", "the with statement", "class bodies", "numeric types", "iterators",
+]  # fmt: skip
+QUESTIONS = ["What does the reference say about {}?", "When are {} evaluated?", "Which errors come from {}?"]
+DOCUMENTS = 40
+RELEVANT = 8
+DEPTH = 10
+
+
+def truth() -> dict[str, set[str]]:
+    """Relevant documents of each question."""
+    return {f"q{n}": {f"d{n}-{place}" for place in range(RELEVANT)} for n in range(len(PARTS))}
+
+
+def lexical(document: str) -> bool:
+    """Of the relevant documents the first half shares its words with the question, the other half only its meaning."""
+    return int(document.partition("-")[2]) < RELEVANT // 2
+
+
+def rankings(seed: int = 0) -> dict[str, dict[str, list[str]]]:
+    """System -> question -> documents, best first."""
+    random = np.random.default_rng(seed)
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, (words, meaning) in SYSTEMS.items():
+        found[name] = {}
+        for query, relevant in truth().items():
+            documents = [f"d{query[1:]}-{place}" for place in range(DOCUMENTS)]
+            gains = [(2.0 * (words if lexical(one) else meaning)) * (one in relevant) for one in documents]
+            scores = np.array(gains) + random.normal(0, 0.7, len(documents))
+            found[name][query] = [documents[at] for at in np.argsort(-scores)[: 2 * DEPTH]]
+    return found
+
+
+def collection_of_books(name: str = "books") -> Collection:
+    """Questions, documents, and reference grades that know the lexical half and some that are not relevant."""
+    collection = make_collection(
+        name,
+        title="Questions about the language",
+        instruction="A passage is relevant when it states what the reference says about the question.",
+    )
+    reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
+    for n, part in enumerate(PARTS):
+        query = make_query(collection, QUESTIONS[n % 3].format(part), external_id=f"q{n}", answers=[])
+        for place in range(DOCUMENTS):
+            text = f"Of {part} the reference says in its paragraph {place} how they behave, and what follows from it. "
+            document = make_document(
+                collection, text * 4, external_id=f"d{n}-{place}", title=f"{part.capitalize()}, part {place + 1}"
+            )
+            if place < RELEVANT // 2 or 30 <= place < 36:
+                pair = Pair.objects.create(collection=collection, query=query, document=document, is_candidate=False)
+                Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=int(place < RELEVANT))
+    return collection
+
+
+def runs_of(collection: Collection) -> list[Run]:
+    """The six systems' runs."""
+    return [make_run(collection, name, ranked) for name, ranked in rankings().items()]
+
+
+def trec(ranked: Mapping[str, list[str]], tag: str = "system") -> str:
+    """A run's file."""
+    lines = [
+        f"{query} Q0 {document} {rank} {100 - rank} {tag}\n"
+        for query, documents in ranked.items()
+        for rank, document in enumerate(documents, 1)
+    ]
+    return "".join(lines)
+
+
+def judge_all(member: Membership) -> int:
+    """The member judges what the queue lends, truthfully."""
+    known, count = truth(), 0
+    lent = queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    while lent is not None:
+        lease = Assignment.objects.select_related("item__pair__query", "item__pair__document").get(pk=lent)
+        pair = lease.item.pair
+        grade = int(pair.document.external_id in known[pair.query.external_id])
+        member.refresh_from_db()
+        answer = Answer(lease.item_id, lease.token, grade)
+        lent = queue.in_transaction(lambda db, answer=answer: queue.submit(db, Desk.of(member), answer))
+        count += 1
+    return count
+
+
+def filled(collection: Collection, runs: list[Run], member: Membership) -> Filling:
+    """A filling to depth 10 that the member judged to its end."""
+    begun = filling.start(collection=collection, runs=runs, depth=DEPTH, policy="people", by="charlie")
+    judge_all(member)
+    return filling.advance(begun)
+
+
+def reported(collection: Collection, runs: list[Run], before: Qrels, after: Qrels) -> tuple[Report, Report]:
+    """How safe the order is by the version before, and what the version after did to it."""
+    safe = reports.ensure(collection, before, before, runs, DEPTH)
+    return safe, reports.ensure(collection, before, after, runs, DEPTH)
+
+
+def whole_scene(name: str = "books") -> tuple[Collection, Membership]:
+    """Everything, with an admin to look at it."""
+    collection = collection_of_books(name)
+    charlie = make_member(collection, "charlie", Role.ADMIN)
+    runs = runs_of(collection)
+    before = qrels.original(collection, by="charlie")
+    done = filled(collection, runs, make_member(collection, "alice"))
+    assert done.after is not None
+    reported(collection, runs, before, done.after)
+    return collection, charlie
+
+
+def by_id(collection: Collection) -> tuple[dict[str, Query], dict[str, Document]]:
+    """Rows by the ids of files."""
+    queries = Query.objects.filter(collection=collection)
+    documents = Document.objects.filter(collection=collection)
+    return {one.external_id: one for one in queries}, {one.external_id: one for one in documents}

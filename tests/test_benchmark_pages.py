@@ -1,0 +1,375 @@
+"""Pages of the benchmark: what they say of a scene whose figures are known, files to save, and what they refuse."""
+
+import csv
+from io import StringIO
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from annotation.models import AuditEntry, Membership, Role
+from benchmark import qrels
+from benchmark.models import Filling, Progress, Qrels, Report, Run, Suite
+from benchmark.report import reports
+from corpus.models import Collection, Item
+from tests import benchmark_scene as scene
+from tests.factories import make_collection, make_member
+
+pytestmark = pytest.mark.django_db
+HOME = "/c/books/benchmark/"
+HTMX = {"HTTP_HX_REQUEST": "true"}
+
+
+def client_of(member: Membership) -> Client:
+    client = Client()
+    client.force_login(member.user)
+    return client
+
+
+@pytest.fixture
+def books() -> Collection:
+    """Without runs."""
+    return scene.collection_of_books()
+
+
+@pytest.fixture
+def charlie(books: Collection) -> Client:
+    return client_of(make_member(books, "charlie", Role.ADMIN))
+
+
+@pytest.fixture
+def whole() -> Client:
+    """An admin of a collection with everything: six runs, a filling, both reports."""
+    return client_of(scene.whole_scene()[1])
+
+
+def text(client: Client, path: str, status: int = 200) -> str:
+    response = client.get(path)
+    assert response.status_code == status, path
+    return response.content.decode()
+
+
+def upload(*files: tuple[str, str], **more: str) -> dict[str, object]:
+    return {"files": [SimpleUploadedFile(name, content.encode()) for name, content in files], **more}
+
+
+def table(client: Client, path: str) -> list[list[str]]:
+    return list(csv.reader(StringIO(client.get(path).content.decode())))
+
+
+def test_every_page_without_a_run_says_what_to_do_next(charlie: Client) -> None:
+    for part, words in {
+        "": "No system to look at yet",
+        "runs/": "No run yet",
+        "safety/": "No system to look at yet",
+        "filling/": "There is no run yet whose documents could be pooled",
+        "report/": "Nothing to compare yet",
+        "qrels/": "No version yet",
+    }.items():
+        page = text(charlie, HOME + part)
+        assert words in page and "button primary" in page, part
+
+
+def test_the_home_tells_the_story_and_the_next_step_changes_with_it(charlie: Client, books: Collection) -> None:
+    first, second, *rest = scene.runs_of(books)
+    assert "Work out how far today" in text(charlie, HOME)
+    charlie.post(f"{HOME}report/make/", {"safety": "1"})
+    assert "It is being worked out" in text(charlie, HOME)
+    assert charlie.get(HOME, **HTMX).status_code == 200
+    assert reports.take_up()
+    assert charlie.get(HOME, **HTMX).status_code == 286, "nothing moves any more: polling ends"
+    page = text(charlie, HOME)
+    assert "could still change places" in page and "Some orders are not settled" in page
+    before = qrels.latest(books)
+    assert before is not None
+    done = scene.filled(books, [first, second, *rest], make_member(books, "alice"))
+    assert "see what it does to every ranking" in text(charlie, HOME)
+    assert done.after is not None
+    charlie.post(f"{HOME}report/make/")
+    assert reports.take_up()
+    page = text(charlie, HOME)
+    assert "holes</strong> were found" in page and "Every step is done" in page
+    scene.make_run(books, "late", scene.rankings(1)["dense-large"])
+    assert "Runs came after the last report" in text(charlie, HOME)
+
+
+def test_two_runs_come_in_by_upload(charlie: Client) -> None:
+    ranked = scene.rankings()
+    files = [(f"{name}.run", scene.trec(ranked[name])) for name in ("bm25", "dense-small")]
+    response = charlie.post(f"{HOME}runs/upload/", upload(*files))
+    assert response.status_code == 302
+    assert sorted(Run.objects.values_list("name", "state", "depth")) == [
+        ("bm25", "ready", 20),
+        ("dense-small", "ready", 20),
+    ]
+    assert "2 runs came in (800 lines)" in text(charlie, f"{HOME}runs/")
+    assert AuditEntry.objects.get(act="runs.imported").details["runs"] == ["bm25", "dense-small"]
+    saved = b"".join(charlie.get(f"{HOME}runs/{Run.objects.get(name='bm25').pk}/run.txt")).decode()  # type: ignore[arg-type]
+    assert [line.split()[2] for line in saved.splitlines()[:20]] == ranked["bm25"]["q0"]
+
+
+def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(charlie: Client) -> None:
+    wrong = "q0 Q0 d0-1 1 2.5 x\nq0 Q0 d0-1 2 2.0 x\nq0 Q0 d0-2 3 nan x\nq0 d0-3 4\nq0 Q0 nowhere 5 1 x\n"
+    response = charlie.post(f"{HOME}runs/upload/", upload(("mine.run", wrong), name="mine-2", skip_unknown=""))
+    page = response.content.decode()
+    assert response.status_code == 422 and "Nothing was taken over" in page
+    for line in (2, 3, 4):
+        assert f"ine {line}:" in page
+    assert 'value="mine-2"' in page and "/tmp/" not in page
+    assert not Run.objects.exists() and not AuditEntry.objects.filter(act="runs.imported").exists()
+
+
+def test_a_name_is_for_one_file_and_names_of_files_become_names_of_runs(charlie: Client) -> None:
+    line = "q0 Q0 d0-1 1 2.5 x\n"
+    page = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("b.run", line), name="mine"))
+    assert page.status_code == 422 and "A name is for one file" in page.content.decode()
+    twice = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("a.txt", line)))
+    assert twice.status_code == 422 and "same name" in twice.content.decode()
+    charlie.post(f"{HOME}runs/upload/", upload(("übung 1.run.gz.txt", line)))
+    assert Run.objects.get().name == "bung-1"
+
+
+def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie: Client) -> None:
+    form = text(charlie, f"{HOME}runs/make/bm25/")
+    assert 'name="k1"' in form and 'name="judge"' not in form, "a form has what its kind needs"
+    response = charlie.post(f"{HOME}runs/make/bm25/", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
+    run = Run.objects.get()
+    assert response["Location"] == f"{HOME}runs/{run.pk}/"
+    assert (run.kind, run.recipe["k1"], run.depth, run.made_by) == ("bm25", 1.2, 10, "charlie")
+    assert "The page follows it by itself" in text(charlie, f"{HOME}runs/{run.pk}/")
+    assert charlie.get(f"{HOME}runs/{run.pk}/", **HTMX).status_code == 200
+    assert charlie.get(f"{HOME}runs/", **HTMX).status_code == 200
+    charlie.post(f"{HOME}runs/{run.pk}/cancel/")
+    run.refresh_from_db()
+    assert run.state == Progress.CANCELLED
+    assert charlie.get(f"{HOME}runs/{run.pk}/", **HTMX).status_code == 286
+    charlie.post(f"{HOME}runs/{run.pk}/go-on/")
+    run.refresh_from_db()
+    assert run.state == Progress.WAITING
+    refused = charlie.post(f"{HOME}runs/make/bm25/", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
+    assert (
+        refused.status_code == 422
+        and "has a run" in refused.content.decode()
+        and 'value="1.2"' in refused.content.decode()
+    )
+
+
+def test_deleting_a_run_asks_first(charlie: Client, books: Collection) -> None:
+    run = scene.runs_of(books)[0]
+    assert "Keep it" in text(charlie, f"{HOME}runs/{run.pk}/delete/")
+    run.refresh_from_db()
+    assert not run.is_deleted, "a GET changes nothing"
+    charlie.post(f"{HOME}runs/{run.pk}/delete/")
+    run.refresh_from_db()
+    assert run.is_deleted
+    assert f"runs/{run.pk}/" not in text(charlie, f"{HOME}runs/")
+
+
+def test_a_hybrid_needs_two_runs_first(charlie: Client) -> None:
+    assert "bring or make those first" in text(charlie, f"{HOME}runs/make/hybrid/")
+
+
+def test_how_safe_names_bounds_and_open_orders(whole: Client) -> None:
+    page = text(whole, f"{HOME}safety/")
+    assert "not settled" in page and "Send these pairs" in page
+    rows = table(whole, f"{HOME}safety/?table=safety&as=csv")
+    assert rows[0][:5] == ["system", "Judged@10", "nDCG@10", "at least", "at most"]
+    assert len(rows) == 7 and all(float(low) <= float(now) <= float(high) for _n, _j, now, low, high, _o in rows[1:])
+    assert "\\begin{tabular}" in whole.get(f"{HOME}safety/?table=unsettled&as=tex").content.decode()
+    assert whole.get(f"{HOME}safety/?chart=bounds&as=svg")["Content-Type"].startswith("image/svg")
+    assert whole.get(f"{HOME}safety/?table=nothing").status_code == 404
+
+
+def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: Collection) -> None:
+    runs = scene.runs_of(books)
+    before = qrels.original(books)
+    reports.ensure(books, before, before, runs, 10)
+    response = charlie.post(f"{HOME}safety/send/", {"first": "5", "policy": "people"})
+    filling = Filling.objects.get()
+    assert response["Location"] == f"{HOME}filling/{filling.pk}/"
+    assert len(filling.pairs) == 5 and Item.objects.filter(reason="hole", state="open").count() == 5
+    assert AuditEntry.objects.get(act="filling.started").details["pairs"] == 5
+    first = [(query, document) for query, document, _n in Report.objects.get().result["safety"]["first"][:5]]
+    assert {(item.pair.query_id, item.pair.document_id) for item in Item.objects.all()} == set(first)
+
+
+def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, books: Collection) -> None:
+    runs = scene.runs_of(books)
+    form = {"runs": [run.pk for run in runs], "k": "10", "policy": "people", "before": ""}
+    page = charlie.post(f"{HOME}filling/", form).content.decode()
+    assert "Start this filling?" in page and "left to judge" in page and not Filling.objects.exists()
+    begun = charlie.post(f"{HOME}filling/", {**form, "confirm": "1"})
+    filling = Filling.objects.get()
+    assert begun["Location"] == f"{HOME}filling/{filling.pk}/"
+    assert "wait for people" in text(charlie, f"{HOME}filling/{filling.pk}/")
+    assert charlie.get(f"{HOME}filling/{filling.pk}/", **HTMX).status_code == 200
+    refused = charlie.post(f"{HOME}filling/{filling.pk}/finish/", follow=True).content.decode()
+    assert "nothing is settled yet" in refused
+    charlie.post(f"{HOME}filling/{filling.pk}/cancel/")
+    filling.refresh_from_db()
+    assert filling.state == "cancelled" and "no version of the qrels came of it" in text(
+        charlie, f"{HOME}filling/{filling.pk}/"
+    )
+
+
+def test_a_filling_without_a_run_is_refused_and_keeps_the_form(charlie: Client, books: Collection) -> None:
+    scene.runs_of(books)
+    page = charlie.post(f"{HOME}filling/", {"k": "7", "policy": "people", "before": ""})
+    assert page.status_code == 422 and 'value="7"' in page.content.decode()
+
+
+def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
+    report = Report.objects.latest("pk")
+    address = f"{HOME}report/{report.pk}/"
+    page = text(whole, address)
+    for words in ("What was found", "Kendall", "nDCG@10", "saturated", "Is the pool saturated?"):
+        assert words in page
+    system = {one["name"]: one["values"]["ndcg"] for one in report.result["systems"]}
+    shifts = {name: (one["rank_before"], one["rank_after"]) for name, one in system.items()}
+    assert shifts["dense-large"][1] < shifts["dense-large"][0], "what the qrels did not know was underrated"
+    rows = table(whole, f"{address}?table=changes-ndcg&as=csv")
+    assert {row[0] for row in rows[1:]} == set(scene.SYSTEMS)
+    latex = whole.get(f"{address}?measure=recall&table=changes-recall&as=tex").content.decode()
+    assert r"\toprule" in latex and "dense-large" in latex
+    for chart in ("ranks", "growth", "holes", "marginal"):
+        for form in ("svg", "csv", "tex"):
+            assert whole.get(f"{address}?chart={chart}&as={form}").status_code == 200, (chart, form)
+    for name in ("measures", "growth", "marginal"):
+        assert whole.get(f"{address}?table={name}&as=csv").status_code == 200, name
+    assert "Recall@10 by system" in text(whole, f"{address}?measure=recall")
+    assert "What was found" in text(whole, f"{HOME}report/")
+
+
+def test_the_leaderboard_is_ordered_by_the_measure_that_was_asked_for(whole: Client) -> None:
+    report = Report.objects.latest("pk")
+    address = f"{HOME}report/{report.pk}/leaderboard/"
+    for measure in ("ndcg", "recall"):
+        values = {one["name"]: one["values"][measure]["after"] for one in report.result["systems"]}
+        best = sorted(values, key=lambda name: (-values[name], name))
+        page = text(whole, f"{address}?sort={measure}")
+        places = [page.index(f">{name}</a></th>") for name in best]
+        assert places == sorted(places), measure
+    assert "aria-sort" in page and "letters" in page
+    assert text(whole, f"{address}?sort=nothing&of=before")
+    assert table(whole, f"{address}?table=leaderboard&as=csv")[0][0] == "system"
+
+
+def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: Client) -> None:
+    one, two = Qrels.objects.order_by("number")
+    runs = list(Run.objects.order_by("pk").values_list("pk", flat=True))
+    given = {"before": one.pk, "after": two.pk, "k": "5", "runs": runs[:3]}
+    response = whole.post(f"{HOME}report/make/", given)
+    report = Report.objects.latest("pk")
+    assert response["Location"] == f"{HOME}report/{report.pk}/" and report.options["k"] == 5
+    assert "being worked out" in text(whole, f"{HOME}report/{report.pk}/")
+    deep = whole.post(f"{HOME}report/make/", {**given, "k": "500"})
+    assert deep.status_code == 422 and "measure at k up to that" in deep.content.decode()
+    assert 'value="500"' in deep.content.decode()
+
+
+def test_a_system_shows_its_changes_its_holes_and_what_it_took(whole: Client) -> None:
+    run = Run.objects.get(name="dense-large")
+    page = text(whole, f"{HOME}runs/{run.pk}/")
+    for words in ("Its values", "Where nDCG@10 changed most", "Holes among what it returned", "Time of a query"):
+        assert words in page
+    report = Report.objects.latest("pk")
+    value = next(one for one in report.result["systems"] if one["run"] == run.pk)["values"]["ndcg"]
+    assert f"{value['before']:.4f}" in page and f"{value['after']:.4f}" in page
+
+
+def test_a_query_shows_what_each_system_returned_and_what_it_is(whole: Client) -> None:
+    collection = Collection.objects.get(name="books")
+    queries, documents = scene.by_id(collection)
+    page = text(whole, f"{HOME}queries/{queries['q3'].pk}/")
+    ranked = scene.rankings()
+    returned = {document for found in ranked.values() for document in found["q3"][:10]}
+    relevant = returned & scene.truth()["q3"]
+    holes = {one for one in relevant if not scene.lexical(one)}
+    assert f"hole, now known relevant {len(holes)}</span>" in page
+    assert f">relevant {len(relevant) - len(holes)}</span>" in page
+    assert ">unjudged 0</span>" in page, "the pool to depth 10 is judged whole"
+    deeper = text(whole, f"{HOME}queries/{queries['q3'].pk}/?k=20&run=bm25&run=dense-large")
+    assert ">unjudged 0</span>" not in deeper and "reranked</a></th>" not in deeper
+    address = f"{HOME}queries/{queries['q3'].pk}/{documents['d3-1'].pk}/"
+    assert documents["d3-1"].text[:40] in text(whole, address)
+    alone = whole.get(address, **HTMX).content.decode()
+    assert "<html" not in alone and documents["d3-1"].text[:40] in alone
+
+
+def test_instructions_and_excluded_documents_stand_where_they_exist(charlie: Client, books: Collection) -> None:
+    queries, _documents = scene.by_id(books)
+    queries["q1"].metadata = {"excluded_ids": ["d1-7"]}
+    queries["q1"].instruction = "Only what errors it raises."
+    queries["q1"].save()
+    scene.runs_of(books)
+    page = text(charlie, f"{HOME}queries/{queries['q1'].pk}/")
+    assert "d1-7</code>" in page and "Only what errors it raises." in page
+    assert "Task instruction" in text(charlie, f"{HOME}queries/{queries['q2'].pk}/")
+
+
+def test_the_list_of_queries_puts_most_holes_first_and_searches(whole: Client) -> None:
+    page = text(whole, f"{HOME}queries/")
+    assert page.count("benchmark/queries/") >= 20
+    assert "closures" in text(whole, f"{HOME}queries/?words=closures") and "No query has these words" in text(
+        whole, f"{HOME}queries/?words=zebra%25"
+    )
+    assert "q7" in text(whole, f"{HOME}queries/?words=q7&order=id&page=1")
+
+
+def test_versions_of_the_qrels_are_listed_compared_and_saved(whole: Client) -> None:
+    page = text(whole, f"{HOME}qrels/")
+    assert "1, original" in page and "2, filled" in page
+    changed = text(whole, f"{HOME}qrels/diff/?one=1&other=2")
+    one, two = Qrels.objects.order_by("number")
+    counts = qrels.diff(one, two).counts
+    assert f"{counts['added']:,}" in changed and counts["removed"] == counts["changed"] == 0
+    rows = table(whole, f"{HOME}qrels/diff/?one=1&other=2&table=diff&as=csv")
+    assert len(rows) == 1 + counts["added"] and rows[1][0] == "added" and rows[1][-1] == "people"
+    assert whole.get(f"{HOME}qrels/diff/?one=1&other=x").status_code == 404
+    lines = b"".join(whole.get(f"{HOME}qrels/2.txt")).decode().splitlines()  # type: ignore[arg-type]
+    assert len(lines) == two.counts["judged"]
+
+
+def test_a_version_is_imported_or_refused_with_its_line(whole: Client) -> None:
+    fine = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
+    assert whole.post(f"{HOME}qrels/", {"file": fine, "note": "ours", "what": "import"}).status_code == 302
+    assert Qrels.objects.latest("pk").counts["judged"] == 2
+    wrong = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 nowhere 0\n")
+    refused = whole.post(f"{HOME}qrels/", {"file": wrong, "note": "kept words", "what": "import"})
+    page = refused.content.decode()
+    assert refused.status_code == 422 and "line 2" in page and "kept words" in page and "/tmp/" not in page
+
+
+def test_a_suite_is_for_who_may_admin_every_member(whole: Client) -> None:
+    stones = make_collection("stones")
+    charlie = Membership.objects.get(collection__name="books", user__username="charlie")
+    make_member(stones, "charlie", Role.ADMIN)
+    made = whole.post("/suites/", {"name": "both", "title": "Both", "members": ["books", "stones"]})
+    suite = Suite.objects.get()
+    assert made["Location"] == f"/suites/{suite.pk}/"
+    page = text(whole, f"/suites/{suite.pk}/")
+    assert "dense-large" in page and "missing" in page
+    assert table(whole, f"/suites/{suite.pk}/?table=both-ndcg&as=csv")[0][0] == "system"
+    bob = client_of(make_member(charlie.collection, "bob", Role.ADMIN))
+    assert bob.get(f"/suites/{suite.pk}/").status_code == 404 and "Both" not in text(bob, "/suites/")
+    assert bob.post(f"/suites/{suite.pk}/delete/").status_code == 404
+    assert bob.post("/suites/", {"name": "mine", "members": ["stones"]}).status_code == 422
+    whole.post(f"/suites/{suite.pk}/delete/")
+    assert not Suite.objects.exists()
+
+
+def test_runs_and_reports_of_another_collection_are_not_found(whole: Client) -> None:
+    make_collection("stones")
+    make_member(Collection.objects.get(name="stones"), "charlie", Role.ADMIN)
+    run, report, filling = Run.objects.first(), Report.objects.latest("pk"), Filling.objects.get()
+    assert run is not None
+    for part in (f"runs/{run.pk}/", f"report/{report.pk}/", f"filling/{filling.pk}/", f"runs/{run.pk}/run.txt",
+                 f"report/{report.pk}/leaderboard/", "qrels/1.txt", "qrels/diff/?one=1&other=2"):  # fmt: skip
+        assert whole.get(f"/c/stones/benchmark/{part}").status_code == 404, part
+
+
+@pytest.mark.parametrize("part", ["", "runs/", "safety/", "filling/", "report/", "queries/", "qrels/"])
+def test_pages_read_and_do_not_write(charlie: Client, books: Collection, part: str) -> None:
+    scene.runs_of(books)
+    charlie.get(HOME + part)
+    assert not Qrels.objects.exists() and not Report.objects.exists() and not Filling.objects.exists()
