@@ -52,17 +52,21 @@ class Fleet:
 
         Raises CannotStart when workers end again and again before they serve.
         """
+        if self.serves() and not wakeups.is_drained(campaign):
+            wakeups.send(campaign)
+
+    def serves(self) -> bool:
+        """Somebody serves the queue; else workers of our own are on their way. Raises CannotStart."""
         if wakeups.live_workers():
             self.starts = 0
-            if not wakeups.is_drained(campaign):
-                wakeups.send(campaign)
-            return
+            return True
         self.children = [child for child in self.children if child.poll() is None]
         if self.children and time.monotonic() - self.started < STARTING_S:
-            return
+            return False
         stop(self.children)
         if self.starts == STARTS:
             raise CannotStart(f"{STARTS} workers ended before they could work; look at what they said above")
         self.starts += 1
         self.started = time.monotonic()
         self.children = [spawn(worker_command(self.processes), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)]
+        return False

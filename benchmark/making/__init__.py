@@ -76,6 +76,31 @@ def start(
     return run
 
 
+def start_or_join(
+    *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
+) -> Run:
+    """The run of this name where it is the same, going on where it ended badly; else a new one. Raises BadInput.
+
+    Limits (`budget`, `max_calls`) may be others than before: they replace the old ones.
+    """
+    run = named(collection, name)
+    if run is None or run.kind != kind:
+        return start(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth, by=by)
+    complete = maker(kind).check(collection, dict(recipe), depth)
+    if _without_limits(run.recipe) != _without_limits(complete) or run.depth != depth:
+        raise taken(collection, name)
+    if run.recipe != complete and run.state != Progress.READY:
+        from benchmark.making.paying import raise_limits  # it imports this module
+
+        raise_limits(run, budget=complete.get("budget"), max_calls=complete.get("max_calls"))
+    go_on(run)
+    return Run.objects.select_related("collection").get(pk=run.pk)
+
+
+def _without_limits(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in recipe.items() if key not in ("budget", "max_calls")}
+
+
 def check_name(collection: Collection, name: str) -> None:
     """Raises BadInput for a name that no run may have, or that one has."""
     try:

@@ -1,0 +1,171 @@
+"""retrieve NAME --system KIND: a run of a collection's queries by a system of ours."""
+
+import sys
+import time
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from benchmark import making
+from benchmark.making.spending import spent
+from benchmark.models import Progress, Run
+from corpus.auditing import shell
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Collection
+from judges import fleet, wakeups
+from judges.management.commands.judge import Shown, names
+from judges.management.commands.status import collection_named
+
+LOOK_S = 0.25
+CHECK_WORKERS_S = 2.0
+RECIPE = (
+    *("k1", "b", "method", "judge", "samples", "run", "top"),
+    *("instruction", "query_prefix", "document_prefix", "budget", "max_calls"),
+)
+"""Options that go into the recipe as they are; the system says which of them it takes."""
+
+
+class Command(QuorumCommand):
+    act = "run.started"
+    help = "Let a system of ours rank a collection's queries. The same command again goes on where it was."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """The system and its recipe."""
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("--system", required=True, choices=[str(kind) for kind in making.KINDS])
+        parser.add_argument("--name", dest="as_name", metavar="RUN", help="the run's name (default: after its system)")
+        parser.add_argument("--depth", type=int, default=making.DEPTH, help="documents of a query (default 100)")
+        parser.add_argument("--k1", type=float, help="of bm25 (default 1.5)")
+        parser.add_argument("--b", type=float, help="of bm25 (default 0.75)")
+        parser.add_argument("--method", help="of hybrid: minmax, zscore, sum; of rewrite: hyde, query2doc, mugi")
+        parser.add_argument("--runs", type=names, default=(), help="of hybrid: BM25's run and the other one, a,b")
+        parser.add_argument("--weights", type=names, default=(), help="of hybrid: in the order of the runs, 0.1,0.9")
+        parser.add_argument("--judge", help="of rewrite, reasoning, dense, rerank: who is asked")
+        parser.add_argument("--samples", type=int, help="of rewrite: texts for each query")
+        parser.add_argument("--over", metavar="bm25|dense:JUDGE", help="of rewrite, reasoning: what searches")
+        parser.add_argument("--run", help="of rerank: the run whose documents are ordered anew")
+        parser.add_argument("--top", type=int, help="of rerank: how many of each query")
+        parser.add_argument("--instruction", help="of dense, rerank: what the model is told")
+        parser.add_argument("--query-prefix", help="of dense")
+        parser.add_argument("--document-prefix", help="of dense")
+        parser.add_argument("--budget", type=float, help="USD that it may cost in all")
+        parser.add_argument("--max-calls", type=int, help="calls that it may make in all")
+        parser.add_argument("--estimate", action="store_true", help="say what it would cost, and make nothing")
+        parser.add_argument("--yes", action="store_true", help="do not ask before a paid run")
+        parser.add_argument("--wait", action="store_true", help="show progress until it is made")
+
+    def run(self, **options: Any) -> object:
+        """Ask about money, begin or go on, and with --wait stay until the end."""
+        collection = collection_named(options["name"])
+        asked = {"collection": collection, "kind": options["system"], "recipe": recipe(options)}
+        if options["estimate"]:
+            return self.tell_estimate(**asked)
+        self.ask_before_paying(asked, options)
+        name = options["as_name"] or name_for(options)
+        run = making.start_or_join(**asked, name=name, depth=options["depth"], by=shell())
+        if run.is_over and run.state == Progress.READY:
+            self.note(f"run {run.name} is there already: nothing to do")
+        elif options["wait"]:
+            self.wait(run)
+        elif not wakeups.live_workers():
+            self.note("no worker serves this instance: start `serve`, or wait here with --wait")
+        return self.end(run, strict=options["wait"])
+
+    def tell_estimate(self, collection: Collection, kind: str, recipe: dict[str, Any]) -> object:
+        """What it would cost."""
+        found = making.estimate(collection, kind, recipe)
+        line = found.line() if found else "no calls: it costs nothing"
+        self.say(line)
+        return {"collection": collection.name, "system": kind, "estimate": line}
+
+    def ask_before_paying(self, asked: dict[str, Any], options: dict[str, Any]) -> None:
+        """Print what a paid run may cost, and ask on a terminal. Raises BadInput for anything but yes."""
+        found = making.estimate(**asked)
+        if found is None or found.free:
+            return
+        self.note(f"estimate: {found.line()}")
+        bounded = options["budget"] is not None or options["max_calls"] is not None
+        if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return
+        self.stderr.write("Go on? [y/N] ", ending="")
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise BadInput("not started: set a --budget, or answer yes")
+
+    def wait(self, run: Run) -> None:
+        """Until it is over; a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
+        shown, checked, begun = Shown(self), 0.0, (time.monotonic(), run.done)  # type: ignore[arg-type]
+        try:
+            with fleet.Fleet(1) as own:
+                while not run.is_over:
+                    if time.monotonic() - checked > CHECK_WORKERS_S:
+                        checked = time.monotonic()
+                        own.serves()
+                    shown.show(line(run, begun))
+                    time.sleep(LOOK_S)
+                    run.refresh_from_db()
+                shown.show(line(run, begun), last=True)
+        except fleet.CannotStart as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            self.note(f"interrupted: run {run.name} keeps what it has, and the same command goes on")
+            raise
+
+    def end(self, run: Run, *, strict: bool) -> object:
+        """The document; exit 3 when it did not come to its end."""
+        document = {
+            "collection": run.collection.name,
+            "run": run.name,
+            "system": run.kind,
+            "state": run.state,
+            "depth": run.depth,
+            "instruction": run.instruction,
+            **spent(run),
+        }
+        if run.state == Progress.READY:
+            self.say(sentence(run, document))
+        elif strict:
+            why = run.error or f"it was {run.state}"
+            raise Incomplete(f"run {run.name}: {why}; the same command goes on with the rest", document)
+        return document
+
+    def note(self, line: str) -> None:
+        """A line about the work, never on standard output."""
+        self.stderr.write(line)
+        self.stderr.flush()
+
+
+def recipe(options: dict[str, Any]) -> dict[str, Any]:
+    """What was given of it."""
+    given = {key: options[key] for key in RECIPE if options[key] is not None}
+    given |= {key: list(options[key]) for key in ("runs", "weights") if options[key]}
+    if options["over"]:
+        kind, _, judge = options["over"].partition(":")
+        given["over"] = {"kind": kind, **({"judge": judge} if judge else {})}
+    return given
+
+
+def name_for(options: dict[str, Any]) -> str:
+    """A name after the system: bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE."""
+    system, method, judge = options["system"], options["method"], options["judge"]
+    if system == Run.Kind.RERANK:
+        return f"{options['run']}+{judge}"
+    parts = {Run.Kind.HYBRID: (system, method or "minmax"), Run.Kind.REWRITE: (method or "hyde", judge)}
+    return "-".join(part for part in parts.get(system, (system, judge)) if part)
+
+
+def line(run: Run, begun: tuple[float, int]) -> str:
+    """How far it is, and how fast since `begun` (clock, done)."""
+    seconds, done = time.monotonic() - begun[0], run.done - begun[1]
+    rate = f" ({done / seconds:,.1f}/s)" if run.state == Progress.RUNNING and done > 0 and seconds > 1 else ""
+    return f"run {run.name}: {run.phase or run.state}, {run.done:,} of {run.total:,}{rate}"
+
+
+def sentence(run: Run, document: dict[str, Any]) -> str:
+    """For people."""
+    seconds = document["seconds_per_query"]
+    took = "" if seconds is None else f", {seconds * 1000:,.1f} ms a query"
+    tokens = document["tokens_in"] + document["tokens_out"]
+    missing = f", {document['empty']:,} without a document" if document["empty"] else ""
+    asked = f", {tokens:,} tokens" if tokens else ""
+    return f"{run.name}: {document['queries']:,} queries, {document['documents']:,} documents{missing}{took}{asked}"

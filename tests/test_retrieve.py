@@ -1,0 +1,127 @@
+"""`retrieve`: runs made from the shell, by a live worker or one of its own, taken up again after a kill."""
+
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from annotation.models import AuditEntry
+from benchmark import claims, making, rankings
+from benchmark.models import Ranking, Run
+from config.env import ROOT
+from corpus.processes import spawn, stop
+from tests.called import call
+from tests.engine_parts import FAST, _standing_worker, wait_for, worker
+from tests.factories import make_collection, make_document, make_query
+
+__all__ = ["_standing_worker", "worker"]
+
+
+def wings(queries=3):
+    collection = make_collection("wings")
+    for name, text in {"d1": "a wing in a slipstream", "d2": "lift of a wing", "d3": "heat of a plate"}.items():
+        make_document(collection, text, external_id=name)
+    for number in range(queries):
+        make_query(collection, f"wing lift {number}", external_id=f"q{number}")
+    return collection
+
+
+@pytest.mark.django_db
+def test_without_wait_the_run_waits_and_the_same_command_joins_it():
+    collection = wings()
+    said = call("retrieve", "wings", "--system", "bm25", "--k1", "0.9", "--depth", "2", "--json")
+    assert (said.code, said.json["state"], said.json["run"]) == (0, "waiting", "bm25")
+    run = Run.objects.get()
+    assert (run.recipe, run.depth, run.collection) == ({"k1": 0.9, "b": 0.75}, 2, collection)
+    assert call("retrieve", "wings", "--system", "bm25", "--k1", "0.9", "--depth", "2", "--json").code == 0
+    assert Run.objects.count() == 1
+    other = call("retrieve", "wings", "--system", "bm25", "--json")
+    assert (other.code, other.out) == (2, "") and "wings has a run bm25 already" in other.err
+    assert AuditEntry.objects.filter(act="run.started", details__outcome="finished").count() == 2
+
+
+@pytest.mark.django_db
+def test_the_command_refuses_what_cannot_be_made():
+    wings()
+    for args, problem in (
+        (("nowhere", "--system", "bm25"), "there is no collection 'nowhere'"),
+        (("wings", "--system", "bm25", "--method", "zscore"), "BM25 takes k1 and b, not method"),
+        (("wings", "--system", "hybrid", "--runs", "a,b"), "wings has no run a"),
+        (("wings", "--system", "bm25", "--name", "a/b"), "letters, digits"),
+    ):
+        said = call("retrieve", *args, "--json")
+        assert (said.code, said.out) == (2, "") and problem in said.err
+    assert not Run.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_failed_run_goes_on_with_the_same_command():
+    collection = wings()
+    run = making.start(collection=collection, name="bm25", kind="bm25", recipe={})
+    claims.end(claims.claim(Run), "failed", error="the disk is full")
+    assert call("retrieve", "wings", "--system", "bm25", "--json").json["state"] == "waiting"
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("waiting", "")
+    making.work(claims.claim(Run), lambda: False)
+    said = call("retrieve", "wings", "--system", "bm25", "--json")
+    assert said.json["state"] == "ready" and "is there already: nothing to do" in said.err
+
+
+@pytest.mark.django_db
+def test_a_free_system_costs_nothing():
+    wings()
+    said = call("retrieve", "wings", "--system", "bm25", "--estimate", "--json")
+    assert said.json["estimate"] == "no calls: it costs nothing" and not Run.objects.exists()
+
+
+@pytest.mark.slow
+def test_a_waiting_command_brings_its_own_worker(manage):
+    collection = wings()
+    found = manage("retrieve", "wings", "--system", "bm25", "--wait", "--json").json
+    assert (found["state"], found["queries"], found["empty"], found["tokens_in"]) == ("ready", 3, 0, 0)
+    assert found["seconds"] > 0
+    run = making.named(collection, "bm25")
+    assert list(rankings.as_run(run)["q0"]) == ["d2", "d1"]
+    refused = manage("retrieve", "wings", "--system", "bm25", "--depth", "7", check=False)
+    assert refused.code == 2
+
+
+SLOW = """
+import time, django
+django.setup()
+from benchmark import making
+from benchmark.making import looping
+from benchmark.models import Run
+looping.STORE_S = 0.0
+from corpus.bm25 import Index
+search = Index.search
+def slowly(self, query, k):
+    time.sleep(0.3)
+    return search(self, query, k)
+Index.search = slowly
+making.work(Run.objects.get(), lambda: False)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_killed_worker_stored_is_not_made_again(instance, worker):
+    """A process of ours takes the run up, is killed after some queries, and the live worker makes only the rest."""
+    collection = wings(queries=30)
+    held = {"state": "running", "fence": 1, "lease_until": timezone.now() + timedelta(seconds=60)}
+    run = Run.objects.create(collection=collection, name="bm25", kind="bm25", depth=5, total=30, **held)
+    child = spawn([sys.executable, "-c", SLOW], {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: Ranking.objects.filter(run=run).count() >= 3)
+        child.kill()
+        child.wait()
+    finally:
+        stop([child])
+    Run.objects.filter(pk=run.pk).update(lease_until=timezone.now())
+    before = dict(Ranking.objects.filter(run=run).values_list("query_id", "pk"))
+    wait_for(lambda: Run.objects.get(pk=run.pk).is_over, 60)
+    run.refresh_from_db()
+    after = dict(Ranking.objects.filter(run=run).values_list("query_id", "pk"))
+    assert (run.state, run.fence, len(after)) == ("ready", 2, 30)
+    assert 3 <= len(before) < 30 and before.items() <= after.items()
