@@ -3,6 +3,7 @@
 from celery import shared_task
 
 from annotation.aspects import drafts
+from annotation.care import near_pairs
 from annotation.exports.listing import MAKE, tell_progress
 from annotation.exports.snapshots import fill
 from annotation.models import Snapshot
@@ -43,6 +44,16 @@ def _compare_policies(campaign: int) -> None:
 
 
 compare_policies = shared_task(_compare_policies, name=policies.COMPUTE, ignore_result=True)
+
+
+def _compare_near_pairs(collection: int) -> None:
+    """Look for near-duplicates with different labels; quiet when the collection is gone."""
+    found = Collection.objects.filter(pk=collection).first()
+    if found is not None:
+        near_pairs.store(found)
+
+
+compare_near_pairs = shared_task(_compare_near_pairs, name=near_pairs.COMPUTE, ignore_result=True)
 
 self_check = shared_task(run_later, name=TASK, ignore_result=True)
 

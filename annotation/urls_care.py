@@ -24,4 +24,5 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/gold/grade/", gold.gold_desk, name="gold_desk"),
     path("c/<slug:name>/gold/review/", gold.gold_review, name="gold_review"),
     path("c/<slug:name>/care/near-duplicates/", gold.near_duplicates, name="near_pairs"),
+    path("c/<slug:name>/care/near-duplicates/compare/", gold.compare_near_duplicates, name="compare_near_pairs"),
 ]

@@ -73,6 +73,7 @@ LEFT: dict[str, Act] = {
     "audit_go_on": Act("audit.go-on", data={"route": "r1.m0.y"}),
     "compare_policies": Act("policies.compared"),
     "recompute": Act("statistics.asked"),
+    "compare_near_pairs": Act("statistics.asked"),
     "make_export": Act("export.made", data={"format": "csv"}),
     "use_panel": Act("panel.used", data={"judge": OFFLINE}),
     "self_check": Act("judge.self-check", data={"judge": OFFLINE[:1]}),

@@ -1,13 +1,16 @@
 """Gold: the sample, its experts, the senior's share, and what it is used for (DREAM A.2, SPEC S7)."""
 
+from types import SimpleNamespace
+
 import pytest
 from django.test import Client
 
-from annotation.care import gold, truth
+from annotation.care import gold, near_pairs, truth
 from annotation.care.models import GoldAnswer, GoldPair
 from annotation.models import Membership, Role
+from annotation.tasks import compare_near_pairs
 from corpus.errors import BadInput
-from corpus.models import Judgment, Label
+from corpus.models import Judgment, Label, Pair
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 
 pytestmark = pytest.mark.django_db
@@ -145,9 +148,8 @@ def test_the_pages_of_gold_lead_from_the_draw_to_the_last_pair(books):
     assert "Gold is made by experts" in desk.get("/c/books/gold/grade/").text
 
 
-def test_near_duplicates_with_different_labels_stand_side_by_side(books):
-    from annotation.care.near_pairs import near_pairs
-
+def labelled_twins(books) -> list[Pair]:
+    """Two pairs that are nearly the same, labelled differently, and two others."""
     text = "Dictionaries preserve insertion order and updating a key does not affect that order at all."
     query = make_query(books, "Which order do dictionaries keep?")
     twins = [make_pair(books, query, make_document(books, text + end)) for end in ("", " Yes.")]
@@ -156,11 +158,38 @@ def test_near_duplicates_with_different_labels_stand_side_by_side(books):
     ]
     for pair, grade in [*zip(twins, (1, 0), strict=True), *zip(same, (1, 1), strict=True)]:
         Label.objects.create(pair=pair, grade=grade, origin="people")
-    (group,) = near_pairs(books).groups
-    assert [side.pair for side in group] == [twins[0].pk, twins[1].pk]
-    assert [side.grade for side in group] == [1, 0]
-    admin = make_member(books, "admin", Role.ADMIN)
+    return twins
+
+
+def test_near_duplicates_with_different_labels_stand_side_by_side(books):
+    twins = labelled_twins(books)
+    (group,) = near_pairs.near_pairs(books).groups
+    assert [side.pair for side in group.sides] == [twins[0].pk, twins[1].pk]
+    assert [side.grade for side in group.sides] == [1, 0]
     client = Client()
-    client.force_login(admin.user)
+    client.force_login(make_member(books, "admin", Role.ADMIN).user)
     page = client.get("/c/books/care/near-duplicates/").text
-    assert "Label 1" in page and "Label 0" in page
+    assert "Label 1" in page and "Label 0" in page and "Compare" not in page
+
+
+def test_many_labels_are_compared_by_a_worker_and_shown_as_they_are_now(books, monkeypatch):
+    monkeypatch.setattr(near_pairs, "AT_ONCE", 3)
+    twins = labelled_twins(books)
+    client = Client()
+    client.force_login(make_member(books, "admin", Role.ADMIN).user)
+    address = "/c/books/care/near-duplicates/"
+    assert "Not compared yet" in client.get(address).text
+    monkeypatch.setattr(near_pairs.wakeups, "live_workers", lambda: ["one"])
+    monkeypatch.setattr(near_pairs.transaction, "on_commit", lambda send: None)
+    monkeypatch.setattr(near_pairs.wakeups, "messenger", lambda: SimpleNamespace(send_task=None))
+    assert client.post(f"{address}compare/").status_code == 302
+    assert "A worker compares the labels" in client.get(address).text
+
+    compare_near_pairs(books.pk)
+
+    page = client.get(address).text
+    assert "As of" in page and "Label 1" in page and "Label 0" in page and "4 labelled pairs" in page
+    Label.objects.filter(pair=twins[0]).update(grade=0)
+    assert "Label 1" not in client.get(address).text, "what agrees by now is not shown"
+    monkeypatch.setattr(near_pairs.wakeups, "live_workers", list)
+    assert "The labels were compared" in client.post(f"{address}compare/", follow=True).text

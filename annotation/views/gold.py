@@ -1,6 +1,7 @@
 """Gold: the admin's page of samples, the expert's desk, the senior's desk."""
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -8,9 +9,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation import guidelines, judging
-from annotation.care import gold
+from annotation.auditing import record
+from annotation.care import gold, near_pairs
 from annotation.care.models import GoldAnswer, GoldPair, GoldSet
-from annotation.care.near_pairs import near_pairs
 from annotation.debating import debate_of, text_of
 from annotation.forms_care import GoldForm
 from annotation.forms_judging import Invalid, grade, text, whole
@@ -155,5 +156,16 @@ def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpRespo
 @require_GET
 def near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Near-duplicate pairs with different labels, side by side."""
-    context = {"scope": scope, "section": "members", "near": near_pairs(scope.collection)}
+    context = {"scope": scope, "section": "members", "near": near_pairs.near_pairs(scope.collection)}
     return render(request, "care/near.html", context)
+
+
+@action("admin")
+@require_POST
+def compare_near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Compare a large collection's labels anew; a worker does it where one lives."""
+    with transaction.atomic():
+        done = near_pairs.refresh(scope.collection)
+        record(scope, "statistics.asked")
+    messages.info(request, _("The labels were compared.") if done else _("A worker compares the labels."))
+    return redirect("near_pairs", scope.collection.name)
