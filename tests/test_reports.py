@@ -1,18 +1,27 @@
 """Reports in the database: asked for once, made once, on everything that they depend on."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from benchmark import claims
+from benchmark.aspects import evaluate_aspects
+from benchmark.measures import evaluate
 from benchmark.models import Progress, Qrels, Report, ReportValues, Run
-from benchmark.qrels import store
+from benchmark.qrels import named, store
 from benchmark.qrels.reading import Row
-from benchmark.rankings import Ranked
+from benchmark.rankings import Ranked, as_run
 from benchmark.rankings import store as store_rankings
 from benchmark.report import reports
+from corpus.aspects.exchange import import_aspects
+from corpus.aspects.files import read_aspects
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from tests import factories
+from tests.bench.report_s import timed
+from tests.large_report import large_report
 
 pytestmark = pytest.mark.django_db
 
@@ -141,3 +150,50 @@ def test_runs_that_cannot_be_measured_are_refused() -> None:
     with pytest.raises(BadInput, match="not those of"):
         reports.ask(world.collection, stranger.before, world.after, [world.one])
     assert not Report.objects.exists()
+
+
+def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp_path: Path) -> None:
+    """q1: heat (5) in a and b, snow (3) in b alone. q2: flow (1) in c. The newest aspects make another report."""
+    world = World()
+    rows = [("q1", "a1", "Heat", 5, ["a", "b"]), ("q1", "a2", "Snow", 3, ["b"]), ("q2", "a1", "Flow", 1, ["c"])]
+    lines = [
+        {
+            "query_id": query,
+            "aspect_id": aspect,
+            "text": text,
+            "rationale": "Why.",
+            "importance": importance,
+            "doc_ids": docs,
+        }
+        for query, aspect, text, importance, docs in rows
+    ]
+    (tmp_path / "aspects").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    without = world.ask(k=2)
+    import_aspects(world.collection, tmp_path / "aspects")
+    report = reports.ensure(world.collection, world.before, world.after, [world.one, world.two], k=2)
+    assert report.pk != without.pk
+    assert report.result["aspects"] == {"queries": [query.pk for query in world.queries]}
+    names = {"alpha_ndcg": "alpha-nDCG@2", "alpha_ndcg_one": "alpha-nDCG-one@2", "a_recall": "A-Recall@2"}
+    names["a_recall_one"] = "A-Recall-one@2"
+    for system, run in zip(report.result["systems"], (world.one, world.two), strict=True):
+        theirs = evaluate_aspects(read_aspects(tmp_path / "aspects"), as_run(run), ["alpha-nDCG@2", "A-Recall@2"])
+        for key, name in names.items():
+            assert system["values"][key]["after"] == pytest.approx(theirs.means[name]), name
+            assert reports.values(report, run, key)[1] == pytest.approx(list(theirs.per_query[name].values()))
+    one = report.result["systems"][0]["values"]
+    assert one["a_recall"]["after"] == 1 and one["a_recall_one"]["after"] == pytest.approx((5 / 8 + 1) / 2)
+
+
+@pytest.mark.slow
+def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures() -> None:
+    """A fifth of the size that tests/bench/report_s.py measures."""
+    large = large_report(25, 730, documents=5_000)
+    found = timed(large, large.after)
+    assert found["value"] < 30 and found["peak_mb"] < 1_000
+    report = Report.objects.get()
+    for version, when in ((large.before, "before"), (large.after, "after")):
+        for run in large.runs[::12]:
+            theirs = evaluate(named(version), as_run(run), "nDCG@10 R@10 Success@10").means
+            [ours] = [one["values"] for one in report.result["systems"] if one["run"] == run.pk]
+            for key, name in (("ndcg", "nDCG@10"), ("recall", "R@10"), ("hit", "Success@10")):
+                assert ours[key][when] == pytest.approx(theirs[name]), (run.name, name)
