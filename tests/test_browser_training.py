@@ -57,7 +57,7 @@ def finishes(page: "Page", what: str) -> None:
     """The page of a job, which is on its way, tells by itself that it is over."""
     page.wait_for_url("**/training/jobs/*/", timeout=60_000)
     page.wait_for_function("() => /^(Finished|Failed|Refused)/.test(document.querySelector('main h2').innerText)",
-                           timeout=180_000)  # fmt: skip
+                           timeout=400_000)  # fmt: skip
     page.reload()
     text = page.inner_text("main")
     assert page.inner_text("main h2").startswith("Finished"), f"{what}: {text}"

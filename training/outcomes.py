@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_noop
 
 from benchmark import measures, runs
 from corpus.items import reprioritise
@@ -18,8 +18,8 @@ from training.models import Job
 MEASURES = ("nDCG@10", "RR@10", "R@20")
 BATCH = 5000
 CAVEAT = {
-    True: gettext_lazy("These queries had no say in choosing the checkpoint."),
-    False: gettext_lazy(
+    True: gettext_noop("These queries had no say in choosing the checkpoint."),
+    False: gettext_noop(
         "The checkpoint was chosen on these same queries, which favours the tuned model: take p with care."
     ),
 }
