@@ -61,6 +61,7 @@ NOT_FOR = {
     "anthropic": SAMPLING | SCORER,
     "offline": JUDGE_KEYS - {"name", "provider", "model", "family"} - GRADED,
     "rerank-endpoint": SAMPLING | GRADED | {"generations", "endpoint", "max_output_tokens"},
+    "embed-endpoint": SAMPLING | GRADED | SCORER | {"generations", "endpoint", "max_output_tokens"},
 }
 """Keys that a provider does not take: set all the same, they would be a wish that nobody hears."""
 
@@ -135,6 +136,8 @@ class _Reader:
         self.name = name
         self.silent: set[str] = set()
         """Judges that can only vote."""
+        self.vectors: set[str] = set()
+        """Judges that judge nothing: they make vectors for dense runs."""
         self.lines = _lines(text)
 
     def fail(self, place: str, key: str, what: str) -> NoReturn:
@@ -158,6 +161,7 @@ class _Reader:
         if not isinstance(tables.get("panel"), dict):
             self.fail("", "panel", "is missing: write one [panel] with debate and ensemble")
         self.silent = {one.name for one in judges if one.provider == "rerank-endpoint" or one.decides}
+        self.vectors = {one.name for one in judges if one.provider == "embed-endpoint"}
         return JudgesFile(judges, self.panel(tables["panel"], names))
 
     def judge(self, place: str, entry: dict[str, Any]) -> JudgeEntry:
@@ -176,7 +180,7 @@ class _Reader:
         if "cached_input_price" in entry and "input_price" not in entry:
             self.fail(place, "cached_input_price", "needs input_price and output_price beside it")
         self.grading(place, entry)
-        if provider in ("openai-compatible", "rerank-endpoint") and "base_url" not in entry:
+        if provider in ("openai-compatible", "rerank-endpoint", "embed-endpoint") and "base_url" not in entry:
             self.fail(place, "base_url", "is missing: where is the server? e.g. http://127.0.0.1:8001/v1")
         self.offline(place, entry)
         return _judge_entry(entry)
@@ -250,6 +254,9 @@ class _Reader:
         self.known("panel", entry, PANEL_KEYS)
         debate = self.members(entry, "debate", judges)
         ensemble = self.members(entry, "ensemble", judges)
+        named = {*debate, *ensemble, str(entry.get("adjudicator", ""))}
+        if makers := sorted(named & self.vectors):
+            self.fail("panel", "", f'names "{makers[0]}", which makes vectors and judges nothing: leave it out')
         if silent := sorted(set(debate) & self.silent):
             self.fail(
                 "panel", "debate", f'names "{silent[0]}", which only votes: its endpoint gives scores and no text'

@@ -59,6 +59,8 @@ class Call:
     prompt: Prompt
     schema: Mapping[str, Any] = field(default_factory=dict)
     documents: tuple[str, ...] = ()
+    keep: Callable[[Turn], None] | None = None
+    """Takes a good answer before its call is booked: for what is kept elsewhere (vectors)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Wanted:
     query: int
     text: str
     calls: tuple[Call, ...]
+    instruction: str = ""
+    """For rerankers, which have no prompt; others read it in theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +87,17 @@ class Used:
 class Answered:
     """Answers in the order of what was wanted; None where one of its calls brought none."""
 
-    answers: list[tuple[Turn, ...] | None]
+    answers: list[tuple[Turn, ...] | None] = field(default_factory=list)
     error: str = ""
     """Why a call brought no answer: the last reason."""
     spent: bool = False
     """Money or calls ran out."""
     stopped: bool = False
+
+    def take(self, later: "Answered") -> None:
+        """What went wrong later, in a further step about the same queries."""
+        self.error = later.error or self.error
+        self.spent, self.stopped = self.spent or later.spent, self.stopped or later.stopped
 
 
 def judges_for(role: str) -> list[str]:
@@ -169,9 +178,8 @@ def ask(
     wanted: Sequence[Wanted],
     *,
     stopped: Callable[[], bool] = lambda: False,
-    use: Callable[[Wanted, Sequence[Turn]], None] = lambda one, turns: None,
 ) -> Answered:
-    """Ask all of it, as much at a time as the accounts allow. `use` gets each answer as soon as it is stored."""
+    """Ask all of it, as much at a time as the accounts allow. What answers bring is stored when they are here."""
     plan = plans.load(campaign.pk)
     assert plan is not None
     held = _held(campaign, wanted)
@@ -187,10 +195,9 @@ def ask(
         except Spent:
             found.spent = True
         else:
-            if turns is not None:
-                use(asked, turns)
-                return turns
-            found.error = claimed.last_error or found.error
+            if turns is None:
+                found.error = claimed.last_error or found.error
+            return turns
         return None
 
     found.answers = alone.run(
@@ -209,12 +216,7 @@ def ask(
 
 
 async def _turns(caller: Caller, claimed: Claimed, judge: Judge, asked: Wanted) -> tuple[Turn, ...] | None:
-    questions = [
-        Question(
-            (call.role, 0, call.sample), judge, call.prompt, dict(call.schema), call.sample, documents=call.documents
-        )
-        for call in asked.calls
-    ]
+    questions = [_question(judge, call) for call in asked.calls]
     results = await asyncio.gather(*(caller.ask(claimed, one) for one in questions), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
@@ -225,12 +227,18 @@ async def _turns(caller: Caller, claimed: Claimed, judge: Judge, asked: Wanted) 
     return turns if len(turns) == len(questions) else None
 
 
+def _question(judge: Judge, call: Call) -> Question:
+    slot = (call.role, 0, call.sample)
+    schema = dict(call.schema)
+    return Question(slot, judge, call.prompt, schema, call.sample, documents=call.documents, keep=call.keep)
+
+
 def _held(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claimed]:
     """As the engine takes it: `work` is the place in `wanted`, and nothing is leased."""
     known = _known(campaign, [one.query for one in wanted if one.query])
     held = []
     for place, one in enumerate(wanted):
-        inputs = Inputs(one.text, (), "", "", campaign.instruction, campaign.collection_id)
+        inputs = Inputs(one.text, (), "", "", one.instruction, campaign.collection_id)
         claimed = Claimed(place, 0, 0, 0, one.query, inputs)
         claimed.ended.update(known.get(one.query, {}))
         held.append(claimed)

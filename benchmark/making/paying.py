@@ -13,8 +13,8 @@ from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Query
 from judges import caps, retrieval
 from judges.models import Campaign
-from judges.records import Judge
-from judges.retrieval import Answered, Wanted
+from judges.records import Judge, Turn
+from judges.retrieval import Answered
 
 ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
 LIMITS = ("budget", "max_calls")
@@ -80,17 +80,12 @@ def raise_limits(run: Run, *, budget: float | None, max_calls: int | None) -> No
         retrieval.set_limits(campaign, budget=budget, max_calls=max_calls)
 
 
-def each_asked(
-    run: Run,
-    campaign: Campaign,
-    judge: Judge,
-    wanted: Callable[[Query], Wanted],
-    ranked: Callable[[Sequence[tuple[Query, tuple[str, ...]]]], Mapping[int, Ranked]],
-    progress: Tell,
-    stopped: Stopped,
-    phase: str = "",
-) -> None:
-    """Ask about every query that has no ranking yet, and store what `ranked` makes of the answers, batch by batch.
+Batch = Callable[[Sequence[Query]], tuple[Mapping[int, Ranked], Answered]]
+"""Rankings of some queries, and what went wrong with those that it leaves out."""
+
+
+def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: str = "") -> None:
+    """Rank every query that has no ranking yet, and store what there is batch by batch.
 
     Raises Incomplete when the limits are reached, when nobody answers, and in the end when some queries got no answer:
     what there is stays, and going on asks for the rest.
@@ -99,23 +94,25 @@ def each_asked(
     done, failed, error = total - len(waiting), 0, ""
     progress(done, total, phase)
     for begin in range(0, len(waiting), BATCH):
-        batch = waiting[begin : begin + BATCH]
         if stopped():
             return
-        found = retrieval.ask(campaign, judge, [wanted(query) for query in batch], stopped=stopped)
-        pairs = zip(batch, found.answers, strict=True)
-        answered = [(query, tuple(turn.reason for turn in turns)) for query, turns in pairs if turns is not None]
-        rankings.store(run, ranked(answered))
-        done, failed, error = done + len(answered), failed + len(batch) - len(answered), found.error or error
+        batch = waiting[begin : begin + BATCH]
+        ranked, found = work(batch)
+        rankings.store(run, ranked)
+        done, failed, error = done + len(ranked), failed + len(batch) - len(ranked), found.error or error
         progress(done, total, phase)
         if found.stopped:
             return
-        check(run, found, answered=bool(answered))
+        check(run, found, answered=bool(ranked))
     if failed:
-        values = {"failed": f"{failed:,}", "total": f"{total:,}", "error": error}
-        raise Incomplete(
-            _("%(failed)s of %(total)s queries got no answer (%(error)s): go on tries them again") % values
-        )
+        told = _("%(failed)s of %(total)s queries got no answer (%(error)s): go on tries them again")
+        raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{total:,}", "error": error})
+
+
+def asked(found: Answered, batch: Sequence[Query]) -> dict[int, tuple[Query, tuple[Turn, ...]]]:
+    """The queries that were answered, with their answers."""
+    pairs = zip(batch, found.answers, strict=True)
+    return {query.pk: (query, turns) for query, turns in pairs if turns is not None}
 
 
 def check(run: Run, found: Answered, *, answered: bool) -> None:

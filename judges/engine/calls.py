@@ -55,6 +55,8 @@ class Question:
     history: Mapping[Seat, Turn] | None = None
     written: Target | None = None
     documents: tuple[str, ...] = ()
+    keep: Callable[[Turn], None] | None = None
+    """Takes a good answer before the attempt is stored: for what is kept elsewhere (vectors of role embed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,8 @@ class Caller:
             account.release(permit, used)
         _tell(account, result)
         decision, attempted = sent.ended(result)
+        if question.keep is not None and isinstance(decision, Turn):
+            question.keep(decision)
         if isinstance(decision, Gone | Retry):
             claimed.last_error = f"{question.judge.name}: {row['error']}"
         try:

@@ -13,6 +13,7 @@ PROVIDERS = {
     "anthropic": "judges.providers.anthropic.AnthropicProvider",
     "google": "judges.providers.google.GoogleProvider",
     "rerank-endpoint": "judges.providers.rerank.RerankProvider",
+    "embed-endpoint": "judges.providers.embed.EmbedProvider",
     "offline": "judges.providers.offline.OfflineProvider",
 }
 

@@ -1,33 +1,37 @@
-"""A reranker as a judge: the endpoint of `serve_model`, or another that speaks the same form (MECHANICS M10)."""
+"""A reranker as a judge, and over runs: the endpoint of `serve_model`, or another of the same form (MECHANICS M10)."""
 
 import json
+import math
 from typing import Any
 
 from judges.providers.base import SdkProvider
-from judges.providers.replies import count, get, text
+from judges.providers.replies import count, entries, get, text
 from judges.records import Judge, Rejected, Reply, Request, Usage
 
 THRESHOLD = 0.5
 
 
 class RerankProvider(SdkProvider):
-    """POST <base_url>/rerank with one document. It votes: yes where the score reaches the threshold."""
+    """POST <base_url>/rerank. About one document it votes: yes where the score reaches the threshold."""
 
     async def send(self, request: Request) -> object:
         """One POST; the prompt is not sent: a reranker has its own."""
-        if request.role in ("for", "against", "adjudicate"):
-            raise Rejected(f"{request.judge.name} is a reranker: it votes and cannot argue")
+        if request.role not in ("vote", "generation", "filter", "check", "rank"):
+            raise Rejected(f"{request.judge.name} is a reranker: it votes and ranks, and cannot argue or write")
+        documents = list(request.documents) or [document(request)]
         body = {
             "model": request.judge.model,
             "query": request.inputs.query,
-            "documents": [document(request)],
-            "top_n": 1,
+            "documents": documents,
+            "top_n": len(documents),
             "instruction": request.inputs.instruction,
         }
         return await self.http.post(f"{self.base_url}/rerank", json=body)
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
-        """The score of the one document as a verdict, with its probability."""
+        """The score of the one document as a verdict, with its probability; of several, their scores by place."""
+        if len(entries(body, "results")) > 1:
+            return _ranking(body, raw)
         score = get(body, "results", 0, "relevance_score")
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
             return None
@@ -42,6 +46,26 @@ class RerankProvider(SdkProvider):
             model=text(body.get("model"), 200),
             probabilities={"yes": float(score), "no": 1.0 - float(score)},
         )
+
+
+def _ranking(body: dict[str, Any], raw: str) -> Reply | None:
+    """A score for each place; any scale will do. None where a place comes twice or a score is none."""
+    scores: dict[str, float] = {}
+    for one in entries(body, "results"):
+        place, score = get(one, "index"), get(one, "relevance_score")
+        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+            return None
+        if not isinstance(place, int) or isinstance(place, bool) or str(place) in scores:
+            return None
+        scores[str(place)] = float(score)
+    used = count(body, "usage", "total_tokens") or count(body, "meta", "billed_units", "input_tokens")
+    return Reply(
+        raw=raw,
+        text=json.dumps(scores),
+        finish_reason="stop",
+        usage=Usage(input=used),
+        model=text(body.get("model"), 200),
+    )
 
 
 def document(request: Request) -> str:

@@ -49,6 +49,8 @@ class Behaviour:
     """It takes only calls with this key."""
     text: str = ""
     """The answer's text, as it is."""
+    written: str = ""
+    """What a passage or a reasoning says; else the query itself."""
     body: str = ""
     """The whole body of the answer under 200, as it is."""
     score: int | None = None

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from tests.modelserver.behaviours import Behaviour, place, response
@@ -20,7 +21,9 @@ class Call:
     schema: dict[str, Any]
     key: str
     levels: int = 0
-    """Of a Decisions endpoint's question, or 1 for a reranker."""
+    """Of a Decisions endpoint's question, or 1 for a reranker and an embedder."""
+    texts: tuple[str, ...] = ()
+    """Documents of a reranker, or what an embedder gets."""
 
 
 def read(path: str, headers: dict[str, str], body: dict[str, Any]) -> Call | None:
@@ -45,7 +48,10 @@ def read(path: str, headers: dict[str, str], body: dict[str, Any]) -> Call | Non
     if path.endswith("/rerank"):
         user = f"{body['query']}\n{body['documents'][0]}"
         key = headers.get("authorization", "").partition(" ")[2]
-        return Call("rerank", body["model"], body.get("instruction", ""), user, {}, key, 1)
+        return Call("rerank", body["model"], body.get("instruction", ""), user, {}, key, 1, tuple(body["documents"]))
+    if path.endswith("/embeddings"):
+        key = headers.get("authorization", "").partition(" ")[2]
+        return Call("embed", body["model"], "", "\n".join(body["input"]), {}, key, 1, tuple(body["input"]))
     return None
 
 
@@ -71,6 +77,10 @@ def text(call: Call, behaviour: Behaviour) -> str:
         return "Well, it depends. I would say yes and no."
     if behaviour.fault == "schema":
         return '{"relevance": 1}'
+    for name in ("passage", "reasoning"):
+        if name in call.schema["properties"]:
+            whole = json.dumps({name: f"Scripted {name} of {call.model}: {behaviour.written or query(call.user)}"})
+            return whole[: len(whole) // 2] if behaviour.fault == "truncated" else whole
     side, round = place(call.user)
     said = "maybe" if behaviour.fault == "range" else response(behaviour.verdict, call.user, side, round)
     answer: dict[str, Any] = {"reason": f"Scripted {said} of {side} in round {round}.", "response": said}
@@ -82,6 +92,11 @@ def text(call: Call, behaviour: Behaviour) -> str:
         answer = {"reference": sentences(call.user), **answer}
     whole = json.dumps(answer)
     return whole[: len(whole) // 2] if behaviour.fault == "truncated" else whole
+
+
+def query(user: str) -> str:
+    """The query in the prompt's first fence."""
+    return str(json.JSONDecoder().raw_decode(user, user.find('"query": ') + len('"query": '))[0])
 
 
 def sentences(user: str) -> list[str]:
@@ -190,6 +205,15 @@ def scored(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
     """The body of a Decisions endpoint or of a reranker: probabilities instead of text."""
     yes = response(behaviour.verdict, call.user, "vote", 0) == "yes"
     used = len(call.user) // 4
+    if call.format == "embed":
+        data = [{"object": "embedding", "index": at, "embedding": vector(one)} for at, one in enumerate(call.texts)]
+        data.reverse()  # the place decides, not the order
+        return {"object": "list", "model": call.model, "data": data, "usage": {"prompt_tokens": used}}
+    if call.format == "rerank" and len(call.texts) > 1:
+        shares = behaviour.shares or [overlap(call.user.partition("\n")[0], one) for one in call.texts]
+        results = [{"index": at, "relevance_score": score} for at, score in enumerate(shares)]
+        results.sort(key=lambda one: -float(one["relevance_score"]))
+        return {"model": call.model, "results": results, "usage": {"total_tokens": used}}
     if call.format == "rerank":
         score = behaviour.shares[0] if behaviour.shares else 0.9 if yes else 0.1
         return {
@@ -223,6 +247,23 @@ def scored(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
             "total_tokens": used + 1,
         },
     }
+
+
+DIMENSIONS = 64
+
+
+def vector(text: str) -> list[float]:
+    """Counts of words, each at a place that its hash says: texts with the same words are near each other."""
+    found = [0.0] * DIMENSIONS
+    for word in text.lower().split():
+        found[sha256(word.strip(".,?!").encode()).digest()[0] % DIMENSIONS] += 1.0
+    return found
+
+
+def overlap(asked: str, document: str) -> float:
+    """Share of the query's words that the document has."""
+    wanted = set(asked.lower().split())
+    return len(wanted & set(document.lower().split())) / len(wanted)
 
 
 def error(form: str, status: int, message: str) -> dict[str, Any]:

@@ -1,0 +1,112 @@
+"""Any reranker over any run, at a rerank endpoint in Cohere's and Jina's shape. It sees the query as it stands, always.
+
+What the first run searched for (a rewriting, a reasoning) is not shown to it (SPEC S10).
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from benchmark import making, rankings
+from benchmark.making import Stopped, Tell, paying
+from benchmark.making.dense import texts_of
+from benchmark.making.written import SAMPLED, plus
+from benchmark.models import Progress, Ranking, Run
+from benchmark.rankings import Ranked
+from corpus.errors import BadInput
+from corpus.models import Collection, Query
+from judges import retrieval
+from judges.estimates import Estimate, of_calls
+from judges.prompts.searching import plain_prompt
+from judges.records import Turn
+from judges.retrieval import Answered, Call, Wanted
+from judges.retrievals import scores_of
+
+ROLE = "rank"
+TOP = 100
+"""Documents of a query that are reranked, unless the recipe says otherwise."""
+MOST_TOP = 1000
+TOGETHER = 100
+"""Documents of one call, at most."""
+
+
+def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+    """`run` (a name), `judge`, `instruction`, `top`, limits. Raises BadInput."""
+    paying.known_keys(recipe, ("run", "run_id", "judge", "instruction", "top"))
+    first = making.named(collection, str(recipe.get("run") or ""))
+    if first is None or first.state != Progress.READY:
+        told = _("run %(name)s is not there, or not ready: name a run of %(collection)s whose documents are reranked")
+        raise BadInput(told % {"name": repr(recipe.get("run")), "collection": collection.name})
+    top = recipe.get("top") or TOP
+    if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= MOST_TOP:
+        raise BadInput(_("top must be a whole number from 1 to %(most)s") % {"most": f"{MOST_TOP:,}"})
+    judge = paying.judge_of(ROLE, recipe)
+    complete = {"run": first.name, "run_id": first.pk, "judge": judge.name, "top": top}
+    complete["instruction"] = str(recipe.get("instruction") or "")
+    return complete | paying.limits(collection, [judge], recipe)
+
+
+def make(run: Run, progress: Tell, stopped: Stopped) -> None:
+    """The first run's best documents in the reranker's order; documents below `top` are left out."""
+    campaign = paying.campaign_of(run, [paying.judge_of(ROLE, run.recipe)])
+    (judge,) = retrieval.judges_in(campaign)
+
+    def work(batch: Sequence[Query]) -> tuple[dict[int, Ranked], Answered]:
+        documents = _first(run.recipe, batch)
+        texts = texts_of([key for keys in documents.values() for key in keys])
+        asked = [_wanted(run, query, [texts[key] for key in documents[query.pk]]) for query in batch]
+        answered = retrieval.ask(campaign, judge, asked, stopped=stopped)
+        said = paying.asked(answered, batch)
+        used = retrieval.used(campaign, list(said), [ROLE])
+        found = {key: _ranked(documents[key], turns) for key, (_query, turns) in said.items()}
+        return {key: plus(one, used.get(key)) for key, one in found.items()}, answered
+
+    paying.each_batch(run, work, progress, stopped)
+
+
+def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
+    """Of one query after the other, from the first ones' documents."""
+    queries = rankings.queries(collection)
+    sample = queries[:SAMPLED]
+    documents = _first(recipe, sample)
+    texts = texts_of([key for keys in documents.values() for key in keys])
+    prompts = [
+        plain_prompt(ROLE, [query.text, *part], recipe["instruction"])
+        for query in sample
+        for part in _parts([texts[key] for key in documents[query.pk]])
+    ]
+    calls = len(queries) * len(prompts) // max(1, len(sample))
+    return of_calls(paying.judge_of(ROLE, recipe), calls, prompts, {}, 0)
+
+
+def _first(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int]]:
+    """What the first run returned, best first; [] for a query that it lacks."""
+    rows = Ranking.objects.filter(run=recipe["run_id"], query__in=batch).values_list("query_id", "documents")
+    found = {query: documents[: recipe["top"]] for query, documents in rows}
+    return {query.pk: found.get(query.pk, []) for query in batch}
+
+
+def _wanted(run: Run, query: Query, documents: Sequence[str]) -> Wanted:
+    instruction = run.instruction or query.instruction or run.collection.instruction
+    calls = tuple(
+        Call(ROLE, place, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
+        for place, part in enumerate(_parts(documents))
+    )
+    return Wanted(query.pk, query.text, calls, instruction)
+
+
+def _parts(documents: Sequence[str]) -> list[list[str]]:
+    """As few calls as there need be, alike in size; none where there is nothing to order."""
+    if len(documents) < 2:
+        return []
+    number = -(-len(documents) // TOGETHER)
+    bounds = np.linspace(0, len(documents), number + 1).astype(int).tolist()
+    return [list(documents[begin:end]) for begin, end in pairwise(bounds)]
+
+
+def _ranked(documents: Sequence[int], turns: Sequence[Turn]) -> Ranked:
+    scores = [score for turn in turns for score in scores_of(turn)]
+    return Ranked(documents, scores or [0.0] * len(documents))

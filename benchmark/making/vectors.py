@@ -1,0 +1,113 @@
+"""Vectors in VAR by the hash of their text: paid for once, whichever run or collection asks (MECHANICS M1).
+
+One folder a model: `hashes` (16 bytes each) and `vectors` (float32), both only ever appended to, vectors first. What
+a kill left half is cut away by the next writer. Several processes may append: one at a time, under a lock.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from corpus.errors import BadInput
+from judges.records import Judge
+
+Vectors = npt.NDArray[np.float32]
+Places = npt.NDArray[np.int64]
+WIDTH = 16
+
+
+def digest(text: str) -> bytes:
+    """What a text is known by."""
+    return sha256(text.encode("utf-8", "replace")).digest()[:WIDTH]
+
+
+class Store:
+    """All vectors of one model."""
+
+    def __init__(self, root: Path, judge: Judge) -> None:
+        named = json.dumps([judge.provider, judge.base_url, judge.model])
+        self.folder = root / sha256(named.encode()).hexdigest()[:20]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        about = self.folder / "model.json"
+        if not about.exists():
+            about.write_text(named)
+        self.hashes, self.vectors = self.folder / "hashes", self.folder / "vectors"
+        self.places: dict[bytes, int] = {}
+        self.size = 0
+        self.look()
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def look(self) -> None:
+        """Take in what other processes have appended."""
+        if not self.hashes.exists():
+            return
+        with self.hashes.open("rb") as file:
+            file.seek(len(self.places) * WIDTH)
+            found = file.read()
+        for at in range(0, len(found) - WIDTH + 1, WIDTH):
+            self.places[found[at : at + WIDTH]] = len(self.places)
+        if self.places and not self.size:
+            self.size = int(json.loads((self.folder / "size.json").read_text()))
+
+    def find(self, digests: Iterable[bytes]) -> Places:
+        """Where each lies; -1: nowhere."""
+        return np.fromiter((self.places.get(one, -1) for one in digests), dtype=np.int64)
+
+    def rows(self, places: Places) -> Vectors:
+        """The vectors at these places, (n, size), as their model gave them."""
+        if not len(places):
+            return np.zeros((0, self.size), dtype=np.float32)
+        everything = np.memmap(self.vectors, dtype="<f4", mode="r", shape=(len(self.places), self.size))
+        return np.asarray(everything[places], dtype=np.float32)
+
+    def add(self, digests: Sequence[bytes], rows: Vectors) -> None:
+        """Append those that are not there yet. Raises BadInput for another length than this model's vectors had."""
+        with self._alone():
+            self.look()
+            if not self.size:
+                (self.folder / "size.json").write_text(json.dumps(int(rows.shape[1])))
+                self.size = int(rows.shape[1])
+            if rows.shape[1] != self.size:
+                raise BadInput(
+                    f"the model gives vectors of {rows.shape[1]} numbers and gave {self.size} before: it was exchanged "
+                    f"under its name. Give the judge another model name, or remove {self.folder}"
+                )
+            fresh = {one: at for at, one in enumerate(digests) if one not in self.places}
+            _append(self.vectors, len(self.places) * self.size * 4, rows[list(fresh.values())].astype("<f4").tobytes())
+            _append(self.hashes, len(self.places) * WIDTH, b"".join(fresh))
+            for one in fresh:
+                self.places[one] = len(self.places)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with (self.folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _append(path: Path, at: int, data: bytes) -> None:
+    """Write from byte `at` on, which is the end but for what a killed process left half."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        os.ftruncate(file, at)
+        os.lseek(file, at, os.SEEK_SET)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(file, view) :]
+    finally:
+        os.close(file)
+
+
+def unit(rows: Vectors) -> Vectors:
+    """Of length 1, so that a product is a cosine; a vector of zeros stays one."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths == 0, 1, lengths), dtype=np.float32)

@@ -1,0 +1,89 @@
+"""Runs that search for what a judge wrote about the query: the part that rewriting and reasoning share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from benchmark import rankings
+from benchmark.making import Stopped, Tell, paying, searching
+from benchmark.models import Run
+from benchmark.rankings import Ranked
+from corpus.models import Collection, Query
+from judges import retrieval
+from judges.estimates import Estimate, of_calls
+from judges.records import Judge
+from judges.retrieval import Answered, Call, Used, Wanted
+
+LIKELY = 250
+"""Tokens of a text, as estimates expect them."""
+SAMPLED = 50
+"""Queries whose prompts an estimate looks at."""
+
+Calls = Callable[[Query, str], tuple[Call, ...]]
+"""What is asked about a query, with the instruction that holds for it."""
+
+
+def check(collection: Collection, role: str, recipe: dict[str, Any]) -> dict[str, Any]:
+    """The judge, what searches, and the limits. Raises BadInput."""
+    judge = paying.judge_of(role, recipe)
+    over = searching.check(collection, recipe.get("over"))
+    judges = [judge, *([paying.judge_of("embed", over)] if over["kind"] == "dense" else [])]
+    return {"judge": judge.name, "over": over, **paying.limits(collection, judges, recipe)}
+
+
+def make(
+    run: Run,
+    role: str,
+    calls: Calls,
+    text_of: Callable[[str, Sequence[str]], str],
+    progress: Tell,
+    stopped: Stopped,
+) -> None:
+    """Ask, make one text of the answers, search for it. The text is kept with the ranking."""
+    over = run.recipe["over"]
+    judges = [paying.judge_of(role, run.recipe)]
+    judges += [paying.judge_of("embed", over)] if over["kind"] == "dense" else []
+    campaign = paying.campaign_of(run, judges)
+    judge, *others = retrieval.judges_in(campaign)
+    searcher = searching.open_searcher(run, campaign, others, over, progress, stopped)
+    if searcher is None:
+        return
+    left_out = rankings.excluded(run.collection)
+
+    def wanted(query: Query) -> Wanted:
+        return Wanted(query.pk, query.text, calls(query, query.instruction or run.collection.instruction))
+
+    def work(batch: Sequence[Query]) -> tuple[dict[int, Ranked], Answered]:
+        answered = retrieval.ask(campaign, judge, [wanted(query) for query in batch], stopped=stopped)
+        said = paying.asked(answered, batch)
+        texts = {key: text_of(query.text, [turn.reason for turn in turns]) for key, (query, turns) in said.items()}
+        depths = {key: run.depth + len(left_out.get(key, ())) for key in texts}
+        found, later = searcher.search(texts, depths)
+        answered.take(later)
+        used = retrieval.used(campaign, list(texts), [role])
+        return {key: plus(one, used.get(key), texts[key]) for key, one in found.items()}, answered
+
+    paying.each_batch(run, work, progress, stopped)
+
+
+def plus(one: Ranked, used: Used | None, text: str = "") -> Ranked:
+    """With the seconds and tokens of calls that came before the search."""
+    if used is None:
+        return replace(one, text=text)
+    return replace(
+        one,
+        seconds=(one.seconds or 0.0) + used.seconds,
+        tokens_in=one.tokens_in + used.tokens_in,
+        tokens_out=one.tokens_out + used.tokens_out,
+        text=text,
+    )
+
+
+def estimate(collection: Collection, judge: Judge, calls: Calls) -> Estimate:
+    """Of what the judge writes; vectors are not in it."""
+    queries = rankings.queries(collection)
+    asked = [calls(query, query.instruction or collection.instruction) for query in queries[:SAMPLED]]
+    prompts = [call.prompt for group in asked for call in group]
+    each = len(asked[0]) if asked else 0
+    schema = dict(asked[0][0].schema) if asked else {}
+    return of_calls(judge, each * len(queries), prompts, schema, LIKELY)

@@ -1,0 +1,55 @@
+"""An embedding model as OpenAI's API, vLLM, TEI and `serve_model` offer it: vectors of texts for dense runs."""
+
+import base64
+import binascii
+import math
+from typing import Any
+
+import numpy as np
+
+from judges import retrievals
+from judges.providers.base import SdkProvider
+from judges.providers.replies import count, entries, get, text
+from judges.records import Judge, Rejected, Reply, Request, Usage
+
+
+class EmbedProvider(SdkProvider):
+    """POST <base_url>/embeddings. It judges nothing."""
+
+    async def send(self, request: Request) -> object:
+        """One POST. It asks for base64, a quarter of the bytes; lists of numbers are read too."""
+        if request.role != "embed":
+            raise Rejected(f"{request.judge.name} makes vectors: it cannot judge, write or rank")
+        body = {"model": request.judge.model, "input": list(request.documents), "encoding_format": "base64"}
+        return await self.http.post(f"{self.base_url}/embeddings", json=body)
+
+    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
+        """A vector for each text, in the order of their places; None where a place is missing or comes twice."""
+        listed = entries(body, "data")
+        vectors = {get(one, "index"): _vector(get(one, "embedding")) for one in listed}
+        rows = [vectors.get(place) for place in range(len(listed))]
+        found = [row for row in rows if row is not None]
+        if not found or len(found) != len(listed) or len({len(row) for row in found}) != 1:
+            return None
+        return Reply(
+            raw=raw,
+            text=retrievals.pack(np.stack(found)),
+            finish_reason="stop",
+            usage=Usage(input=count(body, "usage", "prompt_tokens") or count(body, "usage", "total_tokens")),
+            model=text(body.get("model"), 200),
+        )
+
+
+def _vector(value: object) -> retrievals.Vectors | None:
+    """Numbers, or their float32 bytes in base64; None for anything else, and for what is not finite."""
+    if isinstance(value, str):
+        try:
+            found = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
+        except (binascii.Error, ValueError):
+            return None
+        return found if len(found) and bool(np.isfinite(found).all()) else None
+    if not isinstance(value, list) or not value:
+        return None
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in value):
+        return None
+    return np.array(value, dtype=np.float32)

@@ -1,0 +1,302 @@
+"""Runs that models make: rewriting, reasoning, vectors and rerankers against a scripted server (issue 6, check 8)."""
+
+import json
+
+import pytest
+
+from benchmark import claims, making, rankings
+from benchmark.making import paying
+from benchmark.models import Ranking, Run
+from corpus.bm25 import index_for
+from corpus.errors import BadInput
+from judges.ledger import entries
+from judges.models import Campaign
+from judges.retrieval_models import RetrievalCall
+from tests.engine_parts import make_judge
+from tests.factories import make_collection, make_document, make_query
+from tests.modelserver.fixtures import _model_server_process, model_server
+
+__all__ = ["_model_server_process", "model_server"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TEXTS = {
+    "d1": "A wing in a slipstream changes its lift.",
+    "d2": "Lift of a wing grows with the angle.",
+    "d3": "Heat flows through a plate.",
+    "d4": "The boundary layer of a plate is thin.",
+}
+QUERIES = {"q1": "wing lift", "q2": "heated plate", "q3": "airfoil"}
+
+
+@pytest.fixture
+def wings(settings, tmp_path):
+    settings.VAR = tmp_path
+    settings.RETRY_SECONDS = 0.01
+    collection = make_collection("wings", instruction="Relevant is what explains a force or a flow.")
+    for name, text in TEXTS.items():
+        make_document(collection, text, external_id=name)
+    for name, text in QUERIES.items():
+        make_query(collection, text, external_id=name, answers=["a secret answer"])
+    return collection
+
+
+def start(collection, kind, name="run", depth=3, **recipe):
+    return making.start(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth)
+
+
+def make(run, stopped=lambda: False):
+    making.work(claims.claim(Run, run.pk), stopped)
+    run.refresh_from_db()
+    return run
+
+
+def texts(run):
+    return dict(Ranking.objects.filter(run=run).values_list("query__external_id", "text"))
+
+
+def documents(run):
+    found = rankings.as_run(run)
+    return {query: list(scores) for query, scores in found.items()}
+
+
+def fenced(request):
+    """What the prompt shows as data."""
+    user = request["user"]
+    return json.loads(user[user.index("{") : user.index("}") + 1])
+
+
+def test_hyde_searches_for_the_passage_and_records_prompt_call_and_cost(wings, model_server):
+    make_judge(model_server, "writer")
+    model_server.script(writer={"written": "boundary layer"})
+    run = make(start(wings, "rewrite", method="hyde", judge="writer"))
+    assert (run.state, run.error) == ("ready", "")
+
+    sent = model_server.requests()
+    assert sorted(fenced(one)["query"] for one in sent) == sorted(QUERIES.values())
+    assert all(fenced(one)["what counts as relevant"] == wings.instruction for one in sent)
+    assert "secret" not in json.dumps([one["body"] for one in sent])
+    assert texts(run) == dict.fromkeys(QUERIES, "Scripted passage of writer: boundary layer")
+    assert documents(run)["q1"][0] == "d4"
+
+    calls = RetrievalCall.objects.filter(campaign=run.campaign)
+    assert {call.prompt.name for call in calls} == {"hyde"}
+    assert [call.outcome for call in calls] == ["labelled"] * 3
+    (entry,) = entries(Campaign.objects.get(pk=run.campaign))
+    assert (entry.role, entry.outcome, entry.calls) == ("rewrite", "labelled", 3)
+    # The judge costs 1 USD for a million tokens in and 2 out, and the server counts both.
+    assert entry.cost == pytest.approx((entry.tokens_in + 2 * entry.tokens_out) / 1e6)
+    for row in Ranking.objects.filter(run=run):
+        (call,) = calls.filter(query=row.query_id)
+        assert (row.tokens_in, row.tokens_out) == (call.tokens_in, call.tokens_out)
+        assert row.seconds >= call.milliseconds / 1000
+
+
+def test_query2doc_puts_the_query_five_times_before_the_passage(wings, model_server):
+    make_judge(model_server, "writer")
+    model_server.script(writer={"written": "plate"})
+    run = make(start(wings, "rewrite", method="query2doc", judge="writer"))
+    said = "Scripted passage of writer: plate"
+    assert texts(run)["q1"] == "\n".join(["wing lift"] * 5 + [said])
+    index = index_for(wings)
+    for query in rankings.queries(wings):
+        expected = [key for key, _ in index.search(texts(run)[query.external_id], 3)]
+        assert rankings.scores_of(run)[query.pk][0].tolist() == expected
+
+
+def test_mugi_asks_for_several_texts_and_weighs_the_query_by_their_length(wings, model_server):
+    make_judge(model_server, "writer")
+    model_server.script(writer={"written": "one two three four five six seven eight"})
+    run = make(start(wings, "rewrite", method="mugi", judge="writer"))
+    sent = model_server.requests()
+    assert len(sent) == 15
+    asked = sorted(one["user"].partition(" for this query")[0] for one in sent if '"wing lift"' in one["user"])
+    assert asked == [f"Write text {number} of 5" for number in range(1, 6)]
+    # 5 texts of 12 words are 60; "wing lift" has 2 words: 60 // (2 x 4) = 7; "airfoil" has 1: 60 // 4 = 15.
+    found = texts(run)
+    assert found["q1"].split("\n").count("wing lift") == 7
+    assert found["q3"].split("\n").count("airfoil") == 15
+    row = Ranking.objects.get(run=run, query__external_id="q1")
+    calls = RetrievalCall.objects.filter(campaign=run.campaign, query=row.query_id)
+    assert row.tokens_in == sum(call.tokens_in for call in calls)
+
+
+def test_a_reranker_after_reasoning_sees_only_the_original_query(wings, model_server):
+    make_judge(model_server, "thinker")
+    make_judge(model_server, "ranker", provider="rerank-endpoint")
+    model_server.script(thinker={"written": "wing slipstream boundary"})
+    first = make(start(wings, "reasoning", name="thought", judge="thinker"))
+    assert set(texts(first).values()) == {"Scripted reasoning of thinker: wing slipstream boundary"}
+    before = len(model_server.requests())
+    run = make(start(wings, "rerank", name="again", run="thought", judge="ranker", instruction="Find the force."))
+    assert (run.state, run.error, run.instruction) == ("ready", "", "Find the force.")
+
+    sent = [one["body"] for one in model_server.requests()[before:]]
+    assert sorted(one["query"] for one in sent) == sorted(QUERIES.values())
+    assert "Scripted" not in json.dumps(sent)
+    assert {one["instruction"] for one in sent} == {"Find the force."}
+    assert all(one["top_n"] == len(one["documents"]) == 3 for one in sent)
+    # The server scores by shared words: "wing lift" has both in d2 ("Lift of a wing ...").
+    assert documents(run)["q1"][0] == "d2"
+    assert set(documents(run)["q1"]) == set(documents(first)["q1"])
+    (entry,) = entries(Campaign.objects.get(pk=run.campaign))
+    assert (entry.role, entry.calls) == ("rank", 3)
+    assert entry.cost == pytest.approx(entry.tokens_in / 1e6)
+
+
+def test_what_was_paid_for_is_not_asked_again(wings, model_server):
+    make_judge(model_server, "writer")
+    one = make(start(wings, "rewrite", name="one", method="hyde", judge="writer"))
+    two = make(start(wings, "rewrite", name="two", method="hyde", judge="writer"))
+    assert len(model_server.requests()) == 3
+    assert texts(one) == texts(two)
+    (entry,) = entries(Campaign.objects.get(pk=two.campaign))
+    assert (entry.calls, entry.cached, entry.cost) == (0, 3, 0.0)
+    tokens = {run.pk: Ranking.objects.filter(run=run).values_list("query_id", "tokens_in") for run in (one, two)}
+    assert sorted(tokens[one.pk]) == sorted(tokens[two.pk])
+
+
+def test_a_run_that_was_killed_before_it_stored_rankings_pays_for_nothing_twice(wings, model_server, monkeypatch):
+    make_judge(model_server, "writer")
+    # The first answer to one query is no JSON, so that the good one is an answer to the repair prompt.
+    model_server.script(writer=[{"fault": "garbage", "contains": "airfoil", "times": 1}, {}])
+    run = start(wings, "rewrite", method="hyde", judge="writer")
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rankings, "store", die)
+        with pytest.raises(KeyboardInterrupt):
+            make(run)
+    assert len(model_server.requests()) == 4
+    Run.objects.filter(pk=run.pk).update(lease_until="2000-01-01T00:00:00Z")
+    assert make(run).state == "ready"
+    assert len(model_server.requests()) == 4
+    assert Ranking.objects.filter(run=run).count() == 3
+
+
+def test_a_budget_of_calls_stops_the_run_and_a_larger_one_lets_it_go_on(wings, model_server):
+    make_judge(model_server, "writer")
+    run = make(start(wings, "rewrite", method="hyde", judge="writer", max_calls=2))
+    assert run.state == "failed" and "budget" in run.error
+    assert len(model_server.requests()) == 2 == Ranking.objects.filter(run=run).count()
+    paying.raise_limits(run, budget=None, max_calls=3)
+    assert making.go_on(run)
+    assert make(run).state == "ready"
+    assert len(model_server.requests()) == 3
+
+
+def test_money_bounds_a_run_too_and_needs_a_price(wings, model_server):
+    make_judge(model_server, "writer", parameters={"max_output_tokens": 100})
+    make_judge(model_server, "unpriced", input_price=None, output_price=None)
+    with pytest.raises(BadInput, match="unpriced has none"):
+        start(wings, "rewrite", method="hyde", judge="unpriced", budget=1.0)
+    run = make(start(wings, "rewrite", method="hyde", judge="writer", budget=0.000001))
+    assert run.state == "failed" and "budget" in run.error
+    assert model_server.requests() == []
+    run = make(start(wings, "rewrite", name="more", method="hyde", judge="writer", budget=1.0))
+    campaign = Campaign.objects.get(pk=run.campaign)
+    assert run.state == "ready"
+    assert 0 < campaign.spent < 0.01 and campaign.reserved == pytest.approx(0, abs=1e-9)
+    assert wings.account.spent == pytest.approx(campaign.spent)
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "drop", "not-json"])
+def test_faults_of_a_reranker_are_tried_again_and_each_try_is_kept(wings, model_server, fault):
+    make_judge(model_server, "ranker", provider="rerank-endpoint")
+    make(start(wings, "bm25", name="first"))
+    model_server.script(ranker=[{"fault": fault, "times": 2}, {}])
+    run = make(start(wings, "rerank", name="again", run="first", judge="ranker"))
+    assert (run.state, run.error) == ("ready", "")
+    outcomes = sorted(RetrievalCall.objects.filter(campaign=run.campaign).values_list("outcome", flat=True))
+    assert outcomes == ["error", "error", "labelled", "labelled"]
+
+
+def test_a_reranker_that_leaves_documents_out_fails_the_query_and_not_the_others(wings, model_server):
+    make_judge(model_server, "ranker", provider="rerank-endpoint")
+    make(start(wings, "bm25", name="first"))
+    model_server.script(ranker=[{"shares": [0.5, 0.4, 0.3, 0.2, 0.1], "contains": "heated"}, {}])
+    run = make(start(wings, "rerank", name="again", run="first", judge="ranker"))
+    assert run.state == "failed"
+    assert "1 of 3 queries got no answer" in run.error and "keys that were not asked for" in run.error
+    assert set(documents(run)) == {"q1", "q3"}
+    model_server.script({})
+    making.go_on(run)
+    assert make(run).state == "ready"
+
+
+def test_a_judge_that_nobody_can_reach_ends_the_run_at_once(wings, model_server):
+    make_judge(model_server, "writer")
+    model_server.script(writer={"fault": "401"})
+    run = make(start(wings, "reasoning", judge="writer"))
+    assert run.state == "failed" and "nobody answers" in run.error and "401" in run.error
+
+
+def test_dense_runs_rank_by_cosine_and_ask_for_each_text_once(wings, model_server):
+    make_judge(model_server, "vectors", provider="embed-endpoint")
+    run = make(start(wings, "dense", judge="vectors", instruction="Find the force."))
+    assert (run.state, run.error) == ("ready", "")
+    sent = [text for one in model_server.requests() for text in one["body"]["input"]]
+    queries = [f"Instruct: Find the force.\nQuery: {text}" for text in QUERIES.values()]
+    assert sorted(sent) == sorted([*TEXTS.values(), *queries])
+    assert documents(run)["q1"][0] == "d2"
+    row = Ranking.objects.get(run=run, query__external_id="q1")
+    assert row.tokens_in == len(queries[0]) // 4 and row.seconds > 0
+    costs = {entry.role: entry.cost for entry in entries(Campaign.objects.get(pk=run.campaign))}
+    tokens = sum(one["answered"] > 0 and len("\n".join(one["body"]["input"])) // 4 for one in model_server.requests())
+    assert costs == {"embed": pytest.approx(tokens / 1e6)}
+
+    again = make(start(wings, "dense", name="again", judge="vectors", instruction="Find the force."))
+    assert len(model_server.requests()) == 4
+    assert rankings.as_run(again) == rankings.as_run(run)
+
+
+def test_a_rewriting_may_be_searched_for_by_vectors(wings, model_server):
+    make_judge(model_server, "vectors", provider="embed-endpoint")
+    make_judge(model_server, "writer")
+    model_server.script(writer={"written": "Heat flows through a plate."})
+    over = {"kind": "dense", "judge": "vectors"}
+    run = make(start(wings, "rewrite", method="hyde", judge="writer", over=over))
+    assert (run.state, run.error) == ("ready", "")
+    assert {found[0] for found in documents(run).values()} == {"d3"}
+    assert {entry.role for entry in entries(Campaign.objects.get(pk=run.campaign))} == {"rewrite", "embed"}
+
+
+@pytest.mark.parametrize("method", ["hyde", "query2doc", "mugi"])
+def test_the_offline_judge_rewrites_without_a_key_and_always_alike(wings, method):
+    assert paying.judges_for("rewrite")[0] == "offline-rewriter"
+    one = make(start(wings, "rewrite", name="one", method=method, judge="offline-rewriter"))
+    two = make(start(wings, "rewrite", name="two", method=method, judge="offline-rewriter"))
+    assert (one.state, one.error) == ("ready", "")
+    assert texts(one) == texts(two)
+    assert "wing" in texts(one)["q1"].lower()
+    assert texts(one)["q1"] != "wing lift"
+    assert {entry.cost for entry in entries(Campaign.objects.get(pk=one.campaign))} == {0.0}
+
+
+def test_the_offline_judge_reasons_with_words_that_the_best_documents_share(wings):
+    run = make(start(wings, "reasoning", judge="offline-rewriter"))
+    assert texts(run)["q2"].startswith("heated plate What helps speaks of ")
+    assert "boundary" in texts(run)["q2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "recipe", "problem"),
+    [
+        ("rewrite", {"judge": "nobody"}, "'nobody' is not a judge that writes text"),
+        ("rewrite", {"judge": "vectors"}, "'vectors' is not a judge that writes text"),
+        ("rewrite", {"judge": "offline-rewriter", "method": "magic"}, "method 'magic'"),
+        ("rewrite", {"judge": "offline-rewriter", "samples": 21}, "from 1 to 20"),
+        ("rewrite", {"judge": "offline-rewriter", "tone": "kind"}, "tone, which nothing reads"),
+        ("rewrite", {"judge": "offline-rewriter", "over": "magic"}, "over says what searches"),
+        ("rewrite", {"judge": "offline-rewriter", "max_calls": 0}, "give a number above 0"),
+        ("dense", {"judge": "offline-rewriter"}, "embed-endpoint"),
+        ("dense", {"judge": "vectors", "instruction": "a", "query_prefix": "b"}, "give one of them"),
+        ("rerank", {"judge": "vectors", "run": "none"}, "run 'none' is not there"),
+    ],
+)
+def test_a_recipe_that_cannot_work_is_refused_at_once(wings, model_server, kind, recipe, problem):
+    make_judge(model_server, "vectors", provider="embed-endpoint")
+    with pytest.raises(BadInput, match=problem):
+        start(wings, kind, **recipe)
+    assert not Run.objects.exists()
