@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 
 from benchmark import claims
 from benchmark.aspects import evaluate_aspects
@@ -182,6 +183,28 @@ def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp
             assert reports.values(report, run, key)[1] == pytest.approx(list(theirs.per_query[name].values()))
     one = report.result["systems"][0]["values"]
     assert one["a_recall"]["after"] == 1 and one["a_recall_one"]["after"] == pytest.approx((5 / 8 + 1) / 2)
+
+
+def test_the_command_prints_the_report_and_writes_its_tables(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    world = World()
+    name = world.collection.name
+    call_command("report", name, "--before", "1", "--k", "2", "--out", str(tmp_path / "tables"), "--json")
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert (found["before"], found["after"]) == (1, 2)
+    assert found["result"]["holes"] == 1 and [one["name"] for one in found["result"]["systems"]] == ["one", "two"]
+    assert "two                        0.3155   0.5000  +0.1845" in told.err and "1 queries missing count 0" in told.err
+    written = sorted(path.name for path in (tmp_path / "tables").iterdir())
+    assert written == sorted(
+        f"{key}.{form}"
+        for key in ("leaderboard", "measures", "changes-ndcg", "growth", "marginal")
+        for form in ("csv", "tex")
+    )
+    with pytest.raises(SystemExit, match="2"):
+        call_command("report", name, "--runs", "one", "nobody")
+    assert "has no run nobody" in capsys.readouterr().err
 
 
 @pytest.mark.slow

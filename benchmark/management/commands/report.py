@@ -1,0 +1,111 @@
+"""report NAME: what two versions of the qrels say of the runs, as figures and as tables for a paper."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from benchmark import making, qrels
+from benchmark.models import Progress, Qrels, Run
+from benchmark.report import reports, tabling
+from benchmark.report.measures import RANKING
+from benchmark.report.naming import label
+from benchmark.report.verdict import words
+from benchmark.tables import Table
+from corpus.auditing import shell
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges.management.commands.status import collection_named
+
+
+class Command(QuorumCommand):
+    """Make the report unless it is there, and print it."""
+
+    help = "Every measure of the runs before and after filling, with tests, ranks, curves and the verdict."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """What it is about, and where its tables go."""
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("--runs", nargs="+", metavar="RUN", help="names of runs; all that are ready if left out")
+        parser.add_argument("--before", type=int, metavar="N", help="qrels version; the original if left out")
+        parser.add_argument("--after", type=int, metavar="N", help="qrels version; the newest filled if left out")
+        parser.add_argument("--k", type=int, default=reports.K, help="how many documents of a query are looked at")
+        parser.add_argument("--measure", choices=RANKING, default="ndcg", help="what systems are ordered by")
+        parser.add_argument("--out", type=Path, metavar="DIR", help="write every table as CSV and LaTeX into it")
+
+    def run(self, **options: Any) -> object:
+        """The stored result, and its tables."""
+        collection, k = collection_named(options["name"]), options["k"]
+        runs = runs_of(collection, options["runs"], k)
+        before, after = versions(collection, options["before"], options["after"])
+        report = reports.ensure(collection, before, after, runs, k, shell())
+        result = report.result or {}
+        for line in lines(result, options["measure"]):
+            self.say(line)
+        if options["out"] is not None:
+            write(options["out"], tables(result, options["measure"]))
+        about = {"collection": collection.name, "report": report.pk, "before": before.number, "after": after.number}
+        return {**about, "result": result}
+
+
+def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run]:
+    """By name, or all that are ready and deep enough. Raises BadInput."""
+    if names is None:
+        ready = Run.objects.filter(collection=collection, is_deleted=False, state=Progress.READY)
+        return [run for run in ready if not run.depth or run.depth >= k]
+    found = []
+    for name in names:
+        run = making.named(collection, name)
+        if run is None:
+            raise BadInput(f"{collection.name} has no run {name}")
+        found.append(run)
+    return found
+
+
+def versions(collection: Collection, before: int | None, after: int | None) -> tuple[Qrels, Qrels]:
+    """The two to compare; the same twice where nothing is filled yet."""
+    first = qrels.original(collection, shell()) if before is None else qrels.version_numbered(collection, before)
+    if after is not None:
+        return first, qrels.version_numbered(collection, after)
+    return first, qrels.latest(collection, Qrels.Kind.FILLED) or first
+
+
+def lines(result: dict[str, Any], key: str) -> Iterator[str]:
+    """For people."""
+    k = result["k"]
+    yield f"{len(result['queries']):,} queries, {result['holes']:,} holes in the pool; {label(key, k)}"
+    head = f"{'system':<24} {'before':>8} {'after':>8} {'change':>8}  {'95%':>18} {'p (Holm)':>9}"
+    yield f"  {head}  ranks  {f'Hole@{k}':>8}"
+    for one in sorted(result["systems"], key=lambda one: -one["values"][key]["after"]):
+        value = one["values"][key]
+        span = f"{value['low']:+.4f} to {value['high']:+.4f}"
+        ranks = f"{value['rank_before']}>{value['rank_after']}"
+        missing = f"  {one['missing']} queries missing count 0" if one["missing"] else ""
+        yield (
+            f"  {one['name']:<24} {value['before']:8.4f} {value['after']:8.4f} {value['change']:+8.4f}  {span:>18} "
+            f"{value['p_holm']:9.4f}  {ranks:<5}  {one['values']['hole']['after']:8.4f}{missing}"
+        )
+    tau = result["order"][key]["tau"]
+    yield f"  Kendall's tau of both orders: {'undefined' if tau is None else f'{tau:.4f}'}"
+    for sentence in words(result["verdict"]):
+        yield f"  {sentence}"
+
+
+def tables(result: dict[str, Any], key: str) -> list[Table]:
+    """All that a report has."""
+    found = [tabling.leaderboard(result, key), tabling.measured(result), tabling.changes(result, key)]
+    found += [tabling.growth(result), tabling.marginal(result)]
+    aspects = tabling.aspects(result)
+    return [*found, aspects] if aspects else found
+
+
+def write(folder: Path, found: list[Table]) -> None:
+    """KEY.csv and KEY.tex of each. Raises BadInput for a folder that is none."""
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file: name a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for table in found:
+        (folder / f"{table.key}.csv").write_text(table.csv(), encoding="utf-8")
+        (folder / f"{table.key}.tex").write_text(table.latex(), encoding="utf-8")
