@@ -10,6 +10,7 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from annotation.models import Assignment, AuditEntry, Guideline, Invitation, Membership
+from benchmark.models import Filling, Qrels, QrelsRow, Ranking, Report, ReportValues, Run, Suite, SuiteMember
 from corpus.models import Collection, Document, Judgment, Label
 from corpus.removal import rows_of
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Tally, Work
@@ -49,14 +50,30 @@ def fill(name):
     )
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO judges_attemptbody VALUES (%s, %s, '', '')", [campaign.pk, attempt.pk])
+    fill_benchmark(collection, item.pair)
     return collection
+
+
+def fill_benchmark(collection, pair):
+    """A run with a ranking, two versions of the qrels, a filling, a report, and a place in a suite that stays."""
+    keys = [pair.document_id]
+    run = Run.objects.create(collection=collection, name="bm25", kind="bm25", state="ready")
+    Ranking.objects.create(run=run, query_id=pair.query_id, documents=keys, scores=[1.0])
+    before = Qrels.objects.create(collection=collection, number=1, kind="original")
+    after = Qrels.objects.create(collection=collection, number=2, kind="filled", parent=before)
+    QrelsRow.objects.create(qrels=after, query_id=pair.query_id, documents=keys, grades=[1], origins=["people"])
+    Filling.objects.create(collection=collection, depth=10, before=before, after=after).runs.add(run)
+    report = Report.objects.create(collection=collection, before=before, after=after, key=collection.name)
+    ReportValues.objects.create(report=report, run=run, measure="ndcg", before=[0.0], after=[1.0])
+    suite, _ = Suite.objects.get_or_create(name="all")
+    SuiteMember.objects.create(suite=suite, collection=collection, place=suite.members.count())
 
 
 def counts():
     with connection.cursor() as cursor:
         found = {}
         for model in apps.get_models():
-            if model._meta.app_label in {"corpus", "judges", "annotation"}:
+            if model._meta.app_label in {"corpus", "judges", "annotation", "benchmark"}:
                 cursor.execute(f"SELECT count(*) FROM {model._meta.db_table}")
                 found[model._meta.label] = cursor.fetchone()[0]
     return found
@@ -101,7 +118,7 @@ def test_every_table_with_a_collection_is_known_to_the_removal():
         for field in model._meta.concrete_fields:
             if field.is_relation and field.related_model in known and model is not AuditEntry:
                 assert model in known, f"{model._meta.label} would be left behind"
-    assert {Document, Judgment, Label, Membership, Assignment, Attempt, Work} <= known
+    assert {Document, Judgment, Label, Membership, Assignment, Attempt, Work, Run, Ranking, Filling} <= known
 
 
 @pytest.mark.parametrize("change", [{"grade": 0}, None])
