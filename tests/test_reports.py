@@ -16,6 +16,7 @@ from benchmark.qrels.reading import Row
 from benchmark.rankings import Ranked, as_run
 from benchmark.rankings import store as store_rankings
 from benchmark.report import reports
+from benchmark.report.instructions import following
 from corpus.aspects.exchange import import_aspects
 from corpus.aspects.files import read_aspects
 from corpus.errors import BadInput
@@ -183,6 +184,17 @@ def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp
             assert reports.values(report, run, key)[1] == pytest.approx(list(theirs.per_query[name].values()))
     one = report.result["systems"][0]["values"]
     assert one["a_recall"]["after"] == 1 and one["a_recall_one"]["after"] == pytest.approx((5 / 8 + 1) / 2)
+
+
+def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant() -> None:
+    """c was relevant and is not: run one has it at rank 1 of q2, run two lacks q2: rank 1 of an empty ranking."""
+    world = World()
+    after = world.qrels({"q1": {"a": 1}, "q2": {"c": 0}}, Qrels.Kind.IMPORTED)
+    third = world.run("third", ["ab", "dac"])
+    assert following(world.one, third, world.before, after).value == pytest.approx(1 - 1 / 3)
+    assert following(third, world.two, world.before, after).missing == ["q2"]
+    with pytest.raises(BadInput, match="no document became irrelevant"):
+        following(world.one, third, world.before, world.after)
 
 
 def test_the_command_prints_the_report_and_writes_its_tables(

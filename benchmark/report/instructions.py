@@ -1,0 +1,11 @@
+"""p-MRR of two stored runs: the same system under the original and under changed instructions (FollowIR)."""
+
+from benchmark import qrels, rankings
+from benchmark.following import Following, became_irrelevant, p_mrr
+from benchmark.models import Qrels, Run
+
+
+def following(original: Run, changed: Run, before: Qrels, after: Qrels) -> Following:
+    """`after` are the qrels of the changed instructions. Raises BadInput where no document became irrelevant."""
+    gone = became_irrelevant(qrels.named(before), qrels.named(after), original.collection.relevant_from)
+    return p_mrr(rankings.as_run(original), rankings.as_run(changed), gone)
