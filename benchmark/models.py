@@ -143,6 +143,8 @@ class Filling(models.Model):
     """One filling of holes: the pool of some runs, the judging of what nobody judged, and the qrels that came of it."""
 
     class State(models.TextChoices):
+        PREPARING = "preparing", gettext_lazy("being prepared")
+        """A worker writes its pairs."""
         JUDGING = "judging", gettext_lazy("being judged")
         PEOPLE = "people", gettext_lazy("waiting for people")
         FILLED = "filled", gettext_lazy("filled")
@@ -156,7 +158,9 @@ class Filling(models.Model):
     campaign = models.BigIntegerField(null=True, help_text="Null: people judge every pair.")
     pairs = ArrayField(models.BigIntegerField(), default=list, help_text="Ids of the pairs that it asks about.")
     state = models.CharField(max_length=9, choices=State, default=State.JUDGING)
+    options = models.JSONField(default=dict, help_text="policy, panel, filters, limits; first: so many of the pool.")
     funnel = models.JSONField(default=dict, help_text="Counts by step: docs/holes.md.")
+    error = models.TextField(blank=True, help_text="Why it could not be prepared, one line.")
     looked_at = models.DateTimeField(null=True, help_text="When a worker last looked how far it is.")
     made_by = models.CharField(max_length=150, blank=True)
     created_at = models.DateTimeField(db_default=Now())

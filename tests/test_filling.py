@@ -2,18 +2,21 @@
 
 import numpy as np
 import pytest
+from django.utils import timezone
 
 from annotation import queue
 from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership
 from benchmark import filling, qrels
+from benchmark.filling import Funnel, starting
 from benchmark.filling.pooling import pool
 from benchmark.filling.sending import informative
 from benchmark.models import Filling, Qrels, Run
 from corpus.errors import BadInput
 from corpus.items import reprioritise
 from corpus.models import Assessor, Collection, Item, Judgment, Label, Pair
-from judges.models import Campaign, Work
+from corpus.removal import delete_collection
+from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Work
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.rankings import make_run
 
@@ -250,6 +253,67 @@ def test_the_estimate_is_of_the_pairs_that_are_left(books: Collection, runs: lis
     judged(begun, dict.fromkeys([("q1", "c"), ("q2", "d")], LABELLED))
     left = filling.estimate(books, runs, 3, before, "debate+ensemble", "offline")
     assert left is not None and left.calls.upper == 27
+
+
+def test_a_large_one_is_prepared_by_a_worker(
+    books: Collection, runs: list[Run], alice: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "AT_ONCE", 4)
+    options = {"collection": books, "runs": runs, "depth": 3, "policy": "people", "later": True}
+    waiting = filling.start(**options)
+    assert (waiting.state, waiting.pairs, Item.objects.count()) == ("preparing", [], 0)
+    assert Funnel.of(waiting).candidates == filling.look(waiting).pending == 5
+    assert filling.start(**options) == waiting, "the same again waits for the same"
+    filling.advance_due()
+    waiting.refresh_from_db()
+    assert (waiting.state, len(waiting.pairs), Item.objects.count()) == ("people", 5, 5)
+    filling.advance_due()
+    assert len(judge_all(alice)) == Item.objects.count() == 5
+    Filling.objects.update(looked_at=None)
+    filling.advance_due()
+    waiting.refresh_from_db()
+    assert waiting.state == "filled", "it ends by itself"
+
+
+def test_what_cannot_be_prepared_any_more_is_cancelled_and_says_why(
+    books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "AT_ONCE", 4)
+    waiting = filling.start(collection=books, runs=runs, depth=3, panel="offline", later=True)
+    Run.objects.filter(pk=runs[0].pk).update(is_deleted=True)
+    assert filling.prepare(waiting.pk) and not filling.prepare(waiting.pk)
+    waiting.refresh_from_db()
+    assert waiting.state == "cancelled" and "run one is not ready" in waiting.error
+
+
+def test_a_filling_goes_with_its_collection(books: Collection, runs: list[Run]) -> None:
+    filling.start(collection=books, runs=runs, depth=3, panel="offline")
+    filling.start(collection=books, runs=runs, depth=2, policy="people")
+    delete_collection(books)
+    assert not Filling.objects.exists() and not Qrels.objects.exists() and not Run.objects.exists()
+
+
+def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs: list[Run]) -> None:
+    names = [
+        JudgeVersion.objects.create(name=name, model=name, provider="openai-compatible", base_url="http://127.0.0.1:1")
+        for name in ("gpt-x", "llama-x", "qwen-x")
+    ]
+    begun = filling.start(
+        collection=books, runs=runs, depth=3, panel="offline", filters=[judge.name for judge in names]
+    )
+    prompt = PromptVersion.objects.create(name="vote", sha256="0" * 64, text="")
+    dropped, kept = Work.objects.order_by("pk")[:2]
+    for work, roles in ((dropped, ["filter"]), (kept, ["filter", "for", "vote"])):
+        for role in roles:
+            Attempt.objects.create(
+                campaign=work.campaign, pair=work.pair, judge=names[0], prompt=prompt, role=role, outcome="labelled",
+                counts=True, verdict=0, cache_key="", started_at=timezone.now(),
+            )  # fmt: skip
+        Work.objects.filter(pk=work.pk).update(state="labelled", label=0, agreed_in_round=1 if role == "vote" else None)
+        Label.objects.create(pair=work.pair, grade=0, origin="debate+ensemble")
+    funnel = filling.progress(begun)
+    assert (funnel.asked, funnel.filtered, funnel.after_filter, funnel.labelled) == (5, 1, 4, 2)
+    assert [(one.agreed, one.open) for one in funnel.rounds] == [(1, 3), (0, 3)]
 
 
 @pytest.mark.parametrize(

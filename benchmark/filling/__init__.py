@@ -3,7 +3,9 @@
 from benchmark.filling.funnel import Funnel, Round, progress
 from benchmark.filling.planning import DEEPEST, PEOPLE, Preview, configuration, estimate, preview
 from benchmark.filling.sending import send
-from benchmark.filling.service import advance, advance_due, cancel, finish, start, unfinished
+from benchmark.filling.standing import advance, cancel, finish, look, unfinished
+from benchmark.filling.starting import prepare, start
+from benchmark.filling.working import advance_due
 
 __all__ = [
     "DEEPEST",
@@ -17,6 +19,8 @@ __all__ = [
     "configuration",
     "estimate",
     "finish",
+    "look",
+    "prepare",
     "preview",
     "progress",
     "send",

@@ -1,7 +1,7 @@
 """How far a filling is, step by step (SPEC S8): from the pool to labels. Exact, from the rows themselves."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from django.db import connection
@@ -95,6 +95,14 @@ class Funnel:
     def document(self) -> dict[str, Any]:
         """As JSON: what `Filling.funnel` keeps."""
         return {**asdict(self), "is_done": self.is_done}
+
+    @classmethod
+    def begun(cls, pool: int, judged: int, candidates: int, known: int) -> "Funnel":
+        """Before anybody is asked."""
+        asked = candidates - known
+        counts: dict[str, Any] = {field.name: 0 for field in fields(cls)}
+        counts |= {"pool": pool, "judged": judged, "candidates": candidates, "known": known, "asked": asked}
+        return cls(**{**counts, "after_filter": asked, "pending": asked, "settled": known, "rounds": []})
 
     @classmethod
     def of(cls, filling: Filling) -> "Funnel":

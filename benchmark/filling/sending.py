@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from benchmark import qrels, rankings
 from benchmark.filling.planning import PEOPLE
-from benchmark.filling.service import start
+from benchmark.filling.starting import start
 from benchmark.models import Filling, Progress, Qrels, Run
 from benchmark.report import reports
 from benchmark.safety import assess
