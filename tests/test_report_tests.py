@@ -130,7 +130,7 @@ def test_csv_of_a_table_cannot_act_and_has_changes_and_letters_in_columns() -> N
     assert lines[0].startswith("system,Hole@2,Judged@2,Judged@2 change,Hit@2,Hit@2 change,Hit@2 letters")
     assert lines[1].startswith("'=cmd(),0.5,0.5,0.5,1.0,1.0,a")
     changes = tabling.changes(report().result, "hit").csv().splitlines()
-    assert changes[0] == "system,before,after,change,95% from,to,p,p (Holm),rank before,rank after"
+    assert changes[0] == "system,before,after,change,95% from,95% to,p,p (Holm),rank before,rank after"
 
 
 def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below() -> None:

@@ -37,7 +37,7 @@ def measured(result: Result) -> Table:
 def changes(result: Result, key: str) -> Table:
     """What filling did to one measure: before, after, change with interval and p, and the ranks."""
     header = (
-        _("system"), _("before"), _("after"), _("change"), _("95% from"), _("to"), "p", _("p (Holm)"),
+        _("system"), _("before"), _("after"), _("change"), _("95% from"), _("95% to"), "p", _("p (Holm)"),
         _("rank before"), _("rank after"),
     )  # fmt: skip
     fields = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after")
@@ -61,7 +61,15 @@ def aspects(result: Result) -> Table | None:
 
 def growth(result: Result) -> Table:
     """Holes and growth rate as systems are added, with the bands over the orders."""
-    header = (_("systems"), _("holes"), _("10% of orders"), _("90%"), _("growth rate"), _("10% of orders"), _("90%"))
+    header = (
+        _("systems"),
+        _("holes"),
+        _("10% of orders"),
+        _("90% of orders"),
+        _("growth rate"),
+        _("10% of orders"),
+        _("90% of orders"),
+    )
     fields = ("systems", "holes", "holes_low", "holes_high", "rate", "low", "high")
     return Table("growth", _("Holes found as systems are added"), header, _points(result["growth"], fields))
 
@@ -70,7 +78,7 @@ def marginal(result: Result) -> Table:
     """Marginal contribution as systems are added, by measure."""
     header = [_("systems")]
     for key in result["marginal"]:
-        header += [label(key, result["k"]), _("10% of orders"), _("90%")]
+        header += [label(key, result["k"]), _("10% of orders"), _("90% of orders")]
     columns = list(result["marginal"].values())
     rows = tuple(
         (points[0]["systems"], *(point[name] for point in points for name in ("value", "low", "high")))
