@@ -9,9 +9,9 @@ from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership
 from benchmark import filling, qrels
 from benchmark.filling import Funnel, starting
-from benchmark.filling.pooling import pool
 from benchmark.filling.sending import informative
 from benchmark.models import Filling, Qrels, Run
+from benchmark.pooling import pool
 from corpus.errors import BadInput
 from corpus.items import reprioritise
 from corpus.models import Assessor, Collection, Item, Judgment, Label, Pair

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from benchmark import qrels, rankings
 from benchmark.filling.pairs import known_to_people
-from benchmark.filling.pooling import Pool, pool
 from benchmark.models import Progress, Qrels, Run
+from benchmark.pooling import Pool, pool
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from judges import campaigns, configurations, forecasts
