@@ -33,13 +33,21 @@ class Pool:
 def pool(rankings: Rankings, depth: int, judged: Judged) -> Pool:
     """The union of the best `depth` of every ranking."""
     tops = [(query, documents[:depth]) for of_run in rankings.values() for query, documents in of_run.items()]
-    queries = np.repeat([query for query, _ in tops], [len(top) for _, top in tops]).astype(np.int64)
-    documents = np.concatenate([np.empty(0, np.int64), *(top for _, top in tops)])
-    pairs = np.unique(np.stack([queries, documents], axis=1), axis=0) if len(queries) else np.empty((0, 2), np.int64)
-    queries, documents = pairs[:, 0], pairs[:, 1]
-    is_judged = np.zeros(len(pairs), dtype=bool)
+    queries, documents = _pairs(
+        np.repeat(np.array([query for query, _ in tops], dtype=np.int64), [len(top) for _, top in tops]),
+        np.concatenate([np.empty(0, np.int64), *(top for _, top in tops)]),
+    )
+    is_judged = np.zeros(len(queries), dtype=bool)
     starts = np.flatnonzero(np.diff(queries, prepend=-1))
     for start, end in zip(starts, np.append(starts, len(queries))[1:], strict=True):
         if (known := judged.get(int(queries[start]))) is not None:
             is_judged[start:end] = np.isin(documents[start:end], known[0])
     return Pool(queries, documents, is_judged)
+
+
+def _pairs(queries: Integers, documents: Integers) -> tuple[Integers, Integers]:
+    """Each pair once, by query and document: as one number each, which sorts ten times as fast as two columns."""
+    names, documents = np.unique(documents, return_inverse=True)
+    first, queries = np.unique(queries, return_inverse=True)
+    keys = np.unique(queries * max(len(names), 1) + documents)
+    return first[keys // max(len(names), 1)], names[keys % max(len(names), 1)]

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from benchmark.models import Qrels, QrelsRow
 from benchmark.qrels.reading import Row
 from corpus.errors import BadInput
-from corpus.models import Assessor, Collection, Judgment
+from corpus.models import Collection
 
 ORIGINAL = "original"
 """Where the grades of imported qrels come from."""
@@ -35,6 +35,11 @@ JOIN corpus_document d ON d.id = p.document_id AND d.is_current
 GROUP BY p.query_id
 """
 """Reference grades of what is current; of several the newest."""
+MARK = f"""
+SELECT COALESCE(max(j.id + 0), 0) FROM corpus_assessor a JOIN corpus_judgment j ON j.assessor_id = a.id
+WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND a.name <> '{EXPERTS}'
+"""
+"""(id + 0: read the assessor's own rows, not all judgments from the newest back.)"""
 LABELS = """
 SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(l.grade ORDER BY p.document_id),
        array_agg(l.origin ORDER BY p.document_id)
@@ -70,9 +75,10 @@ def is_stale(collection: Collection) -> bool:
 
 def _mark(collection: Collection) -> int:
     """Of the state of the reference grades: judgments are only ever added."""
-    reference = Assessor.objects.filter(collection=collection, kind=Assessor.Kind.REFERENCE).exclude(name=EXPERTS)
-    newest = Judgment.objects.filter(assessor__in=list(reference)).order_by("-pk").values_list("pk", flat=True).first()
-    return newest or 0
+    with connection.cursor() as cursor:
+        cursor.execute(MARK, {"collection": collection.pk})
+        (newest,) = cursor.fetchone()
+    return int(newest)
 
 
 @transaction.atomic
