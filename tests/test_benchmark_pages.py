@@ -88,7 +88,10 @@ def test_the_home_tells_the_story_and_the_next_step_changes_with_it(charlie: Cli
     charlie.post(f"{HOME}report/make/")
     assert reports.take_up()
     page = text(charlie, HOME)
-    assert "holes</strong> were found" in page and "Every step is done" in page
+    assert "holes</strong> were found" in page and "Look how safe the order is by the newest qrels" in page
+    charlie.post(f"{HOME}report/make/", {"safety": "1"})
+    assert reports.take_up()
+    assert "Every step is done" in text(charlie, HOME)
     scene.make_run(books, "late", scene.rankings(1)["dense-large"])
     assert "Runs came after the last report" in text(charlie, HOME)
 

@@ -65,6 +65,11 @@ def growth_chart(stored: Stored) -> Chart | None:
     if not rows:
         return None
     name = _("growth rate")
+    first, last = rows[0], rows[-1]
+    summary = _("With the second system the known holes grow by %(first)s, with the last one by %(last)s.") % {
+        "first": f"{first['rate']:.1%}",
+        "last": f"{last['rate']:.1%}",
+    }
     return line(
         "growth",
         _("Growth rate of the holes as systems join the pool"),
@@ -73,6 +78,7 @@ def growth_chart(stored: Stored) -> Chart | None:
         x=_("systems in the pool"),
         y=name,
         low=0.0,
+        summary=summary,
         source=source(stored),
     )
 
@@ -83,6 +89,11 @@ def holes_chart(stored: Stored) -> Chart | None:
     if not rows:
         return None
     name = _("holes")
+    summary = _("One system alone finds %(first)s of them on average, all %(systems)s together %(last)s.") % {
+        "first": f"{rows[0]['holes']:,.0f}",
+        "last": f"{rows[-1]['holes']:,.0f}",
+        "systems": len(rows),
+    }
     return line(
         "holes",
         _("Holes found as systems join the pool"),
@@ -91,6 +102,7 @@ def holes_chart(stored: Stored) -> Chart | None:
         x=_("systems in the pool"),
         y=name,
         low=0.0,
+        summary=summary,
         source=source(stored),
     )
 
@@ -100,8 +112,13 @@ def marginal_chart(stored: Stored) -> Chart | None:
     found: dict[str, list[dict[str, Any]]] = stored.result.get("marginal") or {}
     names = {"hit": f"Hit@{stored.k}", "ndcg": f"nDCG@{stored.k}", "recall": f"Recall@{stored.k}"}
     known = {names[key]: [one for one in rows if one["value"] is not None] for key, rows in found.items()}
-    if not any(known.values()):
+    known = {name: rows for name, rows in known.items() if rows}
+    if not known:
         return None
+    ends = ", ".join(f"{name} {rows[0]['value']:.4f}, {rows[-1]['value']:.4f}" for name, rows in known.items())
+    summary = _("What a system's own pairs add to its values, beside one other system and beside all: %(ends)s.") % {
+        "ends": ends
+    }
     return line(
         "marginal",
         _("Marginal contribution: what a system's own pairs add to its values"),
@@ -110,5 +127,6 @@ def marginal_chart(stored: Stored) -> Chart | None:
         x=_("other systems in the pool"),
         y=_("marginal contribution"),
         low=0.0,
+        summary=summary,
         source=source(stored),
     )

@@ -43,6 +43,11 @@ class Overview:
         return self.versions[-1] if self.versions else None
 
     @property
+    def is_old(self) -> bool:
+        """The order was looked at by an older version of the qrels than the newest."""
+        return bool(self.safety and self.newest and self.safety.report.before_id != self.newest.pk)
+
+    @property
     def next(self) -> tuple[str, str]:
         """What to do next: a key for the template, and why."""
         for key, holds, why in self._steps():
@@ -66,6 +71,7 @@ class Overview:
             ("report", self.report is None and len(self.versions) > 1,
              _("There is a new version of the qrels: see what it does to every ranking.")),
             ("again", bool(self.report and self.report.new), _("Runs came after the last report: work it out again.")),
+            ("safety", self.is_old, _("Look how safe the order is by the newest qrels.")),
         ]  # fmt: skip
 
 

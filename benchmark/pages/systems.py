@@ -16,6 +16,8 @@ from corpus.models import Collection, Document, Query
 
 SHOWN = 20
 """Queries of a list."""
+HOLES = 30
+"""Holes that are named."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def system(collection: Collection, run: Run) -> System:
     mine = _mine(report, run)
     if report is None or mine is None:
         return System(run, _cost(run), None, [], 0, [], [], 0)
-    shown = [(key, label(key, report.k), chosen.complete(value)) for key, value in mine["values"].items()]
+    shown = [(key, label(key, report.k), chosen.complete(mine["values"][key])) for key in report.result["measures"]]
     holes, more = _holes(report, run)
     return System(run, _cost(run), report, shown, mine["missing"], _changes(report, run), holes, more)
 
@@ -139,7 +141,8 @@ def _holes(report: Stored, run: Run) -> tuple[list[Hole], int]:
         for query, document, rank, grade, origin in places
         if query in queries and document in documents
     ]
-    return shown, int((shares > 0).sum()) - len(order)
+    left_out = int((shares > 0).sum()) - len({hole.query.pk for hole in shown[:HOLES]})
+    return shown[:HOLES], left_out
 
 
 def _new_and_relevant(report: Stored, run: Run, keys: Sequence[int]) -> list[tuple[int, int, int, int, str]]:

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from benchmark import filling
 from benchmark.forms import SendForm
-from benchmark.models import Run
+from benchmark.models import Qrels, Run
 from benchmark.pages import chosen
 from benchmark.pages import safety as pages
 from benchmark.views.downloads import download
@@ -31,7 +31,16 @@ def _page(request: HttpRequest, scope: Scope, form: SendForm) -> HttpResponse:
     shown = pages.shown(stored) if stored and stored.is_ready else None
     if shown and (file := download(request, [shown.chart], shown.tables)) is not None:
         return file
-    context = {"scope": scope, "section": "benchmark", "stored": stored, "shown": shown, "runs": runs, "form": form}
+    latest = Qrels.objects.filter(collection=scope.collection).order_by("-number").first()
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "stored": stored,
+        "shown": shown,
+        "runs": runs,
+        "form": form,
+        "newer": latest if stored and latest and latest.pk != stored.report.before_id else None,
+    }
     if request.headers.get("HX-Request"):
         over = stored is None or stored.report.is_over
         return render(request, "benchmark/_safety.html", context, status=286 if over else 200)

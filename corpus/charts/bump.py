@@ -13,6 +13,8 @@ from corpus.phrases import gettext_noop
 STEP = 26
 ROOM = 250.0
 """Px for the names on either side, at most."""
+BOLD = 1.2
+"""Bold letters are wider than the mean that `wide` counts with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ def bump(
     """
     rows = sorted(places, key=lambda one: (one.before, one.after, one.name))
     left, right = _slots(rows, "before"), _slots(rows, "after")
-    room = min(ROOM, max([wide(_words(one, "before")) for one in rows], default=60) + 44)
+    longest = max([wide(_words(one, side)) for one in rows for side in ("before", "after")], default=60)
+    room = min(ROOM, BOLD * longest + 16)
     canvas = Canvas(WIDTH, 44 + STEP * max(1, len(rows)))
     canvas.text(room, 16, x[0], anchor="end", kind="ink", bold=True)
     canvas.text(WIDTH - room, 16, x[1], kind="ink", bold=True)

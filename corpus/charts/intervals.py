@@ -39,7 +39,7 @@ def intervals(key: str, title: str, spans: Sequence[Span], *, x: str, summary: s
 
 
 def _draw(canvas: Canvas, spans: Sequence[Span], x: str) -> None:
-    room = min(220.0, max(wide(one.name) for one in spans) + 20)
+    room = min(220.0, 1.15 * max(wide(one.name) for one in spans) + 24)
     across = ticks(min(one.low for one in spans), max(one.high for one in spans))
     plot = Plot(room, 8, WIDTH - 130, 16 + STEP * len(spans), across, [0.0, 1.0])
     for at in across:

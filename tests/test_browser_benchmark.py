@@ -1,0 +1,168 @@
+"""The benchmark in a real Chromium: axe, light, dark, a phone; and from the upload of two runs to a filled report."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from annotation.models import Role
+from annotation.numbers import meant
+from benchmark.models import Filling, Qrels, Report, Run
+from benchmark.report import reports
+from corpus.models import Collection, Item
+from tests import benchmark_scene as scene
+from tests.factories import make_member
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.plugin_browser import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+LOOKS = {
+    "light": {"viewport": {"width": 1280, "height": 900}},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 375, "height": 700}},
+}
+SHOTS = os.environ.get("QUORUM_SCREENSHOTS")
+SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+HOME = "/c/books/benchmark/"
+
+
+def addresses(collection: Collection) -> dict[str, str]:
+    """Every page of the benchmark, by a name for its picture."""
+    report, filling = Report.objects.latest("pk"), Filling.objects.latest("pk")
+    run = Run.objects.get(collection=collection, name="dense-large")
+    queries, documents = scene.by_id(collection)
+    query, document = queries["q3"].pk, documents["d3-1"].pk
+    return {
+        "home": HOME,
+        "runs": f"{HOME}runs/",
+        "make": f"{HOME}runs/make/bm25/",
+        "hybrid": f"{HOME}runs/make/hybrid/",
+        "delete": f"{HOME}runs/{run.pk}/delete/",
+        "system": f"{HOME}runs/{run.pk}/",
+        "safety": f"{HOME}safety/",
+        "fillings": f"{HOME}filling/",
+        "filling": f"{HOME}filling/{filling.pk}/",
+        "report": f"{HOME}report/{report.pk}/",
+        "leaderboard": f"{HOME}report/{report.pk}/leaderboard/",
+        "queries": f"{HOME}queries/",
+        "query": f"{HOME}queries/{query}/",
+        "text": f"{HOME}queries/{query}/{document}/",
+        "qrels": f"{HOME}qrels/",
+        "diff": f"{HOME}qrels/diff/?one=1&other=2",
+        "suites": "/suites/",
+    }
+
+
+def open_all(page: "Page") -> None:
+    """What is folded away is looked at, too."""
+    page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
+
+
+@pytest.mark.parametrize("look", list(LOOKS))
+def test_no_page_of_the_benchmark_has_a_violation(
+    instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
+) -> None:
+    collection, charlie = scene.whole_scene()
+    scene.make_run(collection, "late", scene.rankings(1)["reranked"])
+    page = new_page(user=charlie.user, **LOOKS[look])
+    found = {}
+    for name, address in addresses(collection).items():
+        answer = page.goto(address)
+        assert answer and answer.ok, address
+        if SHOTS:
+            page.screenshot(path=Path(SHOTS) / f"benchmark-{name}-{look}.png", full_page=True)
+        open_all(page)
+        found[name] = violations(page) + (["scrolls sideways"] if page.evaluate(SIDEWAYS) else [])
+    assert {name: problems for name, problems in found.items() if problems} == {}
+
+
+@pytest.mark.parametrize("look", ["light", "phone"])
+def test_empty_pages_have_no_violation(
+    instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
+) -> None:
+    collection = scene.collection_of_books()
+    page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user, **LOOKS[look])
+    found = {}
+    for part in ("", "runs/", "safety/", "filling/", "report/", "qrels/", "queries/"):
+        answer = page.goto(HOME + part)
+        assert answer and answer.ok, part
+        if SHOTS and look == "light":
+            page.screenshot(path=Path(SHOTS) / f"benchmark-empty-{part.strip('/') or 'home'}.png", full_page=True)
+        found[part] = violations(page) + (["scrolls sideways"] if page.evaluate(SIDEWAYS) else [])
+    assert {part: problems for part, problems in found.items() if problems} == {}
+
+
+def test_from_the_upload_of_two_runs_to_a_filled_report(
+    instance: dict[str, str],
+    new_page: "NewPage",
+    violations: "Callable[[Page], list[str]]",
+    tmp_path: Path,
+) -> None:
+    """Upload, look how safe the order is, fill through people, read what that did, take it away."""
+    collection = scene.collection_of_books()
+    charlie = make_member(collection, "charlie", Role.ADMIN)
+    ranked = scene.rankings()
+    for name in ("bm25", "dense-large"):
+        (tmp_path / f"{name}.run").write_text(scene.trec(ranked[name]))
+    page = new_page(user=charlie.user)
+    page.goto("/c/books/")
+    page.get_by_role("navigation").get_by_role("link", name="Benchmark").click()
+    page.get_by_role("link", name="Upload runs").click()
+    page.set_input_files("input[type=file]", [tmp_path / "bm25.run", tmp_path / "dense-large.run"])
+    page.get_by_role("button", name="Upload").click()
+    page.get_by_text("2 runs came in").wait_for()
+    assert violations(page) == []
+
+    page.get_by_role("link", name="How safe").click()
+    page.get_by_role("button", name="Work it out").click()
+    page.get_by_role("heading", name="It is being worked out").wait_for()
+    assert reports.take_up(), "a worker takes the report up"
+    page.get_by_role("heading", name="How far each system can move").wait_for()
+    assert "1 order of two systems is not settled" in page.inner_text("main")
+
+    page.get_by_role("link", name="Filling").click()
+    page.get_by_role("button", name="See what it comes to").click()
+    page.get_by_role("heading", name="Start this filling?").wait_for()
+    page.get_by_role("button", name="Start now").click()
+    page.get_by_role("heading", name="What became of the pool").wait_for()
+    asked = len(Filling.objects.get().pairs)
+    assert f"{asked} wait for people" in page.inner_text("main")
+    judge_some_in_the_browser(new_page, collection, 3)
+    judged = scene.judge_all(make_member(collection, "bob"))
+    assert judged == asked - 3
+    page.get_by_role("button", name="Make the filled qrels").wait_for()
+    page.get_by_role("button", name="Make the filled qrels").click()
+    page.get_by_text("holes were found").wait_for()
+    assert violations(page) == []
+
+    page.get_by_role("button", name="See what that does to every ranking").click()
+    page.get_by_role("heading", name="It is being worked out").wait_for()
+    assert reports.take_up()
+    page.get_by_role("heading", name="What was found").wait_for()
+    assert "By nDCG@10 2 systems change their ranks" in page.inner_text("main")
+    assert Qrels.objects.latest("number").counts["origins"]["people"] == asked
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="LaTeX of the table nDCG@10").click()
+    latex = saved.value.path().read_text()
+    assert r"\begin{tabular}" in latex and "dense-large &" in latex
+    assert violations(page) == []
+
+
+def judge_some_in_the_browser(new_page: "NewPage", collection: Collection, count: int) -> None:
+    """Alice judges a few items through the real page, by keyboard, truthfully."""
+    alice = make_member(collection, "alice")
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    page.get_by_role("button", name="Start judging").click()
+    page.wait_for_selector("#answer")
+    for _ in range(count):
+        item = page.locator("#desk").get_attribute("data-item") or ""
+        document = Item.objects.select_related("pair__document").get(pk=meant(int(item))).pair.document.external_id
+        relevant = document in scene.truth()[f"q{document[1:].partition('-')[0]}"]
+        page.keyboard.press("1" if relevant else "0")
+        page.wait_for_function("item => (document.querySelector('#desk').dataset.item ?? null) !== item", arg=item)
