@@ -1,0 +1,179 @@
+"""retrieve_1m: a BM25 run over 1,000,000 passages, from an empty index to stored rankings (issue 6, check 7).
+
+Generated passages of 30 to 90 words by Zipf's law; queries of 3 to 9 words that a passage holds. Each step is a process
+of its own, so that its peak of memory is its own: the run with its index built (`make`), a second run over the index in
+VAR (`again`), and bm25s by itself on the same words (`theirs`), whose results must be the same.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DOCUMENTS = int(os.environ.get("QUORUM_BENCH_DOCUMENTS", "1000000"))
+QUERIES = 1_000
+COMPARED = 200
+DEPTH = 100
+WORDS = 400_000
+NAME = "bench-passages"
+CORES = 2
+
+
+def measure() -> list[dict[str, Any]]:
+    """Seconds, memory and queries a second; equal or not."""
+    from corpus.importing.service import Files, import_collection
+
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
+        corpus, queries = generate(Path(folder))
+        generated = time.perf_counter()
+        import_collection(NAME, Files(corpus=corpus, queries=queries))
+        imported = time.perf_counter()
+    made, again, theirs = step("make"), step("again"), step("theirs")
+    shape = f"{DOCUMENTS:,} passages, {QUERIES:,} queries, depth {DEPTH}"
+    times = {"generated_s": round(generated - begin, 1), "imported_s": round(imported - generated, 1)}
+    peaks = {"peak_mb": made["peak_mb"], "peak_mb_index_there": again["peak_mb"]}
+    return [
+        {
+            "name": "retrieve_1m",
+            "case": f"{shape}: index and run",
+            "value": made["seconds"],
+            "unit": "s",
+            "aim": "printed",
+        }
+        | {"index_s": made["index_s"], **peaks, **times},
+        {"name": "retrieve_1m", "case": "queries/s, index there", "value": again["queries_per_s"], "unit": "queries/s"}
+        | {"aim": "printed", "ms_a_query": again["ms_a_query"], "loaded_s": again["index_s"]},
+        {
+            "name": "retrieve_1m",
+            "case": "bm25s by itself: index",
+            "value": theirs["index_s"],
+            "unit": "s",
+            "aim": "beside",
+        }
+        | {"peak_mb": theirs["peak_mb"], "queries_per_s": theirs["queries_per_s"]},
+        {"name": "retrieve_1m", "case": f"queries of {COMPARED} with bm25s' documents and scores", "unit": ""}
+        | {"value": theirs["equal"], "aim": str(COMPARED)},
+    ]
+
+
+def generate(folder: Path) -> tuple[Path, Path]:
+    """corpus.jsonl and queries.jsonl, always the same."""
+    corpus, queries = folder / "corpus.jsonl", folder / "queries.jsonl"
+    random = np.random.default_rng(1)
+    asked = set(random.choice(DOCUMENTS, QUERIES, replace=False).tolist())
+    with corpus.open("w") as texts, queries.open("w") as needs:
+        for number, text in enumerate(passages()):
+            texts.write(f'{{"_id": "d{number}", "text": "{text}"}}\n')
+            if number in asked:
+                words = random.permutation(text.split())[: random.integers(3, 10)]
+                needs.write(f'{{"_id": "q{number}", "text": "{" ".join(words)}"}}\n')
+    return corpus, queries
+
+
+def passages() -> Iterator[str]:
+    """By Zipf's law over a vocabulary of 400,000 words."""
+    random = np.random.default_rng(0)
+    shares = np.cumsum(1 / np.arange(1, WORDS + 1))
+    names = [f"w{number:x}" for number in range(WORDS)]
+    for begin in range(0, DOCUMENTS, 10_000):
+        lengths = random.integers(30, 91, min(10_000, DOCUMENTS - begin))
+        drawn = np.searchsorted(shares, random.random(int(lengths.sum())) * shares[-1]).tolist()
+        at = 0
+        for length in lengths.tolist():
+            yield " ".join([names[word] for word in drawn[at : at + length]])
+            at += length
+
+
+def step(role: str) -> dict[str, Any]:
+    """What the process of this role printed."""
+    args = [sys.executable, "-m", "tests.bench.retrieve_1m", role]
+    done = subprocess.run(args, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{role}: {done.stderr.strip().splitlines()[-1]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def make(name: str) -> dict[str, Any]:
+    """A run as a worker makes it."""
+    from benchmark import claims, making
+    from benchmark.making.spending import spent
+    from benchmark.models import Run
+    from corpus.models import Collection
+
+    collection = Collection.objects.get(name=NAME)
+    started = making.start(collection=collection, name=name, kind="bm25", recipe={}, depth=DEPTH)
+    held = claims.claim(Run, started.pk)
+    assert held is not None
+    begin, searching = time.perf_counter(), 0.0
+
+    class Watched(claims.Hold):
+        def progress(self, done: int, total: int, phase: str = "") -> None:
+            nonlocal searching
+            if phase == "searching" and not searching:
+                searching = time.perf_counter()
+            super().progress(done, total, phase)
+
+    making.claims.Hold = Watched  # type: ignore[misc]
+    making.work(held, lambda: False)
+    end = time.perf_counter()
+    started.refresh_from_db()
+    assert started.state == "ready", started.error
+    per_query = spent(started)["seconds_per_query"]
+    return {
+        "seconds": round(end - begin, 1),
+        "index_s": round(searching - begin, 1),
+        "queries_per_s": round(QUERIES / (end - searching), 1),
+        "ms_a_query": round(per_query * 1000, 1),
+    }
+
+
+def theirs() -> dict[str, Any]:
+    """bm25s alone, and how many queries have its scores, and its documents wherever scores are not equal."""
+    import bm25s
+    from bm25s.tokenization import Tokenized
+
+    from benchmark import rankings
+    from benchmark.models import Run
+    from corpus.bm25 import _documents
+    from corpus.text import words
+
+    run = Run.objects.select_related("collection").get(name="again")
+    vocabulary: dict[str, int] = {}
+    keys, ids = [], []
+    for key, text in _documents(run.collection_id):
+        keys.append(key)
+        ids.append([vocabulary.setdefault(word, len(vocabulary)) for word in words(text)])
+    begin = time.perf_counter()
+    scorer = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
+    scorer.index(Tokenized(ids=ids, vocab=vocabulary), create_empty_token=False, show_progress=False)
+    indexed = time.perf_counter()
+    stored, equal, seconds = rankings.scores_of(run), 0, 0.0
+    for query in rankings.queries(run.collection)[:COMPARED]:
+        tokens = [[vocabulary[word] for word in words(query.text)]]
+        since = time.perf_counter()
+        rows, scores = scorer.retrieve(tokens, k=DEPTH, show_progress=False)
+        seconds += time.perf_counter() - since
+        documents, ours = stored[query.pk]
+        above = {keys[row] for row, score in zip(rows[0], scores[0], strict=True) if score > scores[0][-1]}
+        best = set(documents[ours > scores[0][-1]].tolist())
+        equal += int(np.array_equal(ours, scores[0][: len(ours)].astype(np.float64)) and above == best)
+    found = {"index_s": round(indexed - begin, 1), "equal": equal, "queries_per_s": round(COMPARED / seconds, 1)}
+    return found
+
+
+if __name__ == "__main__":
+    import django
+
+    django.setup()
+    figures = theirs() if sys.argv[1] == "theirs" else make(sys.argv[1])
+    print(json.dumps(figures | {"peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)}))
