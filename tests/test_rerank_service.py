@@ -209,16 +209,16 @@ def test_a_model_that_fails_answers_500_and_goes_on(encoder: Path) -> None:
     service = Rerank(scorer, "m")  # type: ignore[arg-type]
     body = json.dumps({"query": "q", "documents": ["a"]}).encode()
     with pytest.raises(RuntimeError):
-        service.rerank(body)
+        service.answer(body)
     scorer.fail = False
-    assert service.rerank(body)[0] == 200
+    assert service.answer(body)[0] == 200
 
 
 def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
     folder, _, _ = tiny(tmp_path / "base", "qwen3")
     service = Rerank(open_scorer(folder), "tiny")
     body = {"query": QUERY, "documents": TEXTS, "top_n": 1, "return_evidence": True}
-    status, found = service.rerank(json.dumps(body).encode())
+    status, found = service.answer(json.dumps(body).encode())
     (result,) = found["results"]
     assert status == 200 and isinstance(result["contribution"], str) and isinstance(result["evidence"], str)
     with pytest.raises(Wrong):

@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 
 from benchmark import rankings
 from benchmark.making import Stopped, Tell, paying
-from benchmark.making.nearest import nearest
 from benchmark.making.vectors import Places, Store, Vectors, digest, unit
 from benchmark.making.written import SAMPLED, plus
 from benchmark.models import Run
+from benchmark.nearest import nearest
 from benchmark.rankings import Ranked
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from benchmark.combining import SAMPLES, combined
 from benchmark.making import Stopped, Tell, paying, written
-from benchmark.making.combining import SAMPLES, combined
 from benchmark.models import Run
 from corpus.errors import BadInput
 from corpus.models import Collection, Query

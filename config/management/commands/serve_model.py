@@ -1,4 +1,4 @@
-"""`serve_model --model DIR`: a rerank endpoint in Cohere's and Jina's shape, in a process of its own."""
+"""`serve_model --model DIR`: a reranker or an embedding model behind an endpoint, in a process of its own."""
 
 import importlib.util
 import json
@@ -12,13 +12,19 @@ from config import serving
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.keys import secret
+from training.embedder import POOLINGS, is_embedder
 from training.scorer import about
+from training.service.app import Rerank
+from training.service.embeddings import Embeddings
 
 
 class Command(QuorumCommand):
     """Serve one model until Ctrl-C; one JSON line {url, pids, model} on standard output when it is ready."""
 
-    help = "Answer POST /v1/rerank with a model folder, in the shape of Cohere's and Jina's APIs."
+    help = (
+        "Answer POST /v1/rerank with a model folder, in the shape of Cohere's and Jina's APIs; with an embedding model "
+        "POST /v1/embeddings, in OpenAI's."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
         """The model, where to listen, and how much may wait."""
@@ -27,6 +33,9 @@ class Command(QuorumCommand):
         parser.add_argument("--bind", default="127.0.0.1", help="elsewhere QUORUM_RERANK_TOKEN must be set")
         parser.add_argument("--limit", type=int, default=32, help="requests in work or waiting before 503")
         parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+        parser.add_argument(
+            "--pooling", choices=POOLINGS, default="", help="serve vectors pooled so, whatever the folder says"
+        )
 
     def run(self, **options: Any) -> object:
         """Check, start, say so, watch."""
@@ -44,10 +53,12 @@ class Command(QuorumCommand):
             with serving.listen(options["bind"], options["port"]) as listener:
                 settings = {"QUORUM_MODEL": str(folder), "QUORUM_MODEL_DEVICE": options["device"]}
                 settings |= {"QUORUM_RERANK_LIMIT": str(options["limit"]), "QUORUM_RERANK_TOKEN": token}
+                settings["QUORUM_MODEL_POOLING"] = options["pooling"]
                 children.model(listener, settings)
                 address = serving.address_of(listener)
                 children.wait_until(lambda: serving.answers(address), "the model")
-                line = {"url": f"{address}/v1/rerank", "pids": children.pids, "model": folder.name}
+                kind = Embeddings if options["pooling"] or is_embedder(folder) else Rerank
+                line = {"url": f"{address}{kind.addresses[0]}", "pids": children.pids, "model": folder.name}
                 self.stdout.write(json.dumps(line))
                 self.stdout.flush()
                 children.watch()
