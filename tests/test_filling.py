@@ -1,7 +1,10 @@
 """Filling the holes: the pool, people and judges, the filled version, the funnel, and that it is safe to run twice."""
 
+import re
+
 import numpy as np
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from annotation import queue
@@ -106,6 +109,21 @@ def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], a
     assert {row.origin for row in qrels.diff(before, done.after).rows("added")} == {"people"}
     assert done.funnel["relevant"] == 2 and done.funnel["is_done"]
     assert qrels.named(before) == KNOWN, "the version before is as it was"
+
+
+def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(
+    books: Collection, runs: list[Run], alice: Membership, client: Client
+) -> None:
+    filling.start(collection=books, runs=runs, depth=3, policy="people")
+    client.force_login(alice.user)
+    page = client.post("/c/books/judge/next/", headers={"HX-Request": "true"}).text
+    assert "A system returned it for this query, and nobody has judged it yet." in page
+    sent = {name: re.search(rf'name="{name}" value="([^"]*)"', page)[1] for name in ("item", "token")}
+    assert client.post("/c/books/judge/submit/", {**sent, "grade": "1"}).status_code in (200, 303)
+    judged_item = Item.objects.get(state="settled")
+    assert (judged_item.reason, Label.objects.get().origin, Label.objects.get().pair) == (
+        "hole", "people", judged_item.pair,
+    )  # fmt: skip
 
 
 def test_the_same_start_twice_asks_nobody_twice(books: Collection, runs: list[Run], alice: Membership) -> None:
