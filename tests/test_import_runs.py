@@ -2,19 +2,24 @@
 
 import gzip
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from annotation.models import AuditEntry
 from benchmark import rankings
 from benchmark.importing import import_runs, name_of
+from benchmark.measures import evaluate
 from benchmark.models import Ranking, Run
-from benchmark.runs import RunFile, read_run
+from benchmark.runs import RunFile, read_qrels, read_run
 from corpus.errors import BadInput
+from corpus.models import Document
 from tests.called import call
 from tests.factories import make_collection, make_document, make_query
 
 pytestmark = pytest.mark.django_db
+TREC_EVAL = Path(__file__).parent.parent.parent / "shared" / "data" / "trec_eval"
 GOOD = "q1 Q0 a 1 2.5 tag\nq1 Q0 b 2 2.0 tag\nq2 Q0 c 1 1.0 tag\n"
 
 
@@ -169,3 +174,34 @@ def test_what_is_imported_comes_out_as_it_went_in(books, write):
     (found,) = import_runs(books, {"one": write(GOOD)})
     again = write("".join(rankings.write_trec(found.run)), "again")
     assert read_run(again) == read_run(write(GOOD))
+
+
+@pytest.mark.skipif(not TREC_EVAL.exists(), reason="trec_eval's fixtures are not beside the project")
+@pytest.mark.parametrize(("name", "missing"), [("results.test", 0), ("results.trunc", 1)])
+def test_trec_evals_own_runs_are_measured_the_same_from_the_file_and_from_the_database(write, name, missing):
+    """Ties and a missing query; the second file has words behind its lines, which are cut off."""
+    lines = [line.split()[:6] for line in (TREC_EVAL / name).read_text().splitlines()]
+    path = write("".join(" ".join(columns) + "\n" for columns in lines))
+    qrels, read = read_qrels(TREC_EVAL / "qrels.test"), read_run(path)
+    collection = make_collection("trec")
+    for query in qrels:
+        make_query(collection, f"query {query}", external_id=query)
+    texts = {document for documents in read.values() for document in documents}
+    Document.objects.bulk_create(
+        Document(collection=collection, external_id=one, text=one, content_hash=one) for one in texts
+    )
+    (found,) = import_runs(collection, {"one": path})
+    assert found.missing == missing
+    measures = ["nDCG@10", "RR", "P@100", "R@1000", "AP"]
+    from_file, stored = evaluate(qrels, read, measures), evaluate(qrels, rankings.as_run(found.run), measures)
+    assert stored.per_query == from_file.per_query and len(stored.missing) == missing
+    order = {query: [document for document, _ in ranked(documents)] for query, documents in read.items()}
+    names = dict(Document.objects.values_list("pk", "external_id"))
+    queries = dict(collection.query_set.values_list("pk", "external_id"))
+    loaded = rankings.load([found.run.pk])[found.run.pk]
+    assert {queries[query]: [names[key] for key in keys.tolist()] for query, keys in loaded.items()} == order
+
+
+def ranked(documents):
+    """trec_eval's order, as plainly as it can be said."""
+    return sorted(documents.items(), key=lambda one: (np.float32(one[1]), one[0]), reverse=True)

@@ -9,6 +9,7 @@ from benchmark import claims, making, rankings
 from benchmark.models import Ranking, Run
 from corpus.bm25 import index_for
 from corpus.errors import BadInput
+from tests.engine_parts import wait_for
 from tests.factories import make_collection, make_document, make_query
 
 pytestmark = pytest.mark.django_db
@@ -165,3 +166,44 @@ def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
     making.work(claims.claim(Run), never)
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", "ZeroDivisionError: division by zero")
+
+
+def test_a_run_stays_full_where_its_query_excludes_documents(wings):
+    """BRIGHT: d2 would be the best for q4; the run is searched one deeper, so that two documents are left."""
+    make_query(wings, "wing lift plate", external_id="q4", metadata={"excluded_ids": ["d2"]})
+    run = make(start(wings, depth=2))
+    assert [key for key, _ in index_for(wings).search("wing lift plate", 1)] == [
+        wings.document_set.get(external_id="d2").pk
+    ]
+    found = rankings.as_run(run)["q4"]
+    assert len(found) == 2 and "d2" not in found
+
+
+def test_progress_is_written_and_forgives_earlier_claims(wings):
+    start(wings)
+    held = claims.claim(Run)
+    hold = claims.Hold(held)
+    hold.progress(0, 3, "indexing documents")
+    assert Run.objects.values_list("done", "total", "phase", "claims").get() == (0, 3, "indexing documents", 1)
+    hold.progress(2, 3, "searching")
+    assert Run.objects.values_list("done", "phase", "claims").get() == (2, "searching", 0)
+    assert not hold.lost()
+    claims.cancel(held)
+    hold.progress(3, 3, "searching")
+    assert hold.lost() and Run.objects.get().done == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_noticed(settings):
+    settings.LEASE_SECONDS = 0.4
+    collection = make_collection("wings")
+    run = Run.objects.create(collection=collection, name="slow", kind="bm25")
+    held = claims.claim(Run)
+    with claims.Hold(held) as hold:
+        first = held.lease_until
+        wait_for(lambda: Run.objects.get().lease_until > first + timedelta(seconds=0.5), 10)
+        assert claims.claim(Run) is None, "a lease that is renewed was free"
+        assert not hold.lost()
+        making.cancel(run)
+        wait_for(hold.lost, 10)
+    assert Run.objects.get().state == "cancelled"

@@ -123,7 +123,7 @@ def make(name: str) -> dict[str, Any]:
                 searching = time.perf_counter()
             super().progress(done, total, phase)
 
-    making.claims.Hold = Watched  # type: ignore[misc]
+    claims.Hold = Watched  # type: ignore[misc]
     making.work(held, lambda: False)
     end = time.perf_counter()
     started.refresh_from_db()
