@@ -69,7 +69,7 @@ def test_gold_of_the_collections_own_experts_is_no_part_of_it(books: Collection)
 def test_a_file_is_a_version_of_its_own_and_the_diff_lists_what_differs(books: Collection, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("q1 0 a 1\nq1 0 c 2\nq2 0 c 1\n")
     one, other = qrels.original(books), qrels.import_version(books, tmp_path / "other.txt", by="bob")
-    assert (other.kind, other.number, other.note) == ("imported", 2, "from other.txt")
+    assert (other.kind, other.number, other.note) == ("imported", 2, "other.txt")
     found = qrels.diff(one, other)
     assert found.counts == {"added": 1, "removed": 1, "changed": 1, "same": 1}
     told = {

@@ -1,7 +1,6 @@
 """The filled version: what stood before, and every settled pair with the origin of its label."""
 
 import numpy as np
-from django.utils.translation import gettext as _
 
 from benchmark import qrels
 from benchmark.filling.funnel import labels_of
@@ -32,6 +31,5 @@ def is_current(filling: Filling) -> bool:
 
 def make(filling: Filling, by: str) -> Qrels:
     """A version of its own for each filling."""
-    note = _("filled to depth %(depth)s from %(runs)s runs") % {"depth": filling.depth, "runs": filling.runs.count()}
     kind, rows = Qrels.Kind.FILLED, filled(filling)
-    return qrels.store(filling.collection, kind, rows, note=note, parent=filling.before, by=by, once=False)
+    return qrels.store(filling.collection, kind, rows, parent=filling.before, by=by, once=False)

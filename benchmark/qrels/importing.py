@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-from django.utils.translation import gettext as _
 
 from benchmark.models import Qrels
 from benchmark.qrels.reading import Row
@@ -17,7 +16,7 @@ SHOWN = 20
 
 
 def import_version(collection: Collection, path: Path, *, note: str = "", by: str = "") -> Qrels:
-    """A version from TREC or BEIR qrels, or CSV. Grades below 0 are 0, as trec_eval counts them.
+    """A version from TREC or BEIR qrels, or CSV, noted as its file. Grades below 0 are 0, as trec_eval counts them.
 
     Raises BadInput, and stores nothing, for rows that cannot be read, unknown ids, and a pair that stands twice: the
     first 20 lines and the total.
@@ -43,7 +42,7 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
         more = f" and {len(bad) - SHOWN:,} more" if len(bad) > SHOWN else ""
         raise BadInput(f"{path}: {'; '.join(bad[:SHOWN])}{more}")
     rows = {query: row_of(of_query) for query, of_query in graded.items()}
-    return store(collection, Qrels.Kind.IMPORTED, rows, note=note or _("from %(file)s") % {"file": path.name}, by=by)
+    return store(collection, Qrels.Kind.IMPORTED, rows, note=note or path.name, by=by)
 
 
 def row_of(graded: dict[int, int], origin: str = ORIGINAL) -> Row:
