@@ -168,7 +168,8 @@ class StartForm(forms.Form):
     @staticmethod
     def _judges() -> list[str]:
         rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
-        return [row.name for row in rows if row.model not in OFFLINE_WRITERS and row.name not in OFFLINE_WRITERS]
+        rows = rows.exclude(provider=JudgeVersion.Provider.EMBED)
+        return [row.name for row in rows if row.name not in OFFLINE_WRITERS]
 
     @staticmethod
     def for_people(error: str) -> str:

@@ -124,6 +124,8 @@ def test_every_rendered_prompt_carries_the_hash_of_its_version():
     prompts = [vote_prompt(ASKED), vote_prompt(PLAIN), turn_prompt(PLAIN, FOR, 2, SAID)]
     prompts += [write_prompt(ASKED), write_prompt(ASKED, None, ["too short"]), entity_prompt("It maps.")]
     prompts += [measure_prompt(ASKED, Target("It tells what maps.", "It maps."))]
+    prompts += [rewrite_prompt(method, "What maps?") for method in METHODS]
+    prompts += [reason_prompt("What maps?"), plain_prompt("rank", ["a"]), plain_prompt("embed", ["a"])]
     prompts += [repair_prompt(prompt, "it was empty") for prompt in prompts]
     for prompt in prompts:
         assert prompt.sha256 == versions()[prompt.name][0]

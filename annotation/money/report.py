@@ -16,6 +16,7 @@ from corpus.models import Collection
 from judges import ledger, selectors, tallies
 from judges.audits import OVERLAP
 from judges.caps import Caps, caps_of
+from judges.engine.plan import LABEL_NOTHING
 from judges.ledger import Day, Ended, Entry, Sum
 from judges.models import Campaign
 from judges.money import Paid, of_calls
@@ -161,7 +162,7 @@ def _people(collection: Collection, counts: dict[str, float]) -> People:
 
 def _labels(campaign: Campaign, status: dict[str, Any], counts: dict[str, float], people: People) -> list[PerLabel]:
     """Four figures: judges' labels, and all labels with people's work; each against gold and by audits."""
-    if campaign.policy == Campaign.Policy.EVIDENCE:
+    if campaign.policy in LABEL_NOTHING:
         return []
     machine = of_calls(status["cost"], status["calls"], status["calls_without_price"])
     together = machine + people.paid

@@ -1,0 +1,177 @@
+"""Parts of runs by models: exact search by blocks, vectors in VAR, rules of rewriting, what endpoints answer."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.combining import combined, repeats
+from benchmark.making.vectors import Store, digest, unit
+from benchmark.nearest import nearest
+from corpus.errors import BadInput
+from judges import judges_file, retrievals
+from judges.providers.replies import parse
+from judges.records import Body, Judge, ProviderError, Turn
+from judges.retrievals import pack, vectors_of
+from judges.verdicts import Unparsed
+
+JUDGE = Judge(1, "vectors", "embed-endpoint", "m", "http://127.0.0.1:1/v1")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 40), st.integers(1, 12), st.integers(1, 9), st.integers(0, 2**31))
+def test_search_by_blocks_finds_what_sorting_everything_finds(documents, depth, block, seed):
+    chance = np.random.default_rng(seed)
+    rows = chance.integers(-2, 3, (documents, 3)).astype(np.float32)  # many equal scores
+    queries = chance.integers(-2, 3, (2, 3)).astype(np.float32)
+    found = nearest(queries, documents, lambda begin, end: rows[begin:end], [depth, depth + 1], block)
+    for query, (places, scores), limit in zip(queries, found, [depth, depth + 1], strict=True):
+        everything = rows @ query
+        expected = np.argsort(-everything, kind="stable")[:limit]
+        assert places.tolist() == expected.tolist()
+        assert scores.tolist() == everything[expected].tolist()
+
+
+def test_mugi_repeats_the_query_by_the_length_of_its_references():
+    # 9 + 8 words; the query has 2: 17 // (2 x 4) = 2.
+    texts = ["one two three four five six seven eight nine", "one two three four five six seven eight"]
+    assert repeats("wing lift", texts) == 2
+    assert combined("mugi", "wing lift", texts) == "\n".join(["wing lift", "wing lift", *texts])
+    assert repeats("wing lift", ["short"]) == 1 == repeats("", texts)
+
+
+def test_hyde_leaves_the_query_out_and_query2doc_repeats_it_five_times():
+    assert combined("hyde", "q", ["a", "b"]) == "a\nb"
+    assert combined("query2doc", "q", ["a"]) == "q\nq\nq\nq\nq\na"
+
+
+def test_vectors_are_found_again_by_their_text_and_kept_once(tmp_path):
+    store = Store(tmp_path, JUDGE)
+    store.add([digest("a"), digest("b")], np.array([[1, 2], [3, 4]], dtype=np.float32))
+    other = Store(tmp_path, JUDGE)
+    other.add([digest("b"), digest("c")], np.array([[9, 9], [5, 6]], dtype=np.float32))
+    assert len(store) == 2
+    store.add([digest("c"), digest("d")], np.array([[9, 9], [7, 8]], dtype=np.float32))
+    places = store.find(map(digest, ("d", "a", "c", "b", "x")))
+    assert places.tolist() == [3, 0, 2, 1, -1]
+    assert store.rows(places[:4]).tolist() == [[7, 8], [1, 2], [5, 6], [3, 4]]
+    assert Store(tmp_path, JUDGE).rows(np.array([3])).tolist() == [[7, 8]]
+
+
+@pytest.mark.parametrize("torn", ["vectors", "hashes"])
+def test_what_a_kill_left_half_is_cut_away(tmp_path, torn):
+    store = Store(tmp_path, JUDGE)
+    store.add([digest("a")], np.array([[1, 2]], dtype=np.float32))
+    with (store.folder / torn).open("ab") as file:
+        file.write(b"12345")
+    again = Store(tmp_path, JUDGE)
+    assert len(again) == 1 and again.rows(np.array([0])).tolist() == [[1, 2]]
+    again.add([digest("b")], np.array([[3, 4]], dtype=np.float32))
+    assert Store(tmp_path, JUDGE).rows(np.array([0, 1])).tolist() == [[1, 2], [3, 4]]
+
+
+def test_another_model_has_vectors_of_its_own_and_an_exchanged_one_is_refused(tmp_path):
+    store = Store(tmp_path, JUDGE)
+    store.add([digest("a")], np.array([[1, 2]], dtype=np.float32))
+    other = Judge(2, "vectors", "embed-endpoint", "n", JUDGE.base_url)
+    assert len(Store(tmp_path, other)) == 0
+    with pytest.raises(BadInput, match="vectors of 3 numbers and gave 2 before"):
+        store.add([digest("b")], np.array([[1, 2, 3]], dtype=np.float32))
+
+
+def test_a_vector_of_zeros_stays_one():
+    found = unit(np.array([[3, 4], [0, 0]], dtype=np.float32))
+    assert np.allclose(found, [[0.6, 0.8], [0, 0]])
+
+
+def embedding(*vectors, order=None):
+    places = order or range(len(vectors))
+    data = [{"index": place, "embedding": vector} for place, vector in zip(places, vectors, strict=True)]
+    return {"data": data, "usage": {"prompt_tokens": 7}, "model": "m"}
+
+
+def reply(body, provider="embed-endpoint"):
+    from judges.providers import load
+
+    found = load(provider)(JUDGE)
+    assert parse(json.dumps(body))
+    return found.meaning(Body(200, json.dumps(body)), JUDGE)
+
+
+def test_vectors_come_as_numbers_or_as_base64_and_their_place_decides():
+    packed = base64.b64encode(np.array([3, 4], dtype="<f4").tobytes()).decode()
+    found = reply(embedding(packed, [1, 2], order=[1, 0]))
+    assert vectors_of(Turn(1, found.text), 2).tolist() == [[1, 2], [3, 4]]
+    assert found.usage.input == 7
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        embedding(),
+        embedding([1, 2], [3]),
+        embedding([1, 2], [3, 4], order=[0, 0]),
+        embedding([1, 2], [3, 4], order=[0, 2]),
+        embedding([1, None]),
+        embedding([]),
+        embedding("no base64"),
+        embedding(base64.b64encode(np.array([np.nan], dtype="<f4").tobytes()).decode()),
+        {"data": "none"},
+    ],
+)
+def test_what_is_not_one_vector_for_each_place_is_no_answer(body):
+    with pytest.raises(ProviderError, match="not in the provider's format"):
+        reply(body)
+
+
+def test_an_answer_about_another_number_of_texts_is_refused():
+    with pytest.raises(Unparsed, match="one vector for each text"):
+        vectors_of(Turn(1, pack([[1.0, 2.0]])), 2)
+    with pytest.raises(Unparsed, match="lacks"):
+        retrievals.parse("rank", '{"0": 0.5}', 2)
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [(0, 0.5), (0, 0.4)],
+        [(0, 0.5), (1, None)],
+        [(0, 0.5), ("1", 0.4)],
+        [(0, 0.5), (1, float("inf"))],
+    ],
+)
+def test_a_ranking_with_a_place_twice_or_a_score_that_is_none_is_no_answer(results):
+    listed = [{"index": place, "relevance_score": score} for place, score in results]
+    with pytest.raises(ProviderError, match="not in the provider's format"):
+        reply({"results": listed}, "rerank-endpoint")
+
+
+def test_scores_of_a_ranking_may_be_of_any_scale_and_come_in_any_order():
+    listed = [{"index": 1, "relevance_score": 7.5}, {"index": 0, "relevance_score": -3}]
+    found = reply({"results": listed, "usage": {"total_tokens": 5}}, "rerank-endpoint")
+    assert retrievals.scores_of(retrievals.parse("rank", found.text, 2)) == [-3.0, 7.5]
+    assert found.usage.input == 5
+
+
+@pytest.mark.parametrize(("role", "text"), [("rewrite", '{"passage": " "}'), ("reason", '{"passage": "a"}')])
+def test_a_text_to_search_for_is_read_strictly(role, text):
+    with pytest.raises(Unparsed):
+        retrievals.parse(role, text, 0)
+
+
+PANEL = '[panel]\ndebate = ["a", "b"]\nensemble = ["a", "b", "c", "d", "e"]\n'
+JUDGES = "".join(f'[[judge]]\nname = "{name}"\nprovider = "openai"\nmodel = "{name}"\n' for name in "abcde")
+VECTORS = '[[judge]]\nname = "v"\nprovider = "embed-endpoint"\nmodel = "m"\nbase_url = "http://127.0.0.1:1/v1"\n'
+
+
+def test_a_judges_file_may_name_an_embedder_and_no_panel_may():
+    assert judges_file.parse(JUDGES + VECTORS + PANEL).judges[-1].provider == "embed-endpoint"
+    with pytest.raises(BadInput, match="makes vectors and judges nothing"):
+        judges_file.parse(JUDGES + VECTORS + PANEL.replace('"e"]', '"v"]'))
+    with pytest.raises(BadInput, match="base_url is missing"):
+        judges_file.parse(JUDGES + VECTORS.rpartition("base_url")[0] + PANEL)
+    with pytest.raises(BadInput, match="temperature is nothing that provider embed-endpoint takes"):
+        judges_file.parse(JUDGES + VECTORS + "temperature = 0.5\n" + PANEL)
