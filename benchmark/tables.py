@@ -89,8 +89,6 @@ def _latex(cell: Cell, top: str | None) -> Flat:
         return None
     shown = cell.printed.replace("-", "$-$")
     shown = rf"\textbf{{{shown}}}" if cell.printed == top else shown
-    if cell.change is not None:
-        shown += f"$_{{{cell.change:+.{PLACES}f}}}$"
-    if cell.letters:
-        shown += rf"$^{{\mathrm{{{escaped(cell.letters)}}}}}$"
-    return Raw(shown)
+    below = f"_{{{cell.change:+.{PLACES}f}}}" if cell.change is not None else ""
+    above = rf"^{{\mathrm{{{escaped(cell.letters)}}}}}" if cell.letters else ""
+    return Raw(f"{shown}${below}{above}$" if below or above else shown)

@@ -138,8 +138,8 @@ def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below() -
     assert r"\usepackage{booktabs}" in text and r"\toprule" in text
     row = next(line for line in text.splitlines() if line.startswith("dense"))
     assert row.startswith(r"dense\_50\% &") and row.endswith(r"\\")
-    assert r"\textbf{1.000}$_{+1.000}$$^{\mathrm{a}}$" in text
-    assert r"\textbf{1.000}$_{+0.000}$$^{\mathrm{a}}$" in row  # both print as the best
+    assert r"\textbf{1.000}$_{+1.000}^{\mathrm{a}}$" in text
+    assert r"\textbf{1.000}$_{+0.000}^{\mathrm{a}}$" in row  # both print as the best
     assert "0.500" in text and r"\textbf{0.500}" in text
 
 
