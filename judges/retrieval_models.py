@@ -51,4 +51,4 @@ class RetrievalCall(models.Model):
         triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
 
     def __str__(self) -> str:
-        return f"{self.campaign_id}/{self.query_id} {self.role} {self.sample}"
+        return f"{self.campaign_id}/{self.query} {self.role} {self.sample}"

@@ -1,19 +1,28 @@
 """Runs that models make: rewriting, reasoning, vectors and rerankers against a scripted server (issue 6, check 8)."""
 
 import json
+import os
+import signal
+import subprocess
+import time
 
 import pytest
 
+from annotation.models import Role
 from benchmark import claims, making, rankings
 from benchmark.making import paying
 from benchmark.models import Ranking, Run
+from config.env import ROOT
 from corpus.bm25 import index_for
 from corpus.errors import BadInput
+from corpus.processes import spawn
+from judges import fleet
 from judges.ledger import entries
 from judges.models import Campaign
 from judges.retrieval_models import RetrievalCall
-from tests.engine_parts import make_judge
-from tests.factories import make_collection, make_document, make_query
+from tests.bench.paid_twice import repeated_beyond_flight
+from tests.engine_parts import FAST, make_judge, wait_for
+from tests.factories import make_collection, make_document, make_member, make_query
 from tests.modelserver.fixtures import _model_server_process, model_server
 
 __all__ = ["_model_server_process", "model_server"]
@@ -184,6 +193,57 @@ def test_a_budget_of_calls_stops_the_run_and_a_larger_one_lets_it_go_on(wings, m
     assert making.go_on(run)
     assert make(run).state == "ready"
     assert len(model_server.requests()) == 3
+
+
+def test_the_ledger_page_shows_what_a_run_asked(wings, model_server, client):
+    make_judge(model_server, "writer")
+    run = make(start(wings, "rewrite", method="hyde", judge="writer"))
+    member = make_member(wings, "alice", Role.ADMIN)
+    client.force_login(member.user)
+    page = client.get(f"/c/wings/campaigns/{run.campaign}/ledger/")
+    assert page.status_code == 200
+    assert "rewriting of queries" in page.content.decode()
+    assert Campaign.judging.filter(collection=wings).count() == 0
+
+
+def test_an_estimate_counts_texts_calls_and_the_price_of_the_longest(wings, model_server):
+    make_judge(model_server, "writer")
+    found = making.estimate(wings, "rewrite", {"method": "mugi", "judge": "writer"})
+    assert found.calls.upper == 15  # 3 queries, 5 texts
+    assert found.tokens_out.expected == 15 * 250 and found.tokens_out.upper == 15 * 2048
+    assert found.cost.upper == pytest.approx((found.tokens_in.upper + 2 * found.tokens_out.upper) / 1e6, rel=1e-3)
+    assert making.estimate(wings, "reasoning", {"judge": "offline-rewriter"}).free
+    make_judge(model_server, "unpriced", input_price=None, output_price=None)
+    assert making.estimate(wings, "reasoning", {"judge": "unpriced"}).cost is None
+
+
+@pytest.mark.slow
+def test_a_killed_worker_pays_for_nothing_twice(model_server, manage, instance):
+    things = make_collection("things")
+    make_document(things, "Mapping maps hashable values.")
+    for number in range(48):
+        make_query(things, f"What does mapping number {number} map?")
+    make_judge(model_server, "writer")
+    model_server.script(writer={"latency": 0.4})
+    environment = {**instance, **FAST}
+    own = spawn(fleet.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    run = start(things, "rewrite", method="hyde", judge="writer")
+    wait_for(lambda: len(model_server.requests()) >= 20, 60)
+    killed = time.time()
+    os.killpg(own.pid, signal.SIGKILL)
+    own.wait()
+    time.sleep(0.6)
+    dead = time.time()
+    assert not Ranking.objects.exists()
+    options = ("--system", "rewrite", "--method", "hyde", "--judge", "writer", "--name", "run", "--depth", 3)
+    done = manage("retrieve", "things", *options, "--wait", "--yes", "--json", environment=FAST, timeout=90)
+    assert (done.json["state"], done.json["queries"]) == ("ready", 48)
+    repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
+    assert repeated == 0 and flying
+    run.refresh_from_db()
+    # Answers that the dead worker had received and not yet stored come from its spool, as copies for the run.
+    calls = RetrievalCall.objects.filter(campaign=run.campaign, outcome="labelled")
+    assert calls.filter(cached=False).count() == 48 == calls.values("query").distinct().count()
 
 
 def test_money_bounds_a_run_too_and_needs_a_price(wings, model_server):
