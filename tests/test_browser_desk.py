@@ -182,6 +182,18 @@ def test_two_tabs_and_a_double_click_count_once(collection, alice, new_page):
     assert Judgment.objects.count() == 2
 
 
+def test_a_digit_without_a_grade_does_nothing_while_the_reasons_to_skip_are_folded(collection, alice, new_page):
+    make_scene(collection, 2)
+    page = open_desk(new_page, alice)
+    for key in "2345":
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    assert Assignment.objects.get().state == "open"
+    page.keyboard.press("s")
+    settle(page, "3")
+    assert Assignment.objects.get(state="skipped").skip_reason == "language"
+
+
 def test_a_key_is_changed_named_everywhere_and_kept(collection, alice, new_page):
     make_scene(collection, 3)
     page = open_desk(new_page, alice)

@@ -22,6 +22,13 @@ LOOKS = {
     "english-light": {"locale": "en", "color_scheme": "light"},
     "chinese-dark": {"locale": "zh-CN", "color_scheme": "dark"},
 }
+MORE_LOOKS = {
+    "english-dark": {"locale": "en", "color_scheme": "dark"},
+    "chinese-light": {"locale": "zh-CN", "color_scheme": "light"},
+    "high-contrast-light": {"locale": "en", "color_scheme": "light", "contrast": "more"},
+    "high-contrast-dark": {"locale": "en", "color_scheme": "dark", "contrast": "more"},
+    "forced-colours": {"locale": "en", "color_scheme": "dark", "forced_colors": "active"},
+}
 NARROW = {"width": 320, "height": 640}
 WIDE = {"width": 1280, "height": 800}
 
@@ -108,6 +115,20 @@ def test_every_page_is_within_everybodys_reach(world, new_page, violations, cons
         page.evaluate("() => { document.documentElement.dir = 'rtl' }")
         wrong += [f"wider than 320 px, right to left: {one}" for one in page.evaluate(OVERFLOW)]
         if wrong:
+            found[path] = wrong
+    console[:] = [line for line in console if "Failed to load resource" not in line]  # pages that say 4xx
+    assert found == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", MORE_LOOKS)
+@pytest.mark.parametrize("who", ["annotator", "owner"])
+def test_axe_finds_nothing_on_any_page_in_any_look(world, new_page, violations, console, instance, who, look):
+    page = new_page(user=world.people[who], viewport=WIDE, **MORE_LOOKS[look])
+    found: dict[str, list[str]] = {}
+    for path in pages(world, who):
+        page.goto(path)
+        if wrong := violations(page):
             found[path] = wrong
     console[:] = [line for line in console if "Failed to load resource" not in line]  # pages that say 4xx
     assert found == {}

@@ -9,7 +9,8 @@
     set(key, value) { try { localStorage.setItem(key, value); } catch { /* forbidden */ } },
   };
   const typing = (target) => target.matches("textarea, select, input:not([type=checkbox], [type=radio])") || target.isContentEditable;
-  const seen = (element) => element.getClientRects().length > 0;
+  // What is folded away has rectangles, and yet nobody sees it.
+  const seen = (element) => (element.checkVisibility ? element.checkVisibility() : element.getClientRects().length > 0);
 
   // --- Keys: those of a card belong to the card that has the focus, else to the first one -------------------------
   const cards = () => $$("[data-card]");

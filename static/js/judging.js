@@ -31,7 +31,8 @@
   // --- Keys -------------------------------------------------------------------------------------------------
   const keysOn = () => store.get("quorum.keys") !== "off";
   const typing = (target) => target.matches("textarea, select, input:not([type=checkbox], [type=radio])") || target.isContentEditable;
-  const seen = (element) => element.getClientRects().length > 0;
+  // What is folded away has rectangles, and yet nobody sees it.
+  const seen = (element) => (element.checkVisibility ? element.checkVisibility() : element.getClientRects().length > 0);
 
   function target(key) {
     const open = $("details.sheet[data-keys][open]");

@@ -15,7 +15,8 @@ document.addEventListener("htmx:afterSwap", () => {
 
 // Focus is never lost: when what had it is replaced, it goes to the same thing again, else to what stands in its place.
 const CAN_FOCUS = "a[href], button:not([disabled]), input:not([type=hidden], [disabled]), select, textarea, summary, [tabindex='0']";
-const stops = (part) => [...part.querySelectorAll(CAN_FOCUS)].filter((found) => found.getClientRects().length);
+const shown = (found) => (found.checkVisibility ? found.checkVisibility() : found.getClientRects().length); // what is folded has rectangles
+const stops = (part) => [...part.querySelectorAll(CAN_FOCUS)].filter(shown);
 const same = (a) => (b) => b.id === a.id && b.tagName === a.tagName && b.name === a.name && b.getAttribute("href") === a.href && b.textContent === a.text;
 let left = null;
 document.addEventListener("htmx:beforeSwap", (event) => {

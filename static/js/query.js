@@ -65,6 +65,8 @@
     touchedAt = performance.now();
   });
 
+  // What is folded away has rectangles, and yet nobody sees it.
+  const seen = (one) => (one.checkVisibility ? one.checkVisibility() : one.getClientRects().length > 0);
   const typing = (target) => target.matches("textarea, select, input:not([type=checkbox], [type=radio])");
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
@@ -75,7 +77,7 @@
     if (key === "j" || key === "k") { event.preventDefault(); return move(key === "j" ? 1 : -1); }
     if (key === "u" && undoable.length) { event.preventDefault(); return $(`#${undoable[undoable.length - 1]} [data-undo]`)?.click(); }
     const places = [current?.matches("[data-open]") ? current : null, document].filter(Boolean);
-    const goal = places.map((place) => $$(`[data-key="${CSS.escape(key)}"]`, place).find((one) => one.getClientRects().length && (place !== document || !one.closest(".pair-card")))).find(Boolean);
+    const goal = places.map((place) => $$(`[data-key="${CSS.escape(key)}"]`, place).find((one) => seen(one) && (place !== document || !one.closest(".pair-card")))).find(Boolean);
     if (!goal) return;
     event.preventDefault();
     if (goal.matches("summary")) goal.parentElement.open = !goal.parentElement.open;
