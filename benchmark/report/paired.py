@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from benchmark.measures import EXACT, RESAMPLES, exact_p
+from benchmark.measures import EXACT, RESAMPLES, all_signs, exact_p
 from benchmark.report.judged import Floats
 
 BOOTSTRAP = 2_000
@@ -44,8 +44,7 @@ class Tests:
 
 def _signs(queries: int, seed: int) -> Iterator[Floats]:
     if queries <= EXACT:
-        bits = (np.arange(2**queries)[:, None] >> np.arange(queries)) & 1
-        yield (2 * bits - 1).astype(np.float64)
+        yield all_signs(queries)
         return
     random = np.random.default_rng(seed)
     for start in range(0, RESAMPLES, CHUNK):
