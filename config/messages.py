@@ -76,7 +76,7 @@ def in_template(source: str) -> Iterator[Message]:
         if isinstance(node, BlockTranslateNode):
             yield _block(node)
         for expression in _expressions(node):
-            yield from _literals(expression, forced=isinstance(node, TranslateNode))
+            yield from _literals(expression, forced=isinstance(node, TranslateNode), context=_context(node))
 
 
 def _nodes(nodes: NodeList) -> Iterator[Node]:
@@ -92,15 +92,22 @@ def _nodes(nodes: NodeList) -> Iterator[Node]:
 def _block(node: BlockTranslateNode) -> Message:
     singular = node.render_token_list(node.singular)[0]
     plural = node.render_token_list(node.plural)[0] if node.plural and node.countervar else ""
-    context = str(node.message_context.var) if node.message_context else ""
-    return Message(singular, plural, context)
+    return Message(singular, plural, _context(node))
+
+
+def _context(node: Node) -> str:
+    """What a tag names after `context`, which tells two uses of one word apart."""
+    named = getattr(node, "message_context", None)
+    return str(named.var) if named else ""
 
 
 def _expressions(node: Node) -> Iterator[FilterExpression]:
     """Filter expressions of a node: {{ }}, arguments of tags, conditions."""
     if isinstance(node, VariableNode):
         yield node.filter_expression
-    waiting = [value for name, value in vars(node).items() if name not in ("nodelist", "token", "origin")]
+    waiting = [
+        value for name, value in vars(node).items() if name not in ("nodelist", "token", "origin", "message_context")
+    ]
     for _ in range(2000):
         if not waiting:
             return
@@ -115,11 +122,11 @@ def _expressions(node: Node) -> Iterator[FilterExpression]:
             waiting += [getattr(value, name) for name in ("value", "first", "second") if hasattr(value, name)]
 
 
-def _literals(expression: FilterExpression, *, forced: bool) -> Iterator[Message]:
+def _literals(expression: FilterExpression, *, forced: bool, context: str) -> Iterator[Message]:
     """`forced`: the literal itself is translated, as {% translate %} does; percent signs are looked up doubled."""
     literal = getattr(expression.var, "literal", None)
     if forced and isinstance(literal, str):
-        yield Message(literal.replace("%", "%%"))
+        yield Message(literal.replace("%", "%%"), context=context)
     for value in [expression.var, *(argument for _, given in expression.filters for _, argument in given)]:
         if isinstance(value, Promise):
             yield Message(value._args[0])  # type: ignore[attr-defined]

@@ -130,6 +130,8 @@ def test_strings_are_collected_as_templates_and_python_look_them_up() -> None:
     {% endblocktranslate %}{{ y|default:_("nothing") }}"""
     found = {(one.text, one.plural) for one in messages.in_template(template)}
     assert found == {("100%% sure", ""), ("%(n)s pair of %(a)s", "%(n)s pairs"), ("none", ""), ("nothing", "")}
+    placed = messages.in_template('{% load i18n %}{% translate "before" context "in time" %}')
+    assert list(placed) == [messages.Message("before", context="in time")]
     source = '_("a"); gettext_lazy("b"); ngettext("c", "ds", n); gettext_noop("e"); other("f"); _(variable)'
     assert [(one.text, one.plural) for one in messages.in_python(source)] == [
         ("a", ""), ("b", ""), ("c", "ds"), ("e", ""),
