@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from benchmark.importing import name_of
+from benchmark.making import paying
 from benchmark.models import RUN_NAME, Progress, Qrels, Run
 from benchmark.pages.chosen import K, title
 from corpus.models import Collection
@@ -84,13 +85,6 @@ def run_name(file: str) -> str:
     stem = name_of(Path(file.replace("\\", "/")))
     fine = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._+-") else "-" for letter in stem)
     return fine.lstrip("._+-")[:100] or "run"
-
-
-def judges_for(kind: str) -> list[str]:
-    """Who can be asked for such a run."""
-    from benchmark.making import paying
-
-    return list(paying.judges_for(kind))
 
 
 class MakeForm(forms.Form):
@@ -175,8 +169,8 @@ class MakeForm(forms.Form):
             del self.fields[name]
         ready = Run.objects.filter(collection=collection, is_deleted=False, state=Progress.READY).order_by("name")
         names = [(run.name, run.name) for run in ready] if {"one", "run"} & set(wanted) else []
-        judges = judges_for(kind) if "judge" in wanted else []
-        dense = judges_for(Run.Kind.DENSE) if "over" in wanted else []
+        judges = paying.judges_for(kind) if "judge" in wanted else []
+        dense = paying.judges_for(Run.Kind.DENSE) if "over" in wanted else []
         self._choose(
             one=names,
             other=names,
@@ -215,6 +209,30 @@ class MakeForm(forms.Form):
         """How much there is to choose from; None: the kind does not ask."""
         field = self.fields.get(name)
         return sum(1 for _one in field.widget.choices) if isinstance(field, forms.ChoiceField) else None
+
+
+class LimitsForm(forms.Form):
+    """What a run that asks models may spend in all."""
+
+    budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+
+
+class FollowingForm(forms.Form):
+    """Two runs of one system: under the original instructions, and under changed ones."""
+
+    original = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Under the original instructions"))
+    changed = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Under the changed instructions"))
+
+    def __init__(self, *args: Any, runs: Sequence[Run], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.by_key = {run.pk: run for run in runs if run.state == Progress.READY}
+        for field in self.fields.values():
+            field.choices = [(key, run.name) for key, run in self.by_key.items()]  # type: ignore[attr-defined]
+
+    def chosen(self) -> tuple[Run, Run]:
+        """Original, changed."""
+        return self.by_key[self.cleaned_data["original"]], self.by_key[self.cleaned_data["changed"]]
 
 
 class ChoiceOfRuns(forms.Form):

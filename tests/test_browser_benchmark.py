@@ -132,9 +132,13 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
     page.get_by_role("heading", name="What became of the pool").wait_for()
     asked = len(Filling.objects.get().pairs)
     assert f"{asked} wait for people" in page.inner_text("main")
-    judge_some_in_the_browser(new_page, collection, 3)
-    judged = scene.judge_all(make_member(collection, "bob"))
-    assert judged == asked - 3
+    desk = new_page(user=make_member(collection, "alice").user)
+    desk.goto("/c/books/judge/")
+    desk.get_by_role("button", name="Start judging").click()
+    judge_in_the_browser(desk, 3)
+    assert scene.judge_all(make_member(collection, "bob")) == asked - 4, "Alice has three, and the next on her desk"
+    judge_in_the_browser(desk, 1)
+    desk.wait_for_selector("[data-queue=empty]")
     page.get_by_role("button", name="Make the filled qrels").wait_for()
     page.get_by_role("button", name="Make the filled qrels").click()
     page.get_by_text("holes were found").wait_for()
@@ -153,12 +157,8 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
     assert violations(page) == []
 
 
-def judge_some_in_the_browser(new_page: "NewPage", collection: Collection, count: int) -> None:
-    """Alice judges a few items through the real page, by keyboard, truthfully."""
-    alice = make_member(collection, "alice")
-    page = new_page(user=alice.user)
-    page.goto("/c/books/judge/")
-    page.get_by_role("button", name="Start judging").click()
+def judge_in_the_browser(page: "Page", count: int) -> None:
+    """So many items through the real desk, by keyboard, truthfully."""
     page.wait_for_selector("#answer")
     for _ in range(count):
         item = page.locator("#desk").get_attribute("data-item") or ""

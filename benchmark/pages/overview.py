@@ -9,6 +9,8 @@ from benchmark.pages import chosen
 from benchmark.pages.chosen import Stored
 from corpus.models import Collection
 
+UNDER_WAY = (Filling.State.PREPARING, Filling.State.JUDGING, Filling.State.PEOPLE)
+
 
 @dataclass(frozen=True)
 class Overview:
@@ -34,7 +36,7 @@ class Overview:
     def is_moving(self) -> bool:
         """Something changes by itself."""
         reports = [one.report for one in (self.safety, self.report) if one is not None]
-        is_filled = self.filling is None or self.filling.state != Filling.State.JUDGING
+        is_filled = self.filling is None or self.filling.state not in (Filling.State.PREPARING, Filling.State.JUDGING)
         return bool(self.making) or any(not one.is_over for one in reports) or not is_filled
 
     @property
@@ -56,7 +58,7 @@ class Overview:
         return "done", _("Every step is done. A new system is one more run: its holes come to the same pool.")
 
     def _steps(self) -> list[tuple[str, bool, str]]:
-        under_way = self.filling is not None and self.filling.state in (Filling.State.JUDGING, Filling.State.PEOPLE)
+        under_way = self.filling is not None and self.filling.state in UNDER_WAY
         open_order = bool(self.safety and self.safety.result.get("safety", {}).get("unsettled"))
         return [
             ("runs", len(self.ready) < 2 and not self.making,
@@ -84,5 +86,5 @@ def overview(collection: Collection) -> Overview:
         versions=chosen.versions_of(collection),
         safety=chosen.stored(chosen.newest(collection, compares=False), runs),
         report=chosen.stored(chosen.newest(collection, compares=True), runs),
-        filling=filling.order_by("-pk").first(),
+        filling=filling.defer("pairs").order_by("-pk").first(),
     )

@@ -1,7 +1,7 @@
 """One system: its values before and after, where they changed most, the holes it brought, and what it took."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from benchmark.pages.chosen import Stored
 from benchmark.pages.figures import MEASURE
 from benchmark.report.naming import label
 from corpus.models import Collection, Document, Query
+from judges import ledger
+from judges.models import Campaign
+from judges.money import Paid
 
 SHOWN = 20
 """Queries of a list."""
@@ -54,6 +57,9 @@ class Cost:
     seconds: float | None
     tokens_in: int
     tokens_out: int
+    calls: int = 0
+    paid: Paid | None = None
+    """None: nobody was asked."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,11 @@ def _cost(run: Run) -> Cost:
     found = Ranking.objects.filter(run=run).aggregate(
         n=Count("pk"), timed=Count("seconds"), mean=Avg("seconds"), came=Sum("tokens_in"), went=Sum("tokens_out")
     )
-    return Cost(found["n"], found["timed"], found["mean"], found["came"] or 0, found["went"] or 0)
+    cost = Cost(found["n"], found["timed"], found["mean"], found["came"] or 0, found["went"] or 0)
+    if not run.campaign:
+        return cost
+    spent = ledger.added("", ledger.entries(Campaign(pk=run.campaign)))
+    return replace(cost, calls=spent.calls, paid=spent.paid)
 
 
 def _values(report: Stored, run: Run, measure: str) -> tuple[np.ndarray, np.ndarray] | None:

@@ -38,7 +38,8 @@ def fillings(request: HttpRequest, scope: Scope) -> HttpResponse:
             return _start(scope, form) if "confirm" in request.POST else _ask(request, scope, form)
         except BadInput as error:
             form.add_error(None, str(error))
-    rows = Filling.objects.filter(collection=scope.collection).select_related("before", "after").order_by("-pk")
+    rows = Filling.objects.filter(collection=scope.collection).select_related("before", "after")
+    rows = rows.defer("pairs").order_by("-pk")
     context = {"scope": scope, "section": "benchmark", "form": form, "fillings": rows[:SHOWN]}
     return render(request, "benchmark/fillings.html", context, status=422 if form.is_bound else 200)
 
@@ -72,9 +73,10 @@ def _start(scope: Scope, form: FillForm) -> HttpResponse:
             depth=given["k"],
             before=form.version(),
             by=scope.user.username,
+            later=True,
             **form.asked(),
         )
-        record(scope, "filling.started", filling=found.pk, policy=given["policy"], pairs=len(found.pairs))
+        record(scope, "filling.started", filling=found.pk, policy=given["policy"], pairs=found.funnel["candidates"])
     return redirect("filling", scope.collection.name, found.pk)
 
 
@@ -82,10 +84,10 @@ def _start(scope: Scope, form: FillForm) -> HttpResponse:
 @require_GET
 def filling(request: HttpRequest, scope: Scope, filling: int) -> HttpResponse:
     """One filling: its funnel, who is waited for, and what came of it. HTMX asks for news."""
-    rows = Filling.objects.select_related("before", "after", "collection")
+    rows = Filling.objects.select_related("before", "after", "collection").defer("pairs")
     found = get_object_or_404(rows, pk=filling, collection=scope.collection)
     is_over = found.state in (Filling.State.FILLED, Filling.State.CANCELLED)
-    funnel = found.funnel if is_over else services.progress(found).document
+    funnel = services.look(found).document
     chart, table = pages.chart(funnel, found), pages.table(funnel)
     if (file := download(request, [chart], [table])) is not None:
         return file
@@ -108,7 +110,7 @@ def filling(request: HttpRequest, scope: Scope, filling: int) -> HttpResponse:
 @require_POST
 def control(request: HttpRequest, scope: Scope, filling: int, act: str) -> HttpResponse:
     """finish with what is settled by now, or cancel."""
-    found = get_object_or_404(Filling, pk=filling, collection=scope.collection)
+    found = get_object_or_404(Filling.objects.defer("pairs"), pk=filling, collection=scope.collection)
     if act not in ("finish", "cancel"):
         raise Http404(_("No such act."))
     try:

@@ -8,9 +8,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from benchmark import qrels
-from benchmark.forms import ReportForm
-from benchmark.models import Report
+from benchmark.forms import FollowingForm, ReportForm
+from benchmark.models import Report, Run
 from benchmark.pages import chosen, reports
+from benchmark.pages.chosen import Stored
+from benchmark.report import instructions
 from benchmark.report import reports as services
 from benchmark.views.downloads import download
 from corpus.access import Scope, action
@@ -39,13 +41,28 @@ def _page(request: HttpRequest, scope: Scope, found: Report | None) -> HttpRespo
     shown = reports.shown(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
     if shown and (file := download(request, shown.charts, shown.tables)) is not None:
         return file
-    context = {"scope": scope, "section": "benchmark", "stored": stored, "shown": shown}
+    context: dict[str, object] = {"scope": scope, "section": "benchmark", "stored": stored, "shown": shown}
+    context |= _following(request, stored, runs)
     if request.headers.get("HX-Request"):
         over = stored is None or stored.report.is_over
         return render(request, "benchmark/_report.html", context, status=286 if over else 200)
     context["form"] = ReportForm(runs=runs, versions=versions, initial=_initial(found))
     context["versions"] = versions
     return render(request, "benchmark/report.html", context)
+
+
+def _following(request: HttpRequest, stored: Stored | None, runs: list[Run]) -> dict[str, object]:
+    """p-MRR of the two runs that were asked about, where the later qrels are those of changed instructions."""
+    asked = "changed" in request.GET
+    form = FollowingForm(request.GET if asked else None, runs=runs)
+    if not (asked and stored and form.is_valid()):
+        return {"follow": form, "following": None}
+    try:
+        found = instructions.following(*form.chosen(), stored.report.before, stored.report.after)
+    except BadInput as error:
+        form.add_error(None, str(error))
+        return {"follow": form, "following": None}
+    return {"follow": form, "following": found}
 
 
 def _initial(found: Report | None) -> dict[str, object]:

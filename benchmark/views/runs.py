@@ -12,7 +12,8 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from benchmark import importing, making, rankings
-from benchmark.forms import MakeForm, UploadForm
+from benchmark.forms import LimitsForm, MakeForm, UploadForm
+from benchmark.making import paying
 from benchmark.models import Progress, Run
 from benchmark.pages import chosen
 from benchmark.views.uploads import kept
@@ -136,12 +137,19 @@ def control(request: HttpRequest, scope: Scope, run: int, act: str) -> HttpRespo
     acts = {"cancel": making.cancel, "go-on": making.go_on}
     if act not in acts:
         raise Http404(_("No such act."))
-    with transaction.atomic():
-        done = acts[act](found)
-        if done:
-            record(scope, "run.control", run=found.name, what=act)
-    if not done:
-        messages.error(request, _("Nothing was changed: the run is not in a state for that any more."))
+    form = LimitsForm(request.POST)
+    try:
+        with transaction.atomic():
+            if act == "go-on" and found.campaign and form.is_valid():
+                paying.raise_limits(found, **form.cleaned_data)
+            done = acts[act](found)
+            if done:
+                record(scope, "run.control", run=found.name, what=act)
+    except BadInput as error:
+        messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+    else:
+        if not done:
+            messages.error(request, _("Nothing was changed: the run is not in a state for that any more."))
     return redirect("system", scope.collection.name, found.pk)
 
 

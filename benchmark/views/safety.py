@@ -70,7 +70,11 @@ def send(request: HttpRequest, scope: Scope) -> HttpResponse:
                 **form.asked(),
             )
             record(
-                scope, "filling.started", filling=found.pk, policy=form.cleaned_data["policy"], pairs=len(found.pairs)
+                scope,
+                "filling.started",
+                filling=found.pk,
+                policy=form.cleaned_data["policy"],
+                pairs=form.cleaned_data["first"],
             )
     except BadInput as error:
         form.add_error(None, str(error))

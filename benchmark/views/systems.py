@@ -4,6 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
+from benchmark.forms import LimitsForm
 from benchmark.models import Run
 from benchmark.pages import systems
 from corpus.access import Scope, action
@@ -18,6 +19,7 @@ def system(request: HttpRequest, scope: Scope, run: int) -> HttpResponse:
         "scope": scope,
         "section": "benchmark",
         "run": found,
+        "limits": LimitsForm(initial=found.recipe),
         "system": systems.system(scope.collection, found),
     }
     if request.headers.get("HX-Request"):

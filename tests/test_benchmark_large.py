@@ -1,0 +1,59 @@
+"""What pages of the benchmark cost at the size of BRIDGE: 25 systems, 3,657 queries, depth 10 (check 5)."""
+
+import time
+from statistics import median
+
+import pytest
+from django.test import Client
+
+from annotation.models import Role
+from benchmark.models import Filling, QrelsRow
+from benchmark.report import reports
+from tests.factories import make_member
+from tests.large_report import large_report
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
+MOST_MS = 300
+TIMES = 3
+
+
+def test_every_page_answers_in_300_ms_at_25_systems_and_3657_queries() -> None:
+    large = large_report(25, 3657)
+    collection, runs = large.collection, large.runs
+    reports.ensure(collection, large.before, large.before, runs)
+    report = reports.ensure(collection, large.before, large.after, runs)
+    funnel = {"pool": 90_000, "judged": 10_000, "candidates": 80_000, "known": 0, "asked": 80_000, "settled": 80_000}
+    filling = Filling.objects.create(
+        collection=collection, depth=10, before=large.before, after=large.after, state="filled", funnel=complete(funnel)
+    )
+    filling.runs.set(runs)
+    client = Client()
+    client.force_login(make_member(collection, "charlie", Role.ADMIN).user)
+    query = QrelsRow.objects.filter(qrels=large.after).values_list("query_id", flat=True)[1000]
+    home = f"/c/{collection.name}/benchmark/"
+    pages = ["", "runs/", "safety/", "filling/", f"filling/{filling.pk}/", f"report/{report.pk}/",
+             f"report/{report.pk}/leaderboard/", f"runs/{runs[-1].pk}/", "queries/", f"queries/{query}/", "qrels/",
+             "qrels/diff/?one=1&other=2"]  # fmt: skip
+    client.get(home)
+    taken = {part: measured(client, home + part) for part in pages}
+    print()
+    for part, milliseconds in taken.items():
+        print(f"{milliseconds:6.0f} ms  benchmark/{part}")
+    assert {part: ms for part, ms in taken.items() if ms >= MOST_MS} == {}
+
+
+def measured(client: Client, path: str) -> float:
+    """Median milliseconds of a few requests; the first counts too."""
+    found = []
+    for _ in range(TIMES):
+        begun = time.perf_counter()
+        assert client.get(path).status_code == 200, path
+        found.append(1000 * (time.perf_counter() - begun))
+    print(f"\n  {path}: {', '.join(f'{one:.0f}' for one in found)} ms", end="")
+    return median(found)
+
+
+def complete(funnel: dict[str, int]) -> dict[str, object]:
+    """A stored funnel with every step."""
+    rest = ("filtered", "after_filter", "labelled", "to_people", "people_open", "people_settled", "failed", "pending")
+    return {**dict.fromkeys(rest, 0), "relevant": 0, "rounds": [], "is_done": True, **funnel}
