@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from benchmark import rankings
 from benchmark.making import Stopped, Tell, paying
-from benchmark.making.vectors import Places, Store, Vectors, digest, unit
+from benchmark.making.vectors import Places, Store, Vectors, digest
 from benchmark.making.written import SAMPLED, plus
 from benchmark.models import Run
 from benchmark.nearest import nearest
@@ -31,6 +31,8 @@ from judges.retrievals import vectors_of
 ROLE = "embed"
 TOGETHER = 32
 """Documents of one call."""
+SEARCHED = 512
+"""Queries of one pass over all vectors: a pass reads them from the file."""
 AHEAD = 1024
 """Documents that are asked for before anything else happens."""
 INSTRUCTED = "Instruct: {instruction}\nQuery: "
@@ -63,7 +65,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
         depths = {query.pk: run.depth + len(left_out.get(query.pk, ())) for query in batch}
         return searcher.search({query.pk: query.text for query in batch}, depths)
 
-    paying.each_batch(run, work, progress, stopped, _("searching"))
+    paying.each_batch(run, work, progress, stopped, _("searching"), size=SEARCHED)
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
@@ -113,7 +115,7 @@ class Dense:
         answered = self.asker.ask([(query, [text]) for query, text in sent.items()])
         order = [query for query, answer in zip(sent, answered.answers, strict=True) if answer is not None]
         begin = perf_counter()
-        queries = unit(self.asker.store.rows(self.asker.store.find(digest(sent[query]) for query in order)))
+        queries = self.asker.store.rows(self.asker.store.find(digest(sent[query]) for query in order))
         found = nearest(queries, len(self.keys), self._rows, [depths[query] for query in order]) if order else []
         seconds = (perf_counter() - begin) / max(1, len(order))
         used = retrieval.used(self.asker.campaign, order, [ROLE])
@@ -124,7 +126,7 @@ class Dense:
         return ranked, answered
 
     def _rows(self, begin: int, end: int) -> Vectors:
-        return unit(self.asker.store.rows(self.places[begin:end]))
+        return self.asker.store.rows(self.places[begin:end])
 
 
 def open_searcher(

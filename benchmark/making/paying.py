@@ -84,7 +84,7 @@ Batch = Callable[[Sequence[Query]], tuple[Mapping[int, Ranked], Answered]]
 """Rankings of some queries, and what went wrong with those that it leaves out."""
 
 
-def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: str = "") -> None:
+def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: str = "", size: int = BATCH) -> None:
     """Rank every query that has no ranking yet, and store what there is batch by batch.
 
     Raises Incomplete when the limits are reached, when nobody answers, and in the end when some queries got no answer:
@@ -93,10 +93,10 @@ def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: s
     waiting, total = rankings.unranked(run), len(rankings.queries(run.collection))
     done, failed, error = total - len(waiting), 0, ""
     progress(done, total, phase)
-    for begin in range(0, len(waiting), BATCH):
+    for begin in range(0, len(waiting), size):
         if stopped():
             return
-        batch = waiting[begin : begin + BATCH]
+        batch = waiting[begin : begin + size]
         ranked, found = work(batch)
         rankings.store(run, ranked)
         done, failed, error = done + len(ranked), failed + len(batch) - len(ranked), found.error or error

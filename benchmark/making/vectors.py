@@ -63,14 +63,17 @@ class Store:
         return np.fromiter((self.places.get(one, -1) for one in digests), dtype=np.int64)
 
     def rows(self, places: Places) -> Vectors:
-        """The vectors at these places, (n, size), as their model gave them."""
+        """The vectors at these places, (n, size)."""
         if not len(places):
             return np.zeros((0, self.size), dtype=np.float32)
         everything = np.memmap(self.vectors, dtype="<f4", mode="r", shape=(len(self.places), self.size))
-        return np.asarray(everything[places], dtype=np.float32)
+        if places[-1] - places[0] == len(places) - 1 and bool((np.diff(places) == 1).all()):
+            return np.asarray(everything[places[0] : places[-1] + 1])  # side by side: read from the file, not copied
+        return np.asarray(everything[places])
 
     def add(self, digests: Sequence[bytes], rows: Vectors) -> None:
-        """Append those that are not there yet. Raises BadInput for another length than this model's vectors had."""
+        """Append those that are not there yet, at length 1. BadInput where the model gave other sizes before."""
+        rows = unit(rows)
         with self._alone():
             self.look()
             if not self.size:
