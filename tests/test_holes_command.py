@@ -66,6 +66,19 @@ def test_looking_says_what_is_unjudged_and_what_it_could_change(books: Collectio
     assert holes("books", "--runs", "one", "two", "--depth", 3).out == again.out
 
 
+def test_the_first_pairs_are_named_without_asking_anybody(books: Collection, files: list[Path]) -> None:
+    """With one grade more the ideal is 1 + 0.6309 = 1.6309. Today one leads by 1 - 0.6309 = 0.3691.
+
+    c (third of one, first of two): (1.5 - 1.6309) / 1.6309 = -0.0803, a move of 0.4493. b (second of one):
+    (1.6309 - 0.6309) / 1.6309 = 0.6132, a move of 0.2441. d (third of two): (1 - 1.1309) / 1.6309, a move of 0.4493.
+    """
+    told = holes("books", "--runs", *files, "--depth", 3, "--first", 3, "--json").json
+    assert [(one["document"], round(one["influence"], 4)) for one in told["first"]] == [
+        ("c", 0.4493), ("d", 0.4493), ("b", 0.2441),
+    ]  # fmt: skip
+    assert not Item.objects.exists() and not Filling.objects.exists()
+
+
 def test_people_fill_and_the_same_command_writes_the_version(
     books: Collection, files: list[Path], tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from benchmark.models import Filling, Progress, Qrels, Run
 from benchmark.runs import read_run
 from corpus.auditing import shell
 from corpus.errors import BadInput, Incomplete
-from corpus.models import Collection
+from corpus.models import Collection, Document, Query
 from judges import campaigns
 from judges.management.commands.judge import Command as Judge
 from judges.management.commands.judge import names
@@ -37,7 +37,9 @@ class Command(Judge):
         parser.add_argument("--depth", type=int, default=10, help="of the pool, and of the measures (default 10)")
         parser.add_argument("--qrels", type=int, metavar="N", help="version to fill; the original if left out")
         parser.add_argument("--fill", action="store_true", help="have what nobody judged judged")
-        parser.add_argument("--first", type=int, metavar="N", help="only the N pairs that could settle most")
+        parser.add_argument(
+            "--first", type=int, metavar="N", help="name the N pairs that could settle most; fill only these"
+        )
         parser.add_argument("--people", action="store_true", help="people judge every pair: no judge is asked")
         parser.add_argument("--policy", default="debate+ensemble", help="as `judge` takes it")
         parser.add_argument("--panel", help="name of a panel; the default panel if left out")
@@ -65,7 +67,7 @@ class Command(Judge):
         before = qrels.version_numbered(collection, options["qrels"]) if options["qrels"] is not None else None
         runs = runs_of(collection, options["runs"])
         before = before or qrels.original(collection, shell())
-        document = look(collection, runs, options["depth"], before)
+        document = look(collection, runs, options["depth"], before, options["first"] or 0)
         begun = self.begin(collection, runs, before, document, options) if options["fill"] else None
         for line in lines(document):
             self.say(line)
@@ -130,7 +132,7 @@ class Command(Judge):
 
 def check(collection: Collection, options: dict[str, Any]) -> None:
     """Raises BadInput for what is known to be wrong before anything is stored."""
-    only_filling = ("people", "first", "wait", "with_what_there_is", "out", "failed_to_people")
+    only_filling = ("people", "wait", "with_what_there_is", "out", "failed_to_people")
     if not options["fill"] and (given := [name for name in only_filling if options[name]]):
         raise BadInput(f"--{given[0].replace('_', '-')} needs --fill")
     if options["out"] is not None and options["out"].exists():
@@ -152,8 +154,8 @@ def policy_of(options: dict[str, Any]) -> str:
     return filling.PEOPLE if options["people"] else str(options["policy"])
 
 
-def look(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> dict[str, Any]:
-    """Counts of the pool, bounds of each run, orders that are not settled: the JSON document."""
+def look(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels, first: int) -> dict[str, Any]:
+    """Counts of the pool, bounds of each run, orders that are not settled, the first pairs: the JSON document."""
     told = filling.preview(collection, runs, depth, before)
     loaded = rankings.load([run.pk for run in runs], depth)
     found = safety.assess(loaded, qrels.load(before), collection.grades, depth)
@@ -166,8 +168,16 @@ def look(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels)
         **asdict(told),
         "runs": [{key: value for key, value in one.items() if key != "run"} for one in values],
         "unsettled": [[called[one], called[other]] for one, other in found.unsettled],
+        **({"first": by_name(found.first[:first])} if first else {}),
         "filling": None,
     }
+
+
+def by_name(pairs: Sequence[safety.Influence]) -> list[dict[str, Any]]:
+    """Pairs by the ids of files, with what each could move."""
+    queries = dict(Query.objects.filter(pk__in={one.query for one in pairs}).values_list("pk", "external_id"))
+    documents = dict(Document.objects.filter(pk__in={one.document for one in pairs}).values_list("pk", "external_id"))
+    return [{"query": queries[one.query], "document": documents[one.document], "influence": one.value} for one in pairs]
 
 
 def lines(document: dict[str, Any]) -> Iterator[str]:
@@ -183,6 +193,8 @@ def lines(document: dict[str, Any]) -> Iterator[str]:
         yield f"  {one['name']:<24} {one['judged']:<12.4f} {one['value']:<10.4f} {one['low']:.4f}  {one['high']:.4f}"
     pairs = len(runs) * (len(runs) - 1) // 2
     yield f"  {len(document['unsettled']):,} of {pairs:,} orders of two runs could still turn"
+    for one in document.get("first", []):
+        yield f"    {one['query']:<12} {one['document']:<24} {one['influence']:.6f}"
 
 
 def funnel_lines(begun: Filling) -> Iterator[str]:
