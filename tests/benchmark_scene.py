@@ -14,8 +14,8 @@ from annotation.models import Assignment, Membership, Role
 from benchmark import filling, qrels
 from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report import reports
-from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
-from tests.factories import make_collection, make_document, make_member, make_query
+from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
+from tests.factories import make_collection, make_member, make_query
 from tests.rankings import make_run
 
 SYSTEMS = {
@@ -36,6 +36,8 @@ QUESTIONS = ["What does the reference say about {}?", "When are {} evaluated?", 
 DOCUMENTS = 40
 RELEVANT = 8
 DEPTH = 10
+KNOWN = (*range(RELEVANT // 2), *range(30, 36))
+"""Places of the documents that the qrels know."""
 
 
 def truth() -> dict[str, set[str]]:
@@ -72,15 +74,22 @@ def collection_of_books(name: str = "books") -> Collection:
     reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
     for n, part in enumerate(PARTS):
         query = make_query(collection, QUESTIONS[n % 3].format(part), external_id=f"q{n}", answers=[])
-        for place in range(DOCUMENTS):
-            text = f"Of {part} the reference says in its paragraph {place} how they behave, and what follows from it. "
-            document = make_document(
-                collection, text * 4, external_id=f"d{n}-{place}", title=f"{part.capitalize()}, part {place + 1}"
-            )
-            if place < RELEVANT // 2 or 30 <= place < 36:
-                pair = Pair.objects.create(collection=collection, query=query, document=document, is_candidate=False)
-                Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=int(place < RELEVANT))
+        documents = Document.objects.bulk_create(passage(collection, part, n, place) for place in range(DOCUMENTS))
+        pairs = Pair.objects.bulk_create(
+            Pair(collection=collection, query=query, document=documents[place], is_candidate=False) for place in KNOWN
+        )
+        Judgment.objects.bulk_create(
+            Judgment(pair=pair, assessor=reference, step="import", grade=int(place < RELEVANT))
+            for place, pair in zip(KNOWN, pairs, strict=True)
+        )
     return collection
+
+
+def passage(collection: Collection, part: str, n: int, place: int) -> Document:
+    """A document of a question, not yet in the database."""
+    text = f"Of {part} the reference says in its paragraph {place} how they behave, and what follows from it. "
+    name, title = f"d{n}-{place}", f"{part.capitalize()}, part {place + 1}"
+    return Document(collection=collection, external_id=name, title=title, text=text * 4, content_hash=name)
 
 
 def runs_of(collection: Collection) -> list[Run]:
@@ -113,10 +122,16 @@ def judge_all(member: Membership) -> int:
     return count
 
 
-def filled(collection: Collection, runs: list[Run], member: Membership) -> Filling:
-    """A filling to depth 10 that the member judged to its end."""
+def filled(collection: Collection, runs: list[Run]) -> Filling:
+    """A filling to depth 10, settled to its end by what people would say (`judge_all` goes through the queue)."""
     begun = filling.start(collection=collection, runs=runs, depth=DEPTH, policy="people", by="charlie")
-    judge_all(member)
+    known = truth()
+    pairs = Pair.objects.filter(pk__in=begun.pairs).select_related("query", "document")
+    Label.objects.bulk_create(
+        Label(pair=pair, grade=int(pair.document.external_id in known[pair.query.external_id]), origin="people")
+        for pair in pairs
+    )
+    Item.objects.filter(pair__in=begun.pairs).update(state=Item.State.SETTLED)
     return filling.advance(begun)
 
 
@@ -132,7 +147,7 @@ def whole_scene(name: str = "books") -> tuple[Collection, Membership]:
     charlie = make_member(collection, "charlie", Role.ADMIN)
     runs = runs_of(collection)
     before = qrels.original(collection, by="charlie")
-    done = filled(collection, runs, make_member(collection, "alice"))
+    done = filled(collection, runs)
     assert done.after is not None
     reported(collection, runs, before, done.after)
     return collection, charlie

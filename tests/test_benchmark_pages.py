@@ -82,7 +82,7 @@ def test_the_home_tells_the_story_and_the_next_step_changes_with_it(charlie: Cli
     assert "could still change places" in page and "Some orders are not settled" in page
     before = qrels.latest(books)
     assert before is not None
-    done = scene.filled(books, [first, second, *rest], make_member(books, "alice"))
+    done = scene.filled(books, [first, second, *rest])
     assert "see what it does to every ranking" in text(charlie, HOME)
     assert done.after is not None
     charlie.post(f"{HOME}report/make/")

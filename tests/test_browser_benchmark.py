@@ -63,7 +63,7 @@ def open_all(page: "Page") -> None:
     page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
 
 
-@pytest.mark.parametrize("look", list(LOOKS))
+@pytest.mark.parametrize("look", ["light", *(pytest.param(look, marks=pytest.mark.slow) for look in ("dark", "phone"))])
 def test_no_page_of_the_benchmark_has_a_violation(
     instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
 ) -> None:
@@ -81,6 +81,7 @@ def test_no_page_of_the_benchmark_has_a_violation(
     assert {name: problems for name, problems in found.items() if problems} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", ["light", "phone"])
 def test_empty_pages_have_no_violation(
     instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
