@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from django.db import transaction
+from django.db import connection, transaction
 
 from benchmark import making, rankings
 from benchmark.models import Progress, Run
@@ -15,11 +15,10 @@ from benchmark.rankings import Ranked
 from benchmark.runs import RunFile
 from corpus.errors import BadInput
 from corpus.importing import staging
-from corpus.models import Collection, Document, Query
+from corpus.models import Collection, Query
 
 BATCH = 500
 """Queries stored together."""
-CHUNK = 10_000
 ENDINGS = (".gz", ".run", ".txt", ".trec", ".tsv", ".res", ".out")
 Keys = Mapping[str, int]
 
@@ -70,7 +69,8 @@ def import_runs(
     """
     for name in files:
         making.check_name(collection, name)
-    queries: dict[str, int] = dict(_current(Query, collection).values_list("external_id", "pk"))
+    current = Query.objects.filter(collection=collection, is_current=True)
+    queries: dict[str, int] = dict(current.values_list("external_id", "pk"))
     read, wrong = {}, []
     for name, path in files.items():
         try:
@@ -94,17 +94,15 @@ def import_runs(
         ]
 
 
-def _current(model: Any, collection: Collection) -> Any:
-    return model.objects.filter(collection=collection, is_current=True)
-
-
 def _documents(collection: Collection, names: list[str]) -> dict[str, int]:
     """Primary keys of those that the collection knows."""
-    found: dict[str, int] = {}
-    for begin in range(0, len(names), CHUNK):
-        rows = _current(Document, collection).filter(external_id__in=names[begin : begin + CHUNK])
-        found.update(rows.values_list("external_id", "pk"))
-    return found
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT external_id, id FROM corpus_document
+               WHERE collection_id = %s AND is_current AND external_id = ANY(%s)""",
+            [collection.pk, names],
+        )
+        return dict(cursor.fetchall())
 
 
 def _find_unknown(file: RunFile, queries: Keys, documents: Keys) -> None:
