@@ -30,7 +30,7 @@ Votes = Literal["first", "blind", "shown", "final"]
 the start; the last one."""
 CAST: dict[Votes, str] = {
     "first": "j.arm <> 'reveal:seen'",
-    "blind": "(j.item_id IS NULL OR j.arm = 'hidden' OR j.step = 'first' AND j.arm = 'reveal:all')",
+    "blind": "(j.item_id IS NULL OR j.arm = 'hidden' OR j.step = 'first' AND j.arm <> 'reveal:seen')",
     "shown": "j.step = 'final' AND j.arm LIKE 'shown%%'",
     "final": "true",
 }

@@ -86,6 +86,12 @@ def debate_of(turns: Sequence[Turn]) -> Debate:
     return Debate(rounds, tuple(spans.values()))
 
 
+def final_round(turns: Sequence[Turn]) -> list[Turn]:
+    """What both sides said last; of no turns none."""
+    last = max((turn["round"] for turn in turns), default=0)
+    return [turn for turn in turns if turn["round"] == last]
+
+
 def _both(said: Mapping[tuple[int, int, str], Said], number: int, couple: int) -> tuple[Said, ...]:
     """For before against. A silent side is shown as such, but three agents make no second couple."""
     turns = (

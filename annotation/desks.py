@@ -7,7 +7,7 @@ from typing import Any
 from annotation.care.gates import closed, is_tried
 from annotation.care.placing import place
 from annotation.models import Membership
-from corpus.arms import SHOWN_ONLY, Weights, draw, weights_of
+from corpus.arms import ALL_ROUNDS, SHOWN_ONLY, Weights, draw, weights_of
 from corpus.models import Collection
 
 
@@ -24,6 +24,8 @@ class Desk:
     seed: int = 0
     drawn: int = 0
     """Items whose arm was drawn for this member so far."""
+    rounds: str = ALL_ROUNDS
+    """What is read of a debate."""
     lent: int = 0
     """Items that were lent to this member so far."""
     closed_to: int = 0
@@ -48,6 +50,7 @@ class Desk:
             weights=weights_of(membership.collection.arms),
             seed=membership.collection.seed,
             drawn=membership.arms_drawn,
+            rounds=membership.collection.rounds,
             lent=membership.lent,
             closed_to=membership.closed_to,
             shares=shares_of(membership.collection),

@@ -56,10 +56,11 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Collection
-        fields = ("title", "overlap", "order", "lease_minutes", "relevant_from")
+        fields = ("title", "overlap", "order", "rounds", "lease_minutes", "relevant_from")
         labels = {
             "title": gettext_lazy("Title"),
             "order": gettext_lazy("Order"),
+            "rounds": gettext_lazy("What annotators read of a debate"),
             "overlap": gettext_lazy("People for each pair"),
             "lease_minutes": gettext_lazy("Lease (minutes)"),
             "relevant_from": gettext_lazy("Relevant from grade"),
@@ -70,9 +71,18 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
                 "Usually 1 or 3. With more than one, the majority settles and a tie goes to an adjudicator."
             ),
             "order": gettext_lazy("What an annotator gets first."),
+            "rounds": gettext_lazy("Kept with each judgment. Adjudicators read all rounds."),
             "lease_minutes": gettext_lazy("A pair that is not judged within this time goes back to the queue."),
             "relevant_from": gettext_lazy("Grades from here up count as relevant."),
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["rounds"].required = False  # a program that does not know it leaves it as it is
+
+    def clean_rounds(self) -> str:
+        """As it is where nothing was said."""
+        return str(self.cleaned_data["rounds"] or self.instance.rounds)
 
     def clean_relevant_from(self) -> int:
         """On the scale of the collection."""

@@ -11,13 +11,13 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.debating import Debate, Text, debate_of, text_of
+from annotation.debating import Debate, Text, debate_of, final_round, text_of
 from annotation.marks import marked
 from annotation.models import Membership
 from annotation.numbers import shown
 from annotation.queue import EVIDENCE, rows
 from annotation.targets import Draft, draft_of
-from corpus.arms import REVEAL
+from corpus.arms import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.models import Collection
 
 QUEUE_SHOWN = 100
@@ -259,8 +259,8 @@ def own_work(membership: Membership, item: int) -> Work | None:
 
 
 def conflict_work(collection: Collection, item: int) -> Work:
-    """A pair for an adjudicator, under its plain number."""
-    return replace(_work(_rows(_ITEM, item=item)[0], collection), item=item)
+    """A pair for an adjudicator, under its plain number, with all rounds of its debate."""
+    return replace(_work(_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS), item=item)
 
 
 def grades(collection: Collection) -> list[Grade]:
@@ -290,13 +290,14 @@ def _rows(statement: str, **values: Any) -> list[dict[str, Any]]:
     return rows(connection.connection, statement, **values)
 
 
-def _work(row: dict[str, Any], collection: Collection) -> Work:
-    debate = debate_of(row["debate"] or [])
+def _work(row: dict[str, Any], collection: Collection, rounds: str = "") -> Work:
+    turns = row["debate"] or []
+    debate = debate_of(final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns)
     return Work(
         item=shown(row["item"]),
         token=row["token"],
         seconds=row["seconds"],
-        why=_why(row, len(debate.rounds), collection.grades),
+        why=_why(row, len({(turn["round"], turn.get("couple", 0)) for turn in turns}), collection.grades),
         query=text_of(row["query"]),
         answers=tuple(text_of(answer) for answer in row["answers"]),
         need=text_of(row["instruction"] or collection.instruction),

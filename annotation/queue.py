@@ -26,7 +26,7 @@ from annotation.desks import Answer, Desk
 from annotation.models import new_token
 from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.settling import Outcome, outcome
-from corpus.arms import HIDDEN, REVEAL
+from corpus.arms import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
 from corpus.items import MEASURING
 
 T = TypeVar("T")
@@ -35,12 +35,8 @@ AGAIN = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViol
 FROM_THE_START = 16
 """One claim in so many ignores the watermark, because judges add items that come before it."""
 SHARDS = 16
-ARM = "shown:all"
-"""The debate is shown with all its rounds (SPEC S2); stored with each judgment."""
 BLIND = "hidden"
 """The debate is not on the page: audits are judged from the texts alone (MECHANICS M4)."""
-REVEALED = "reveal:all"
-"""A first vote without the debate, then all its rounds, then the final vote."""
 SEEN = "reveal:seen"
 """Of a first vote that was taken back and given anew: its author had seen the debate, so it is not blind."""
 
@@ -58,11 +54,19 @@ class Unknown(Exception):
     """The item was never lent to this member."""
 
 
-def arm_of(reason: str, arm: str = "") -> str:
-    """What of the debate people see on an item with this reason and arm, as it is stored with their judgments."""
+def arm_of(reason: str, arm: str = "", rounds: str = ALL_ROUNDS) -> str:
+    """What of the debate people see on an item with this reason and arm, as it is stored with their judgments.
+
+    hidden; shown:all, shown:final (SPEC S2); reveal:all, reveal:final (a first vote without the debate comes before).
+    """
     if reason == "audit" or arm == HIDDEN:
         return BLIND
-    return REVEALED if arm == REVEAL else ARM
+    return f"{REVEAL if arm == REVEAL else SHOWN}:{rounds}"
+
+
+def asks_first(own: dict[str, Any]) -> bool:
+    """A first vote without the debate is to be given yet."""
+    return own["arm"] == REVEAL and own["reason"] != "audit" and own["first_grade"] is None
 
 
 def final_token(first: str) -> str:
@@ -126,7 +130,7 @@ def settle(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> dict[str,
     _check(own, answer.token)
     if own["reason"] == EVIDENCE:
         raise Lost(_("This pair asks for its contribution and evidence, not for a grade."))
-    if arm_of(own["reason"], own["arm"]) == REVEALED and not has_first:
+    if asks_first(own):
         _first(db, desk, own, answer)
         return own | {"revealed": True}
     came_to = _outcome(db, desk, own, answer.grade)
@@ -138,7 +142,7 @@ def settle(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> dict[str,
         assessor=desk.assessor,
         item=answer.item,
         supersedes=own["judgment_id"],
-        arm=arm_of(own["reason"], own["arm"]),
+        arm=arm_of(own["reason"], own["arm"], desk.rounds),
         collection=desk.collection,
         assignment=own["id"],
         retaken=int(own["state"] == "returned"),
@@ -167,7 +171,7 @@ def _first(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], answer:
         assessor=desk.assessor,
         item=answer.item,
         supersedes=own["first_id"],
-        arm=REVEALED if own["first_id"] is None else SEEN,
+        arm=arm_of(own["reason"], own["arm"], desk.rounds) if own["first_id"] is None else SEEN,
         collection=desk.collection,
         assignment=own["id"],
         retaken=int(late),

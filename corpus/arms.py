@@ -11,6 +11,8 @@ from hashlib import sha256
 from math import gcd
 
 SHOWN, HIDDEN, REVEAL = "shown", "hidden", "reveal"
+ALL_ROUNDS, FINAL_ROUND = "all", "final"
+"""What of a debate people read where they read it: everything, or what both sides said last (SPEC S2)."""
 ARMS = (SHOWN, HIDDEN, REVEAL)
 HIGHEST = 100
 """The greatest weight: a block is at most three times as long."""

@@ -38,6 +38,7 @@ KEYS = {
     "batch": Key(int, 5, 1000),
     "pass_mark": Key(int, 0, 100),
     "arms": Key(dict),
+    "rounds": Key(str),
     "hourly_rate": Key(float, 0, 10_000, removable=True),
     "budget": Key(float, 0, 1e9, removable=True),
     "daily_budget": Key(float, 0, 1e9, removable=True),
@@ -84,8 +85,9 @@ def _check(path: Path, key: str, value: object) -> None:
             weights_of(value)
         except ValueError as error:
             raise BadInput(f'{path}: the key "arms" {error}') from None
-    if key == "order" and value not in Collection.Order.values:
-        raise BadInput(f'{path}: the key "order" must be one of {", ".join(Collection.Order.values)}, not {value!r}')
+    choices = {"order": Collection.Order.values, "rounds": Collection.Rounds.values}.get(key)
+    if choices and value not in choices:
+        raise BadInput(f'{path}: the key "{key}" must be one of {", ".join(choices)}, not {value!r}')
     if isinstance(value, str) and "\0" in value:
         raise BadInput(f'{path}: the key "{key}" holds a NUL character')
 

@@ -23,6 +23,10 @@ class Collection(models.Model):
         QUERY = "query", _("Query by query")
         RANDOM = "random", _("Random (seeded)")
 
+    class Rounds(models.TextChoices):
+        ALL = "all", _("All rounds")
+        FINAL = "final", _("The final round")
+
     name = models.CharField(max_length=63, unique=True, validators=[NAME])
     title = models.CharField(max_length=200, blank=True)
     instruction = models.TextField(blank=True, help_text="What makes a document relevant here. Part of every prompt.")
@@ -33,6 +37,13 @@ class Collection(models.Model):
     lease_minutes = models.PositiveSmallIntegerField(default=30)
     seed = models.IntegerField(default=0)
     arms = models.JSONField(default=shown_only, help_text="Weights of the arms in which items are lent.")
+    rounds = models.CharField(
+        max_length=5,
+        choices=Rounds,
+        default=Rounds.ALL,
+        db_default="all",
+        help_text="What people read of a debate.",
+    )
     checks = models.FloatField(
         default=0.1, db_default=0.1, help_text="Share of attention checks in each annotator's work; 0: none."
     )
