@@ -122,7 +122,8 @@ class Command(Judge):
         if begun.after is None and waited and (funnel.failed or funnel.pending):
             raise Incomplete(
                 f"{funnel.pending:,} pairs are pending and {funnel.failed:,} failed: the same command goes on, "
-                "--with-what-there-is fills without them",
+                f"`campaign {begun.collection.name} retry-failed` has failed ones judged again, --with-what-there-is "
+                "fills without them",
                 document,
             )
         if begun.after is None and funnel.people_open:
