@@ -90,8 +90,8 @@ class Answered:
     answers: list[tuple[Turn, ...] | None] = field(default_factory=list)
     error: str = ""
     """Why a call brought no answer: the last reason."""
-    spent: bool = False
-    """Money or calls ran out."""
+    spent: str = ""
+    """The cap at which money or calls ran out (Campaign.Cap)."""
     stopped: bool = False
 
     def take(self, later: "Answered") -> None:
@@ -193,7 +193,7 @@ def ask(
         except Stopped:
             found.stopped = True
         except Spent:
-            found.spent = True
+            found.spent = caller.budget.cap or Campaign.Cap.BUDGET.value
         else:
             if turns is None:
                 found.error = claimed.last_error or found.error

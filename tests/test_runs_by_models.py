@@ -16,6 +16,7 @@ from config.env import ROOT
 from corpus.bm25 import index_for
 from corpus.errors import BadInput
 from corpus.processes import spawn
+from corpus.removal import delete_collection
 from judges import fleet
 from judges.ledger import entries
 from judges.models import Campaign
@@ -78,7 +79,7 @@ def test_hyde_searches_for_the_passage_and_records_prompt_call_and_cost(wings, m
     make_judge(model_server, "writer")
     model_server.script(writer={"written": "boundary layer"})
     run = make(start(wings, "rewrite", method="hyde", judge="writer"))
-    assert (run.state, run.error) == ("ready", "")
+    assert (run.state, run.error, run.instruction) == ("ready", "", wings.instruction)
 
     sent = model_server.requests()
     assert sorted(fenced(one)["query"] for one in sent) == sorted(QUERIES.values())
@@ -187,7 +188,7 @@ def test_a_run_that_was_killed_before_it_stored_rankings_pays_for_nothing_twice(
 def test_a_budget_of_calls_stops_the_run_and_a_larger_one_lets_it_go_on(wings, model_server):
     make_judge(model_server, "writer")
     run = make(start(wings, "rewrite", method="hyde", judge="writer", max_calls=2))
-    assert run.state == "failed" and "budget" in run.error
+    assert run.state == "failed" and "the same command with a larger --budget or --max-calls goes on" in run.error
     assert len(model_server.requests()) == 2 == Ranking.objects.filter(run=run).count()
     paying.raise_limits(run, budget=None, max_calls=3)
     assert making.go_on(run)
@@ -259,6 +260,35 @@ def test_money_bounds_a_run_too_and_needs_a_price(wings, model_server):
     assert run.state == "ready"
     assert 0 < campaign.spent < 0.01 and campaign.reserved == pytest.approx(0, abs=1e-9)
     assert wings.account.spent == pytest.approx(campaign.spent)
+
+
+def test_the_collections_budget_bounds_all_runs_together(wings, model_server):
+    make_judge(model_server, "writer")
+    wings.budget = 0.0000001
+    wings.save()
+    run = make(start(wings, "rewrite", method="hyde", judge="writer"))
+    assert run.state == "failed" and "the collection's budget" in run.error
+    assert model_server.requests() == []
+
+
+def test_a_reranker_gets_a_querys_own_instruction_unless_the_run_has_one(wings, model_server):
+    make_judge(model_server, "ranker", provider="rerank-endpoint")
+    make_query(wings, "plate flow", external_id="q4", instruction="Only theory.")
+    make(start(wings, "bm25", name="first"))
+    make(start(wings, "rerank", name="again", run="first", judge="ranker"))
+    sent = {one["body"]["query"]: one["body"]["instruction"] for one in model_server.requests()}
+    assert sent == {"wing lift": wings.instruction, "heated plate": wings.instruction, "plate flow": "Only theory."}
+    make(start(wings, "rerank", name="own", run="first", judge="ranker", instruction="Mine."))
+    assert {one["body"]["instruction"] for one in model_server.requests()[len(sent) :]} == {"Mine."}
+
+
+def test_a_collection_with_such_runs_can_be_deleted(wings, model_server):
+    make_judge(model_server, "vectors", provider="embed-endpoint")
+    make_judge(model_server, "writer")
+    make(start(wings, "rewrite", method="hyde", judge="writer", over={"kind": "dense", "judge": "vectors"}))
+    assert RetrievalCall.objects.filter(query=None).exists()
+    delete_collection(wings)
+    assert not RetrievalCall.objects.exists() and not Run.objects.exists()
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "drop", "not-json"])

@@ -118,16 +118,7 @@ def asked(found: Answered, batch: Sequence[Query]) -> dict[int, tuple[Query, tup
 def check(run: Run, found: Answered, *, answered: bool) -> None:
     """Raises Incomplete when the limits are reached, or when not one of a batch was answered."""
     if found.spent:
-        raise Incomplete(spent_words(run))
+        what, how = caps.stopped_words(run.collection, found.spent)
+        raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
     if not answered:
         raise Incomplete(_("nobody answers: %(error)s") % {"error": found.error})
-
-
-def spent_words(run: Run) -> str:
-    """Which limit is reached, and what lets the run go on."""
-    room = caps.caps_of(run.collection)
-    if room.room is not None and room.room <= 0:
-        return _("the collection's budget is spent: raise it with configure_collection, then go on")
-    return _("the run's budget of %(limits)s is spent or leaves no room for another call: raise it, then go on") % {
-        "limits": " / ".join(f"{run.recipe[key]:g}" for key in LIMITS if key in run.recipe) or _("the collection")
-    }

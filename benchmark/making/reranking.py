@@ -34,8 +34,8 @@ TOGETHER = 100
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`run` (a name), `judge`, `instruction`, `top`, limits. Raises BadInput."""
-    paying.known_keys(recipe, ("run", "run_id", "judge", "instruction", "top"))
+    """`run` (a name), `judge`, `instruction` (else the queries' own, or the collection's), `top`, limits. BadInput."""
+    paying.known_keys(recipe, ("run", "judge", "instruction", "top"))
     first = making.named(collection, str(recipe.get("run") or ""))
     if first is None or first.state != Progress.READY:
         told = _("run %(name)s is not there, or not ready: name a run of %(collection)s whose documents are reranked")
@@ -45,7 +45,8 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
         raise BadInput(_("top must be a whole number from 1 to %(most)s") % {"most": f"{MOST_TOP:,}"})
     judge = paying.judge_of(ROLE, recipe)
     complete = {"run": first.name, "run_id": first.pk, "judge": judge.name, "top": top}
-    complete["instruction"] = str(recipe.get("instruction") or "")
+    own = str(recipe.get("instruction") or "")
+    complete |= {"instruction": own or collection.instruction, "by_query": not own}
     return complete | paying.limits(collection, [judge], recipe)
 
 
@@ -90,7 +91,7 @@ def _first(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int
 
 
 def _wanted(run: Run, query: Query, documents: Sequence[str]) -> Wanted:
-    instruction = run.instruction or query.instruction or run.collection.instruction
+    instruction = (run.recipe["by_query"] and query.instruction) or run.instruction
     calls = tuple(
         Call(ROLE, place, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
         for place, part in enumerate(_parts(documents))

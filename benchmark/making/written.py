@@ -24,11 +24,12 @@ Calls = Callable[[Query, str], tuple[Call, ...]]
 
 
 def check(collection: Collection, role: str, recipe: dict[str, Any]) -> dict[str, Any]:
-    """The judge, what searches, and the limits. Raises BadInput."""
+    """The judge, what searches, the collection's instruction as it is now, and the limits. Raises BadInput."""
     judge = paying.judge_of(role, recipe)
     over = searching.check(collection, recipe.get("over"))
     judges = [judge, *([paying.judge_of("embed", over)] if over["kind"] == "dense" else [])]
-    return {"judge": judge.name, "over": over, **paying.limits(collection, judges, recipe)}
+    known = {"judge": judge.name, "over": over, "instruction": collection.instruction}
+    return known | paying.limits(collection, judges, recipe)
 
 
 def make(
@@ -51,7 +52,7 @@ def make(
     left_out = rankings.excluded(run.collection)
 
     def wanted(query: Query) -> Wanted:
-        return Wanted(query.pk, query.text, calls(query, query.instruction or run.collection.instruction))
+        return Wanted(query.pk, query.text, calls(query, query.instruction or run.instruction))
 
     def work(batch: Sequence[Query]) -> tuple[dict[int, Ranked], Answered]:
         answered = retrieval.ask(campaign, judge, [wanted(query) for query in batch], stopped=stopped)
