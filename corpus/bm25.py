@@ -171,7 +171,8 @@ def _open(key: tuple[int, float, float], content: str, tell: Tell | None) -> Ind
     with closing(_documents(collection)) as documents:
         index = Index.build(_told(documents, tell), k1, b)
     transaction.on_commit(lambda: index.save(folder))
-    return index
+    # A worker lives long: what it keeps of a large index is the file's, not its own memory.
+    return Index.load(folder) if (folder / "keys.npy").exists() else index
 
 
 def _folders() -> Path:
