@@ -12,6 +12,7 @@ from annotation import members
 from annotation.aspect_models import PassageDraft
 from annotation.models import Assignment, Guideline, Membership, Role, Study, User
 from annotation.permissions import SMALLEST
+from benchmark.filling.funnel import Funnel
 from benchmark.models import Filling, Qrels, Ranking, Report, Run, Suite, SuiteMember
 from corpus.models import Assessor, Item, Judgment, Pair
 from judges.models import Campaign
@@ -52,7 +53,7 @@ def _walk(patterns: list[object], prefix: str, world: "World") -> Iterator[Route
             yield Route(pattern.name or here, world.fill(here), getattr(pattern.callback, "action", None))
 
 
-FUNNEL = {"pool": 0, "judged": 0, "candidates": 0, "known": 0}
+FUNNEL = Funnel.begun(pool=0, judged=0, candidates=0, known=0).document
 COUNTS = {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}
 
 
