@@ -73,15 +73,16 @@ def end(row: Made, state: Progress, **changes: Any) -> bool:
     return bool(held(row).update(state=state, **values))
 
 
-def give_back(row: Made) -> None:
+def give_back(row: Made, **changes: Any) -> None:
     """The worker ends: another goes on, and the claim does not count."""
-    held(row).update(state=Progress.WAITING, lease_until=None, claims=max(0, row.claims - 1))
+    values = {"phase": "", "lease_until": None, "claims": max(0, row.claims - 1), **changes}
+    held(row).update(state=Progress.WAITING, **values)
 
 
-def cancel(row: Made) -> bool:
+def cancel(row: Made, **changes: Any) -> bool:
     """End it now: whoever works on it finds the fence moved, and stops. False when it is over already."""
     rows = type(row)._default_manager.filter(pk=row.pk, state__in=[Progress.WAITING, Progress.RUNNING])
-    values = {"state": Progress.CANCELLED, "phase": "", "lease_until": None, "ended_at": timezone.now()}
+    values = {"state": Progress.CANCELLED, "phase": "", "lease_until": None, "ended_at": timezone.now(), **changes}
     return bool(rows.update(fence=F("fence") + 1, **values))
 
 

@@ -91,7 +91,7 @@ def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monke
     assert making.cancel(run) and not making.cancel(run)
     making.work(held, never)
     run.refresh_from_db()
-    assert (run.state, Ranking.objects.count()) == ("cancelled", 1)
+    assert (run.state, Ranking.objects.count(), run.done, run.total) == ("cancelled", 1, 1, 3)
     assert making.go_on(run)
     assert make(run).state == "ready"
     assert rankings.scores_of(run)[first.pk][0].tolist() == [], "what was there was made a second time"
@@ -112,6 +112,7 @@ def test_a_worker_that_ends_while_it_indexes_gives_the_run_back(wings):
     making.work(claims.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
     run.refresh_from_db()
     assert (run.state, len(asked)) == ("waiting", 1), "it went on after it was told to stop"
+    assert (run.phase, run.done, run.total) == ("", 0, 3), "it tells documents where queries are meant"
 
 
 @pytest.mark.parametrize(

@@ -144,23 +144,29 @@ def work(run: Run, shutting_down: Stopped) -> None:
         try:
             maker(run.kind).make(run, hold.progress, stopped)
         except claims.Lost:
-            claims.give_back(run)  # where this worker ends; a run that is somebody else's, or cancelled, stays as it is
+            claims.give_back(run, **counts(run))  # where this worker ends; what is cancelled or lost stays as it is
         except QuorumError as error:
-            claims.end(run, Progress.FAILED, error=" ".join(str(error).split()))
+            claims.end(run, Progress.FAILED, error=" ".join(str(error).split()), **counts(run))
         except Exception as error:
             logger.exception("run %s of %s cannot be made", run.name, run.collection)
-            claims.end(run, Progress.FAILED, error=" ".join(f"{type(error).__name__}: {error}".split())[:1000])
+            why = " ".join(f"{type(error).__name__}: {error}".split())[:1000]
+            claims.end(run, Progress.FAILED, error=why, **counts(run))
         else:
             if left:
-                claims.give_back(run)
+                claims.give_back(run, **counts(run))
             else:
-                total = len(rankings.queries(run.collection))
-                claims.end(run, Progress.READY, done=total, total=total)
+                claims.end(run, Progress.READY, **counts(run))
+
+
+def counts(run: Run) -> dict[str, int]:
+    """How many queries have their ranking, of how many: what `done` and `total` say of a run that nobody works on."""
+    total = len(rankings.queries(run.collection))
+    return {"done": total - len(rankings.unranked(run)), "total": total}
 
 
 def cancel(run: Run) -> bool:
     """Stop it; the queries that it has stay, and `go_on` makes the rest. False when it is over already."""
-    return claims.cancel(run)
+    return claims.cancel(run, **counts(run))
 
 
 def go_on(run: Run) -> bool:
