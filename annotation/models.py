@@ -60,6 +60,9 @@ class Membership(models.Model):
     closed_to = models.PositiveIntegerField(
         default=0, db_default=0, help_text="Of those lent, how many are in batches that were looked at."
     )
+    returned = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Batches that went back, of which they did not say yet that they read it."
+    )
     paused_at = models.DateTimeField(null=True, help_text="Gets no items until somebody lets them go on.")
     pause_note = models.TextField(blank=True, default="", db_default="", help_text="What they read about it.")
     consent = models.PositiveIntegerField(default=0, db_default=0, help_text="The version that they agreed to.")

@@ -6,6 +6,7 @@ from annotation.views import care, care_admin, gold
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/consent/", care.judge_consent, name="judge_consent"),
+    path("c/<slug:name>/judge/returned/", care.judge_returned, name="judge_returned"),
     path("c/<slug:name>/judge/guidelines/", care.judge_guidelines, name="judge_guidelines"),
     path("c/<slug:name>/care/", care_admin.care, name="care"),
     path("c/<slug:name>/care/checks/", care_admin.make_checks, name="make_checks"),

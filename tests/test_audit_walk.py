@@ -182,6 +182,7 @@ NO_ACT = {
     "gold_desk": "what experts say: append-only rows of their own",
     "gold_review": "what seniors say: append-only rows of their own",
     "judge_consent": "kept in a table of its own, append-only",
+    "judge_returned": "that somebody read of it: kept with the membership",
     "judge_guidelines": "that somebody read them: kept with the membership",
 }
 """Addresses that take a POST and do nothing that somebody else could mind."""

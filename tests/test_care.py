@@ -174,6 +174,47 @@ def test_a_batch_whose_checks_are_missed_goes_back_to_the_queue_and_one_whose_ch
     assert batches.close(alice.pk) == []
 
 
+def test_a_returned_batch_is_announced_to_its_author_until_they_have_read_of_it():
+    collection = make_collection("books", checks=0.2, batch=10)
+    make_scene(collection, ordinary=12, known=3)
+    checks.make(collection=collection, count=3, seed=1, by=None)
+    alice = make_member(collection, "alice")
+    with_two_checks(collection, alice)
+    client = Client()
+    client.login(username="alice", password="alice-password")
+    lease = claim(alice)
+    for number in range(10):
+        assert "batch of your work" not in client.get("/c/books/judge/").text, number
+        lease = submit(alice, lease, 0)
+    assert "batch of your work" in client.get("/c/books/judge/").text
+    page = client.get("/c/books/judge/returned/").text
+    assert "8 judgments" in page and "check" not in page.split("<main")[1].split("</main>")[0].lower()
+    assert client.get("/c/books/judge/returned/").status_code == 200, "reading the page alone changes nothing"
+    assert "batch of your work" in client.get("/c/books/judge/").text
+    assert client.post("/c/books/judge/returned/").status_code == 302
+    assert "batch of your work" not in client.get("/c/books/judge/").text
+    assert "8 judgments" in client.get("/c/books/judge/returned/").text
+
+
+def test_a_batch_that_is_accepted_after_all_is_not_announced():
+    from annotation.care import aside
+    from annotation.care.models import SettingAside
+
+    collection = make_collection("books", checks=0.2, batch=10)
+    make_scene(collection, ordinary=12, known=3)
+    checks.make(collection=collection, count=3, seed=1, by=None)
+    alice = make_member(collection, "alice")
+    with_two_checks(collection, alice)
+    lease = claim(alice)
+    for _ in range(10):
+        lease = submit(alice, lease, 0)
+    alice.refresh_from_db()
+    assert alice.returned == 1
+    aside.bring_back(act=SettingAside.objects.get(), by=None)
+    alice.refresh_from_db()
+    assert alice.returned == 0
+
+
 def test_a_repeat_comes_after_twenty_others_looks_as_before_and_leaves_no_label():
     collection = make_collection(checks=0, repeats=0.3)
     make_scene(collection, ordinary=60, known=0)

@@ -138,6 +138,8 @@ def bring_back(*, act: SettingAside, by: User | None, note: str = "") -> Setting
     )
     restate(locked, shard=membership.pk % SHARDS)
     resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
+    if act.why == SettingAside.Why.BATCH:  # there is nothing to tell any more
+        Membership.objects.filter(pk=membership.pk).update(returned=Greatest(F("returned") - 1, 0))
     counts = {"n": len(rows), "texts": len(texts)}
     record(by, "judgments.back", membership.collection, concerns=membership.user, **counts)
     return SettingAside.objects.create(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import F
 
 from annotation.care import aside
 from annotation.care.models import Batch
@@ -72,3 +73,4 @@ def _return(row: Membership, batch: Batch, items: list[int]) -> None:
         aside.set_aside(membership=row, by=None, batch=batch.number, items=items)
     except BadInput:
         return  # Nothing of it stands: everything was skipped, flagged or taken back.
+    Membership.objects.filter(pk=row.pk).update(returned=F("returned") + 1)

@@ -8,9 +8,12 @@ from django.utils.translation import gettext as _
 from annotation import guidelines
 from annotation.care import consent, qualification
 from annotation.care.gates import closed, is_tried
-from annotation.care.models import ConsentText
+from annotation.care.models import ConsentText, SettingAside
 from annotation.care.qualification import PRACTICE, Feedback, Result
 from annotation.models import Membership
+
+SHOWN = 50
+"""Returned batches that their author reads of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,17 @@ def stop(membership: Membership) -> Stop | None:
 def announced(membership: Membership) -> bool:
     """The guidelines have a version that this member did not say they have read."""
     return membership.collection.guideline_version > membership.guideline_read
+
+
+def returned(membership: Membership) -> list[SettingAside]:
+    """Batches of this member that went back, newest first; of those accepted after all `reversed_by` tells."""
+    found = SettingAside.objects.filter(membership=membership, why=SettingAside.Why.BATCH, reverses=None)
+    return list(found.select_related("reversed_by").order_by("-pk")[:SHOWN])
+
+
+def read_returned(membership: Membership) -> None:
+    """The member says that they have read of every batch that went back."""
+    Membership.objects.filter(pk=membership.pk).update(returned=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,17 @@ def judge_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_http_methods(["GET", "POST"])
+def judge_returned(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Batches that went back; POST says that it was read."""
+    if request.method == "POST":
+        welcome.read_returned(scope.member)
+        return redirect("judge", scope.collection.name)
+    context = {"scope": scope, "section": "judge", "batches": welcome.returned(scope.member)}
+    return render(request, "care/returned.html", context)
+
+
+@action("judge")
+@require_http_methods(["GET", "POST"])
 def judge_guidelines(request: HttpRequest, scope: Scope) -> HttpResponse:
     """What is new in the guidelines; POST says that it was read."""
     if request.method == "POST":
