@@ -8,7 +8,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from benchmark.importing import name_of
 from benchmark.making import paying
@@ -100,7 +100,7 @@ class MakeForm(forms.Form):
     one = forms.ChoiceField(label=gettext_lazy("First run (BM25)"))
     other = forms.ChoiceField(label=gettext_lazy("Second run"))
     run = forms.ChoiceField(label=gettext_lazy("Run that is reranked"))
-    judge = forms.ChoiceField(label=gettext_lazy("Asked"), help_text=gettext_lazy("From the judges file."))
+    judge = forms.ChoiceField(label=pgettext_lazy("judge", "Asked"), help_text=gettext_lazy("From the judges file."))
     samples = forms.IntegerField(
         min_value=1,
         max_value=20,
@@ -116,7 +116,7 @@ class MakeForm(forms.Form):
         required=False,
         max_length=4000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        label=gettext_lazy("Instruction"),
+        label=pgettext_lazy("retrieval", "Instruction"),
         help_text=gettext_lazy("What the model is told; empty: nothing."),
     )
     query_prefix = forms.CharField(required=False, max_length=200, strip=False, label=gettext_lazy("Before each query"))
@@ -256,8 +256,8 @@ class ChoiceOfRuns(forms.Form):
 class ReportForm(ChoiceOfRuns):
     """Which versions of the qrels are compared."""
 
-    before = forms.ChoiceField(label=gettext_lazy("Before"))
-    after = forms.ChoiceField(label=gettext_lazy("After"))
+    before = forms.ChoiceField(label=pgettext_lazy("value", "Before"))
+    after = forms.ChoiceField(label=pgettext_lazy("value", "After"))
 
     def __init__(self, *args: Any, versions: Sequence[Qrels], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
