@@ -124,7 +124,7 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
     page.get_by_role("heading", name="It is being worked out").wait_for()
     assert reports.take_up(), "a worker takes the report up"
     page.get_by_role("heading", name="How far each system can move").wait_for()
-    assert "1 order of two systems is not settled" in page.inner_text("main")
+    assert "1 of 1 order of two systems is not settled" in page.inner_text("main")
 
     page.get_by_role("link", name="Filling").click()
     page.get_by_role("button", name="See what it comes to").click()

@@ -36,7 +36,9 @@ class Shown:
     lines: list[Line]
     unsettled: list[tuple[Line, Line]]
     left_out: int
-    settled: int
+    open: int
+    """Orders that are not settled, and `all`: orders there are."""
+    all: int
     unjudged: int
     sendable: int
     chart: Chart
@@ -64,7 +66,8 @@ def shown(stored: Stored) -> Shown:
         lines=lines,
         unsettled=pairs[:SHOWN],
         left_out=max(0, len(pairs) - SHOWN),
-        settled=int(found["settled"]),
+        open=len(pairs),
+        all=len(pairs) + int(found["settled"]),
         unjudged=int(found["unjudged"]),
         sendable=len(found.get("first", [])),
         chart=figures.safety_chart(stored),

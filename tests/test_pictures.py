@@ -1,0 +1,90 @@
+"""Makes the README's pictures, and holds them to their size: `QUORUM_PICTURES=docs/screenshots pytest --slow` here."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from annotation.models import Role
+from benchmark import qrels
+from benchmark.report import reports
+from corpus.models import Collection
+from judges.panels import ensure_offline
+from tests import benchmark_scene as scene
+from tests.factories import make_collection, make_member
+from tests.judging_scene import make_scene
+from tests.large_site import analyse, large_site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.plugin_browser import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+MOST_BYTES = 200_000
+LIGHT = {"viewport": {"width": 1280, "height": 860}, "color_scheme": "light", "reduced_motion": "reduce"}
+DARK = {**LIGHT, "color_scheme": "dark"}
+PHONE = {**LIGHT, "viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def picture(page: "Page", name: str, folder: Path, *, high: int | None = None) -> None:
+    """The top of the page, `high` px of it where more than the window is wanted."""
+    if high is not None:
+        page.set_viewport_size({"width": page.viewport_size["width"], "height": high})
+    path = folder / f"{name}.png"
+    page.screenshot(path=path)
+    assert path.stat().st_size <= MOST_BYTES, f"{name}: {path.stat().st_size:,} bytes"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(os.environ.get("QUORUM_PICTURES", tmp_path))
+
+
+def test_pictures_of_the_desk(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+    collection = make_collection(
+        "books", title="Python's reference", instruction="A passage is relevant when it answers the question."
+    )
+    make_scene(collection, 6)
+    for name, look in (("judge", LIGHT), ("judge-dark", DARK), ("judge-phone", PHONE)):
+        page = new_page(user=make_member(collection, f"alice-{name}").user, **look)
+        page.goto("/c/books/judge/")
+        page.get_by_role("button", name="Start judging").click()
+        page.wait_for_selector("#answer")
+        picture(page, name, folder)
+
+
+def test_pictures_of_a_collection(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+    books, _campaign, charlie = large_site(900, "books")
+    Collection.objects.filter(pk=books.pk).update(title="Questions about the language")
+    analyse()
+    ensure_offline()
+    page = new_page(user=charlie.user, **LIGHT)
+    page.goto("/c/books/")
+    picture(page, "home", folder, high=1040)
+    page.goto("/c/books/agreement/")
+    page.locator(".matrix").scroll_into_view_if_needed()
+    picture(page, "agreement", folder)
+
+
+def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+    collection = scene.collection_of_books()
+    charlie = make_member(collection, "charlie", Role.ADMIN)
+    runs = scene.runs_of(collection)
+    before = qrels.original(collection)
+    reports.ensure(collection, before, before, runs, scene.DEPTH)
+    page = new_page(user=charlie.user, **LIGHT)
+    page.goto("/c/books/benchmark/safety/")
+    picture(page, "holes-safety", folder)
+    done = scene.filled(collection, runs)
+    assert done.after is not None
+    report = reports.ensure(collection, before, done.after, runs, scene.DEPTH)
+    queries, _documents = scene.by_id(collection)
+    for name, part, high in (
+        ("holes-report", f"report/{report.pk}/", 1180),
+        ("holes-query", f"queries/{queries['q3'].pk}/", 860),
+    ):
+        page.set_viewport_size(LIGHT["viewport"])
+        page.goto(f"/c/books/benchmark/{part}")
+        picture(page, name, folder, high=high)
