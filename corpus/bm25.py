@@ -83,12 +83,16 @@ class Index:
         """Write beside and rename, so that a reader never meets half an index."""
         folder.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(dir=folder.parent))
-        np.save(beside / "keys.npy", self._keys)
-        if len(self._keys):
-            self._scorer.save(beside, show_progress=False)
         try:
-            beside.rename(folder)
-        except OSError:  # another process was first, with the same content
+            np.save(beside / "keys.npy", self._keys)
+            if len(self._keys):
+                self._scorer.save(beside, show_progress=False)
+            if not folder.exists():
+                beside.rename(folder)
+        except OSError:
+            if not folder.exists():  # else another process was first, with the same content
+                raise
+        finally:
             shutil.rmtree(beside, ignore_errors=True)
 
     def __len__(self) -> int:

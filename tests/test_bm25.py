@@ -136,3 +136,15 @@ def test_an_index_with_other_parameters_is_another_one(settings, tmp_path, trans
     assert index_for(collection, k1=0.9, b=0.4).search("cat", 1) == other.search("cat", 1)
     bm25.forget(collection)
     assert not list((tmp_path / "indexes").iterdir()) and not bm25._recent
+
+
+def test_an_index_that_cannot_be_written_leaves_nothing_behind(tmp_path, monkeypatch):
+    index = Index.build(TEXTS.items())
+
+    def full(*_args, **_options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(index._scorer, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        index.save(tmp_path / "one")
+    assert not list(tmp_path.iterdir())
