@@ -182,6 +182,25 @@ def test_two_tabs_and_a_double_click_count_once(collection, alice, new_page):
     assert Judgment.objects.count() == 2
 
 
+def test_a_key_right_after_a_swap_is_sent_like_any_other(collection, alice, new_page):
+    """What a swap brings is ready at once: else a quick key sends its form without HTMX and loads the whole page."""
+    make_scene(collection, 3)
+    page = open_desk(new_page, alice)
+    page.evaluate("""
+    () => {
+        window.same = true;
+        const again = () => setTimeout(() => document.querySelector(".grade").click(), 0);
+        document.addEventListener("htmx:afterSwap", again, { once: true });
+    }
+    """)
+    item = page.locator("#desk").get_attribute("data-item")
+    page.keyboard.press("1")
+    page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
+    page.wait_for_timeout(500)
+    assert Judgment.objects.count() == 2
+    assert page.evaluate("() => window.same") is True
+
+
 def test_a_digit_without_a_grade_does_nothing_while_the_reasons_to_skip_are_folded(collection, alice, new_page):
     make_scene(collection, 2)
     page = open_desk(new_page, alice)
