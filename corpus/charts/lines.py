@@ -109,7 +109,8 @@ def _line_table(
     edges = {name: {at: (down, up) for at, down, up in band} for name, band in behind.items() if band}
     header = [x]
     for name in values:
-        header += [name, f"{name}, low", f"{name}, high"] if name in edges else [name]
+        bounds = [_("%(name)s, low") % {"name": name}, _("%(name)s, high") % {"name": name}]
+        header += [name, *bounds] if name in edges else [name]
     rows: list[tuple[Cell, ...]] = []
     for at in sorted({at for points in values.values() for at in points}):
         row: list[Cell] = [at if names is None else names.get(at, figure(at))]
