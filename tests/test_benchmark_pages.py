@@ -14,6 +14,7 @@ from benchmark.report import reports
 from corpus.models import Collection, Item
 from tests import benchmark_scene as scene
 from tests.factories import make_collection, make_member
+from tests.test_statements import statements as statements
 
 pytestmark = pytest.mark.django_db
 HOME = "/c/books/benchmark/"
@@ -376,3 +377,55 @@ def test_pages_read_and_do_not_write(charlie: Client, books: Collection, part: s
     scene.runs_of(books)
     charlie.get(HOME + part)
     assert not Qrels.objects.exists() and not Report.objects.exists() and not Filling.objects.exists()
+
+
+@pytest.mark.parametrize("kind", ["bm25", "hybrid", "rewrite", "reasoning", "dense", "rerank"])
+def test_every_kind_of_run_has_its_form(charlie: Client, books: Collection, kind: str) -> None:
+    scene.runs_of(books)
+    page = text(charlie, f"{HOME}runs/make/{kind}/")
+    names = {"bm25": "k1", "hybrid": "other", "rewrite": "samples", "reasoning": "judge", "dense": "query_prefix",
+             "rerank": "top"}  # fmt: skip
+    assert f'name="{names[kind]}"' in page
+    assert all(f'name="{name}"' not in page for one, name in names.items() if one != kind and name != "judge")
+
+
+def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books: Collection) -> None:
+    form = {"name": "hyde", "depth": "10", "method": "hyde", "judge": "offline-rewriter"}
+    text(charlie, f"{HOME}runs/make/rewrite/")
+    page = charlie.post(f"{HOME}runs/make/rewrite/", form).content.decode()
+    assert "Make this run?" in page and "calls, about" in page and not Run.objects.exists()
+    response = charlie.post(f"{HOME}runs/make/rewrite/", {**form, "confirm": "1"})
+    run = Run.objects.get()
+    assert response["Location"] == f"{HOME}runs/{run.pk}/" and run.recipe["method"] == "hyde"
+
+
+def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
+    one, two = Run.objects.filter(name__in=["bm25", "dense-large"]).order_by("name")
+    report = Report.objects.latest("pk")
+    address = f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}"
+    assert "no document became irrelevant" in text(whole, address)
+    kept = report.before
+    rows = qrels.named(kept)
+    lines = [f"{query} 0 {document} 0\n" for query, found in rows.items() for document in found]
+    changed = SimpleUploadedFile("changed.txt", "".join(lines).encode())
+    whole.post(f"{HOME}qrels/", {"file": changed, "note": "changed instructions", "what": "import"})
+    other = Qrels.objects.latest("number")
+    report = reports.ensure(report.collection, kept, other, [one, two], 10)
+    page = text(whole, f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}")
+    assert "p-MRR is <strong>" in page and "over 20 queries and 80 documents" in page
+
+
+def test_no_page_of_a_full_benchmark_costs_more_than_twenty_statements(whole: Client, statements: list[str]) -> None:
+    report, filling, run = Report.objects.latest("pk"), Filling.objects.get(), Run.objects.get(name="dense-large")
+    queries, documents = scene.by_id(run.collection)
+    query = f"queries/{queries['q3'].pk}/"
+    pages = ["", "runs/", "runs/make/hybrid/", f"runs/{run.pk}/", f"runs/{run.pk}/delete/", "safety/", "filling/",
+             f"filling/{filling.pk}/", "report/", f"report/{report.pk}/", f"report/{report.pk}/leaderboard/",
+             "queries/", query, f"{query}{documents['d3-1'].pk}/", "qrels/", "qrels/diff/?one=1&other=2"]  # fmt: skip
+    dear = {}
+    for part in pages:
+        statements.clear()
+        text(whole, HOME + part)
+        if len(statements) > 20:
+            dear[part] = len(statements)
+    assert dear == {}
