@@ -68,7 +68,7 @@ def benchmark_of(pair: Pair) -> tuple[Run, Qrels, Filling, Report, Suite]:
     report = Report.objects.create(
         collection=collection, before=qrels, after=qrels, key="k", options={"runs": [run.pk]}
     )
-    suite = Suite.objects.create(name="all")
+    suite = Suite.objects.create(name="main")
     SuiteMember.objects.create(suite=suite, collection=collection, place=1)
     return run, qrels, filling, report, suite
 

@@ -6,6 +6,8 @@ What is left in Latin letters on a Chinese page must be data or a proper name. N
 import logging
 import re
 from collections.abc import Iterator
+from html import unescape
+from urllib.parse import urljoin
 
 import pytest
 from django.http import HttpResponse
@@ -14,6 +16,7 @@ from django.test import Client
 from annotation.members import add_member
 from annotation.models import Role
 from tests.admin_site import judged_collection
+from tests.benchmark_scene import SYSTEMS, whole_scene
 from tests.test_permissions import World, routes
 from tests.untranslated import texts_with
 
@@ -26,6 +29,8 @@ NAMES = r"""
     serve gpu-workers workers configure_judges import_collection changepassword manage paper released pair triplet
     tuple list
     scores votes labels resolved people machine negative_ prism tiny qwen\S* rerank
+    (?:Hole|Judged|Unjudged)@\d+ (?:Hit|Recall)(?:@\d+)? Kendall Holm tau LaTeX HyDE query2doc MuGI BRIDGE FollowIR
+    Gzip trec min-max z-score docs/judges-file\.md
 """
 DATA = r"""
     birds stones books zoe stranger outsider bystander annotator adjudicator admin owner offline[-\w]* main
@@ -36,6 +41,10 @@ DATA = r"""
 KNOWN = re.compile(
     "|".join(rf"(?<![A-Za-z]){word}(?![A-Za-z])" for word in sorted((NAMES + DATA).split(), key=len, reverse=True))
 )
+
+SYSTEMS_AND_PEOPLE = re.compile("|".join([KNOWN.pattern, "charlie", *sorted(SYSTEMS, key=len, reverse=True)]))
+MANY = 40
+"""Kinds of pages that the benchmark of a collection leads to, at the least."""
 
 
 @pytest.fixture(autouse=True)
@@ -58,10 +67,10 @@ def world() -> World:
     return made
 
 
-def left_in_english(response: HttpResponse) -> list[str]:
+def left_in_english(response: HttpResponse, known: re.Pattern[str] = KNOWN) -> list[str]:
     if not response.headers.get("Content-Type", "").startswith("text/html"):
         return []
-    return texts_with(response.content.decode(), "zh", KNOWN)
+    return texts_with(response.content.decode(), "zh", known)
 
 
 @pytest.mark.parametrize("who", ["visitor", "annotator", pytest.param("adjudicator", marks=pytest.mark.slow), "owner"])
@@ -77,6 +86,26 @@ def test_no_page_shows_an_untranslated_string(world: World, who: str) -> None:
             for text in left_in_english(client.get(path)):
                 found.setdefault(text, path)
     assert found == {}
+
+
+@pytest.mark.slow
+def test_no_page_of_a_benchmark_with_results_shows_an_untranslated_string() -> None:
+    collection, charlie = whole_scene()
+    client = Client(headers={"accept-language": "zh-CN"})
+    client.force_login(charlie.user)
+    root = f"/c/{collection.name}/benchmark/"
+    found, seen, waiting = {}, set(), [root, "/suites/"]
+    while waiting:
+        path = waiting.pop()
+        response = client.get(path)
+        found |= {text: path for text in left_in_english(response, SYSTEMS_AND_PEOPLE)}
+        links = re.findall(r'href="([^"#]+)', response.content.decode()) if "html" in response["Content-Type"] else []
+        kinds = {re.sub(r"\d+", "N", link): unescape(urljoin(path, link)) for link in links if "as=" not in link}
+        new = {kind: link for kind, link in kinds.items() if link.startswith(root) and kind not in seen}
+        seen |= set(new)
+        waiting += new.values()
+    assert found == {}
+    assert len(seen) > MANY
 
 
 @pytest.mark.slow
