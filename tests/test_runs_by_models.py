@@ -239,6 +239,7 @@ def test_a_killed_worker_pays_for_nothing_twice(model_server, manage, instance):
     options = ("--system", "rewrite", "--method", "hyde", "--judge", "writer", "--name", "run", "--depth", 3)
     done = manage("retrieve", "things", *options, "--wait", "--yes", "--json", environment=FAST, timeout=90)
     assert (done.json["state"], done.json["queries"]) == ("ready", 48)
+    assert done.json["calls"] >= 48 and done.json["cost"] > 0
     repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
     assert repeated == 0 and flying
     run.refresh_from_db()
@@ -339,6 +340,25 @@ def test_dense_runs_rank_by_cosine_and_ask_for_each_text_once(wings, model_serve
     again = make(start(wings, "dense", name="again", judge="vectors", instruction="Find the force."))
     assert len(model_server.requests()) == 4
     assert rankings.as_run(again) == rankings.as_run(run)
+
+
+def test_vectors_that_are_here_are_not_asked_for_again_when_a_dense_run_goes_on(wings, model_server):
+    make_judge(model_server, "vectors", provider="embed-endpoint")
+    for number in range(40):  # the first call takes 32 documents, a second one the other 12
+        make_document(wings, f"Text {number}.", external_id=f"e{number:02}")
+    model_server.script(
+        vectors=[{"fault": "429", "times": 1, "contains": "Text 39."}, {"fault": "500", "contains": "Text 7."}, {}]
+    )
+    run = make(start(wings, "dense", judge="vectors"))
+    assert run.state == "failed" and "1 calls for vectors of documents got no answer" in run.error
+    assert [one["status"] for one in model_server.requests()].count(200) == 1
+    before = len(model_server.requests())
+    model_server.script({})
+    making.go_on(run)
+    assert make(run).state == "ready"
+    later = [one["body"]["input"] for one in model_server.requests()[before:]]
+    assert sorted(map(len, later)) == [1, 1, 1, 12]
+    assert Ranking.objects.filter(run=run).count() == 3
 
 
 def test_a_rewriting_may_be_searched_for_by_vectors(wings, model_server):

@@ -1,10 +1,12 @@
-"""What a run took: seconds and tokens, summed over its queries (SPEC S10: each system records them)."""
+"""What a run took: seconds, tokens and money, summed over its queries (SPEC S10: each system records them)."""
 
 from typing import Any
 
 from django.db import connection
 
 from benchmark.models import Run
+from judges import tallies
+from judges.money import Paid, of_calls
 
 SQL = """
 SELECT count(*), COALESCE(sum(cardinality(documents)), 0), count(*) FILTER (WHERE cardinality(documents) = 0),
@@ -15,7 +17,21 @@ FIELDS = ("queries", "documents", "empty", "seconds", "seconds_per_query", "toke
 
 
 def spent(run: Run) -> dict[str, Any]:
-    """Rankings, their documents, those without any; seconds (null: unknown) and tokens in all, seconds of a query."""
+    """Rankings, their documents, those without any; seconds (null: unknown) and tokens in all, seconds of a query.
+
+    And the calls that were sent for it, those taken over from earlier ones, and USD (null: no price is known).
+    """
     with connection.cursor() as cursor:
         cursor.execute(SQL, [run.pk])
-        return dict(zip(FIELDS, cursor.fetchone(), strict=True))
+        found = dict(zip(FIELDS, cursor.fetchone(), strict=True))
+    calls, cached, cost = paid(run)
+    return {**found, "calls": calls, "calls_cached": cached, "cost": cost.usd}
+
+
+def paid(run: Run) -> tuple[int, int, Paid]:
+    """Calls that were sent, calls taken over from equal ones, and what was paid."""
+    if run.campaign is None:
+        return 0, 0, Paid(0.0)
+    sums = tallies.read(run.campaign)
+    calls, unpriced = int(sums["calls"]), int(sums["calls_without_price"])
+    return calls, int(sums["calls_cached"]), of_calls(sums["cost"], calls, unpriced)

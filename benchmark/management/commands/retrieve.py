@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from benchmark import making
-from benchmark.making.spending import spent
+from benchmark.making.spending import paid, spent
 from benchmark.models import Progress, Run
 from corpus.auditing import shell
 from corpus.commands import QuorumCommand
@@ -168,4 +168,6 @@ def sentence(run: Run, document: dict[str, Any]) -> str:
     tokens = document["tokens_in"] + document["tokens_out"]
     missing = f", {document['empty']:,} without a document" if document["empty"] else ""
     asked = f", {tokens:,} tokens" if tokens else ""
+    calls, _cached, cost = paid(run)
+    asked += f", {calls:,} calls, {cost}" if calls else ""
     return f"{run.name}: {document['queries']:,} queries, {document['documents']:,} documents{missing}{took}{asked}"
