@@ -9,7 +9,7 @@ from corpus.models import Collection
 from judges import configurations
 from judges.configurations import Configuration
 from judges.models import Campaign, JudgeVersion, Panel
-from judges.panels import OFFLINE_WRITERS, ensure_offline
+from judges.panels import ensure_offline, judges_that_vote
 
 OPTIONS = {
     "--budget": gettext_lazy("A budget"),
@@ -134,7 +134,7 @@ class StartForm(forms.Form):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         names = panels(collection)
         self.fields["panel"].choices = names  # type: ignore[attr-defined]
-        judges = [(name, name) for name in self._judges()]
+        judges = [(name, name) for name in judges_that_vote()]
         self.fields["filter"].choices = judges  # type: ignore[attr-defined]
         self.fields["adjudicator"].choices = [("", _("people")), *judges]  # type: ignore[attr-defined]
         self.fields["panel"].initial = next((name for name, _words in names if name == chosen_name(collection)), None)
@@ -164,12 +164,6 @@ class StartForm(forms.Form):
         return any(self[name].errors or self[name].value() for name in names) or (
             self["stance_order"].value() == "irrelevant-first"
         )
-
-    @staticmethod
-    def _judges() -> list[str]:
-        rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
-        rows = rows.exclude(provider=JudgeVersion.Provider.EMBED)
-        return [row.name for row in rows if row.name not in OFFLINE_WRITERS]
 
     @staticmethod
     def for_people(error: str) -> str:

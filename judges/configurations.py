@@ -139,7 +139,7 @@ def configuration(
             _("a majority of %(majority)s needs as many judges, there are %(panelists)s")
             % {"majority": chosen.majority, "panelists": len(panelists)}
         )
-    filters = _filters(options.filter)
+    filters = filter_judges(options.filter)
     adjudicator = _adjudicator(chosen, rule, options.adjudicator)
     protocol = Protocol(
         stance_order=options.stance_order,
@@ -192,8 +192,8 @@ def _agents(judges: list[Judge], number: int | None) -> list[Judge]:
     return judges
 
 
-def _filters(names: Sequence[str]) -> list[Judge]:
-    """Three judges of different families, or none (SPEC S3)."""
+def filter_judges(names: Sequence[str]) -> list[Judge]:
+    """Three judges of different families, or none (SPEC S3). Raises BadInput."""
     if names and len(names) != FILTERS:
         raise BadInput(
             _("--filter: name %(filters)s judges of different families, not %(names)s")

@@ -17,6 +17,12 @@ def offline_models() -> dict[str, str]:
     return {name: name.removeprefix("offline-") for name in OFFLINE_DEBATE + OFFLINE_ENSEMBLE}
 
 
+def judges_that_vote() -> list[str]:
+    """Names of the judges that can judge a pair, in order: not those that only write or only make vectors."""
+    rows = JudgeVersion.objects.filter(is_current=True).exclude(provider=JudgeVersion.Provider.EMBED)
+    return [name for name in rows.order_by("name").values_list("name", flat=True) if name not in OFFLINE_WRITERS]
+
+
 def ensure_writers() -> None:
     """The offline writer, measurer and rewriter, made where they are missing."""
     for name in OFFLINE_WRITERS:
