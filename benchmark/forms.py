@@ -14,8 +14,11 @@ from benchmark.importing import name_of
 from benchmark.making import paying
 from benchmark.models import RUN_NAME, Progress, Qrels, Run
 from benchmark.pages.chosen import K, title
+from corpus.errors import BadInput
 from corpus.models import Collection
+from judges import configurations
 from judges.models import Panel
+from judges.panels import judges_that_vote
 
 PEOPLE = "people"
 OWN_PANEL = ":chosen"
@@ -61,6 +64,13 @@ class UploadForm(forms.Form):
         validators=[RUN_NAME],
         label=gettext_lazy("Name"),
         help_text=gettext_lazy("For a single file, in place of the file's name."),
+    )
+    instruction = forms.CharField(
+        required=False,
+        max_length=4000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        label=pgettext_lazy("retrieval", "Instruction"),
+        help_text=gettext_lazy("What the system was told, if it was told anything."),
     )
     skip_unknown = forms.BooleanField(
         required=False, label=gettext_lazy("Leave out queries and documents that the collection does not have")
@@ -284,20 +294,45 @@ class JudgingForm(forms.Form):
         help_text=gettext_lazy("It stops there and can go on later."),
     )
     max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+    filter = forms.MultipleChoiceField(
+        required=False,
+        label=gettext_lazy("Filter: three judges of different families"),
+        help_text=gettext_lazy("Where all three say no, the pair is labelled so and nobody else is asked."),
+        widget=forms.CheckboxSelectMultiple,
+    )
 
     def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         ours = Q(name=f"{collection.name}{OWN_PANEL}") | Q(is_default=True) | ~Q(name__endswith=OWN_PANEL)
         names = Panel.objects.filter(ours).order_by("-is_default", "name").values_list("name", flat=True)
         self.fields["panel"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
+        self.fields["filter"].choices = [(name, name) for name in judges_that_vote()]  # type: ignore[attr-defined]
+
+    def clean_filter(self) -> list[str]:
+        """Nobody, or three judges of different families."""
+        names: list[str] = self.cleaned_data["filter"]
+        try:
+            configurations.filter_judges(names)
+        except BadInput as error:
+            raise forms.ValidationError(str(error).replace("--filter", _("The filter"))) from None
+        return names
+
+    def clean(self) -> dict[str, Any]:
+        """A filter is of judges, so it does not go with people alone."""
+        given: dict[str, Any] = super().clean() or {}
+        if given.get("policy") == PEOPLE and given.get("filter"):
+            words = _("Where people judge every pair no judge is asked: choose another policy, or no filter.")
+            self.add_error("filter", words)
+        return given
 
     def asked(self) -> dict[str, Any]:
-        """Policy, panel and limits, as the services take them."""
+        """Policy, panel, filter and limits, as the services take them."""
         given = self.cleaned_data
         people = given["policy"] == PEOPLE
         return {
             "policy": given["policy"],
             "panel": None if people else given["panel"] or None,
+            "filters": given["filter"],
             "budget": None if people else given["budget"],
             "max_calls": None if people else given["max_calls"],
         }

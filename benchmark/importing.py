@@ -60,12 +60,14 @@ def import_runs(
     files: Mapping[str, Path],
     by: str = "",
     *,
+    instruction: str = "",
     skip_unknown: bool = False,
     progress: staging.Progress = staging.silent,
 ) -> list[Imported]:
     """Read runs by their names. Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
 
-    `skip_unknown` leaves out, and counts, lines whose query or document the collection does not know.
+    `instruction`: what the systems were told. `skip_unknown` leaves out, and counts, lines whose query or document the
+    collection does not know.
     """
     for name in files:
         making.check_name(collection, name)
@@ -88,10 +90,11 @@ def import_runs(
     if wrong:
         raise BadInput("; ".join(wrong))
     with transaction.atomic():
-        return [
-            _store(collection, name, files[name], file, queries, documents, by)
-            for name, (file, documents) in read.items()
-        ]
+        found = []
+        for name, (file, documents) in read.items():
+            run = Run(collection=collection, name=name, instruction=instruction, made_by=by)
+            found.append(_store(run, files[name], file, queries, documents))
+        return found
 
 
 def _documents(collection: Collection, names: list[str]) -> dict[str, int]:
@@ -116,9 +119,8 @@ def _find_unknown(file: RunFile, queries: Keys, documents: Keys) -> None:
             file.problems.add(of.lines[at], f'no document has the id "{file.documents[of.documents[at]]}"')
 
 
-def _store(
-    collection: Collection, name: str, path: Path, file: RunFile, queries: Keys, documents: Keys, by: str
-) -> Imported:
+def _store(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> Imported:
+    """The run, not yet in the database, with the rankings of its file."""
     keys = np.array([documents.get(one, 0) for one in file.documents], dtype=np.int64)
     found, unknown_documents = {}, 0
     for query, of in file.queries.items():
@@ -129,11 +131,12 @@ def _store(
             found[queries[query]] = Ranked(ranked[known], np.frombuffer(of.scores, dtype=np.float32)[known])
     lines = sum(len(one.documents) for one in found.values())
     if not lines:
-        raise BadInput(f"{path}: no line names both a query and a document of {collection.name}; is it another's run?")
+        raise BadInput(
+            f"{path}: no line names both a query and a document of {run.collection.name}; is it another's run?"
+        )
     names = {key: one for one, key in documents.items()}
-    run = Run.objects.create(
-        collection=collection, name=name, kind=Run.Kind.IMPORTED, state=Progress.READY, made_by=by, total=len(queries)
-    )
+    run.kind, run.state, run.total = Run.Kind.IMPORTED, Progress.READY, len(queries)
+    run.save()
     stored = _store_rankings(run, found, names)
     unknown = {
         "unknown_queries": sum(len(of.lines) for query, of in file.queries.items() if query not in queries),

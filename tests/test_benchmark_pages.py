@@ -1,6 +1,7 @@
 """Pages of the benchmark: what they say of a scene whose figures are known, files to save, and what they refuse."""
 
 import csv
+import re
 from io import StringIO
 
 import pytest
@@ -12,8 +13,9 @@ from benchmark import qrels
 from benchmark.models import Filling, Progress, Qrels, Report, Run, Suite
 from benchmark.report import reports
 from corpus.models import Collection, Item
+from judges.models import Campaign, JudgeVersion
 from tests import benchmark_scene as scene
-from tests.factories import make_collection, make_member
+from tests.factories import make_collection, make_member, make_query
 from tests.test_statements import statements as statements
 
 pytestmark = pytest.mark.django_db
@@ -110,6 +112,19 @@ def test_two_runs_come_in_by_upload(charlie: Client) -> None:
     assert AuditEntry.objects.get(act="runs.imported").details["runs"] == ["bm25", "dense-small"]
     saved = b"".join(charlie.get(f"{HOME}runs/{Run.objects.get(name='bm25').pk}/run.txt")).decode()  # type: ignore[arg-type]
     assert [line.split()[2] for line in saved.splitlines()[:20]] == ranked["bm25"]["q0"]
+
+
+def test_an_uploaded_run_keeps_the_instruction_of_its_system(charlie: Client) -> None:
+    line, words = "q0 Q0 d0-1 1 2.5 x\n", "Only what errors <it> raises."
+    kept = charlie.post(f"{HOME}runs/upload/", upload(("a.run", "no run"), instruction=words))
+    assert kept.status_code == 422 and "Only what errors &lt;it&gt; raises.</textarea>" in kept.content.decode()
+    assert f'href="{HOME}runs/?table=runs' not in kept.content.decode(), "there is no run to save yet"
+    charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("b.run", line), instruction=words))
+    assert list(Run.objects.values_list("instruction", flat=True)) == [words, words]
+    page = text(charlie, f"{HOME}runs/{Run.objects.get(name='a').pk}/")
+    assert "Instruction</dt>" in page and "Only what errors &lt;it&gt; raises.</dd>" in page
+    charlie.post(f"{HOME}runs/upload/", upload(("c.run", line)))
+    assert "Instruction</dt>" not in text(charlie, f"{HOME}runs/{Run.objects.get(name='c').pk}/")
 
 
 def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(charlie: Client) -> None:
@@ -216,6 +231,67 @@ def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, book
     )
 
 
+def three_families() -> list[str]:
+    """Judges of different makers, and one more of the first one's."""
+    for name, family in {"ann": "one", "ben": "two", "cas": "three", "dan": "one"}.items():
+        JudgeVersion.objects.create(
+            name=name, provider="openai-compatible", model=name, base_url="http://127.0.0.1:9/v1",
+            parameters={"family": family}, input_price=0, output_price=0,
+        )  # fmt: skip
+    return ["ann", "ben", "cas"]
+
+
+def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Client, books: Collection) -> None:
+    runs = scene.runs_of(books)
+    three = three_families()
+    form = {"runs": [run.pk for run in runs], "k": "10", "policy": "ensemble", "panel": "offline", "before": ""}
+    for wrong, said in {
+        ("ann", "ben"): "The filter: name 3 judges of different families, not 2",
+        ("ann", "ben", "dan"): "are of one family",
+    }.items():
+        refused = charlie.post(f"{HOME}filling/", {**form, "filter": wrong})
+        page = refused.content.decode()
+        assert refused.status_code == 422 and said in page and "--filter" not in page
+        assert re.findall(r'name="filter" value="(\w+)"[^>]*checked', page) == list(wrong), "what was ticked stays"
+    people = charlie.post(f"{HOME}filling/", {**form, "policy": "people", "filter": three})
+    assert people.status_code == 422 and "no judge is asked" in people.content.decode()
+    assert not Filling.objects.exists()
+
+    without = calls_of(charlie.post(f"{HOME}filling/", form).content.decode())
+    asked = charlie.post(f"{HOME}filling/", {**form, "filter": three}).content.decode()
+    assert "First ann, ben, cas are asked" in asked and calls_of(asked) > without, "the filter's calls are counted"
+    hidden = re.findall(r'<input type="hidden" name="filter" value="(\w+)">', asked)
+    assert hidden == three
+    charlie.post(f"{HOME}filling/", {**form, "filter": hidden, "confirm": "1"})
+    found = Filling.objects.get()
+    assert found.options["filters"] == three
+    protocol = Campaign.objects.get(pk=found.campaign).protocol
+    assert protocol["filter"] == list(
+        JudgeVersion.objects.filter(name__in=three).order_by("name").values_list("pk", flat=True)
+    )
+
+
+def calls_of(page: str) -> int:
+    """How many calls an estimate expects at most."""
+    found = re.search(r"calls, about \(at most ([\d,]+)\)", page)
+    assert found
+    return int(found[1].replace(",", ""))
+
+
+def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, books: Collection) -> None:
+    runs = scene.runs_of(books)
+    three = three_families()
+    before = qrels.original(books)
+    reports.ensure(books, before, before, runs, 10)
+    form = {"first": "5", "policy": "single", "panel": "offline"}
+    refused = charlie.post(f"{HOME}safety/send/", {**form, "filter": three[:1]})
+    page = refused.content.decode()
+    assert refused.status_code == 422 and "The filter: name 3 judges" in page
+    assert f'href="{HOME}safety/?table=safety&amp;as=csv"' in page, "files of a refused form are those of the page"
+    charlie.post(f"{HOME}safety/send/", {**form, "filter": three})
+    assert Filling.objects.get().options["filters"] == three
+
+
 def test_a_filling_without_a_run_is_refused_and_keeps_the_form(charlie: Client, books: Collection) -> None:
     scene.runs_of(books)
     page = charlie.post(f"{HOME}filling/", {"k": "7", "policy": "people", "before": ""})
@@ -281,6 +357,58 @@ def test_a_system_shows_its_changes_its_holes_and_what_it_took(whole: Client) ->
     assert f"{value['before']:.4f}" in page and f"{value['after']:.4f}" in page
 
 
+def test_every_table_of_a_system_can_be_saved_whole(whole: Client) -> None:
+    run = Run.objects.get(name="dense-large")
+    run.instruction = "Answer & cite 100% of it."
+    run.save()
+    address = f"{HOME}runs/{run.pk}/"
+    page = text(whole, address)
+    report = Report.objects.latest("pk")
+    value = next(one for one in report.result["systems"] if one["run"] == run.pk)["values"]
+    for key in ("values", "changes", "holes", "cost"):
+        assert f'href="?table={key}&amp;as=csv"' in page and f'href="?table={key}&amp;as=tex"' in page, key
+        assert r"\begin{tabular}" in whole.get(f"{address}?table={key}&as=tex").content.decode(), key
+    rows = {row[0]: row[1:] for row in table(whole, f"{address}?table=values&as=csv")}
+    assert rows["measure"][:3] == ["before", "after", "change"]
+    assert [float(one) for one in rows["nDCG@10"][:2]] == [value["ndcg"]["before"], value["ndcg"]["after"]]
+    assert rows["Hole@10"][0] == "", "Hole has no before"
+    _before, after = reports.values(report, run, "hole")
+    holes = table(whole, f"{address}?table=holes&as=csv")[1:]
+    assert len(holes) == round(sum(after) * 10) > 30, "the page names thirty, the file all"
+    truth = scene.truth()
+    assert all(document in truth[query] and not scene.lexical(document) for query, document, *_rest in holes)
+    before, after = reports.values(report, run, "ndcg")
+    changed = [abs(one - other) for one, other in zip(before, after, strict=True) if abs(one - other) > 1e-9]
+    moved = [abs(float(row[-1])) for row in table(whole, f"{address}?table=changes&as=csv")[1:]]
+    assert moved == pytest.approx(sorted(changed, reverse=True))
+    cost = dict(row for row in table(whole, f"{address}?table=cost&as=csv"))
+    assert (cost["queries"], cost["calls"], cost["instruction"]) == ("20", "0", "Answer & cite 100% of it.")
+    assert r"Answer \& cite 100\% of it." in whole.get(f"{address}?table=cost&as=tex").content.decode()
+    assert whole.get(f"{address}?table=nothing").status_code == 404
+
+
+def test_a_system_that_no_report_knows_saves_what_it_took(charlie: Client, books: Collection) -> None:
+    run = scene.runs_of(books)[0]
+    assert table(charlie, f"{HOME}runs/{run.pk}/?table=cost&as=csv")[0] == ["what", "value"]
+    assert charlie.get(f"{HOME}runs/{run.pk}/?table=values").status_code == 404
+
+
+def test_what_the_systems_returned_for_a_query_can_be_saved(whole: Client) -> None:
+    queries, _documents = scene.by_id(Collection.objects.get(name="books"))
+    address = f"{HOME}queries/{queries['q3'].pk}/"
+    asked = "?k=20&run=bm25&run=dense-large"
+    assert f'href="{asked.replace("&", "&amp;")}&amp;table=returned&amp;as=csv"' in text(whole, address + asked)
+    rows = table(whole, f"{address}{asked}&table=returned&as=csv")
+    assert rows[0] == ["rank", "bm25", "bm25: state", "dense-large", "dense-large: state"] and len(rows) == 21
+    ranked, truth = scene.rankings(), scene.truth()["q3"]
+    assert [row[1] for row in rows[1:]] == ranked["bm25"]["q3"]
+    assert [row[3] for row in rows[1:]] == ranked["dense-large"]["q3"]
+    for _rank, _document, _state, document, state in rows[1:11]:
+        wanted = ("relevant" if scene.lexical(document) else "hole") if document in truth else "not relevant"
+        assert state == wanted, document
+    assert "dense-large: state" in whole.get(f"{address}{asked}&table=returned&as=tex").content.decode()
+
+
 def test_a_query_shows_what_each_system_returned_and_what_it_is(whole: Client) -> None:
     collection = Collection.objects.get(name="books")
     queries, documents = scene.by_id(collection)
@@ -318,6 +446,50 @@ def test_the_list_of_queries_puts_most_holes_first_and_searches(whole: Client) -
         whole, f"{HOME}queries/?words=zebra%25"
     )
     assert "q7" in text(whole, f"{HOME}queries/?words=q7&order=id&page=1")
+
+
+def test_the_whole_list_of_queries_can_be_saved_as_it_was_asked_for(whole: Client) -> None:
+    collection = Collection.objects.get(name="books")
+    for n in range(40):
+        make_query(collection, f"More about slices, {n}?", external_id=f"more-{n}", answers=[])
+    page = text(whole, f"{HOME}queries/?words=s&order=judged")
+    assert page.count('<tr><th scope="row"') == 50 and "words=s&amp;order=judged&amp;table=queries&amp;as=tex" in page
+    rows = table(whole, f"{HOME}queries/?words=s&order=judged&page=2&table=queries&as=csv")
+    assert rows[0] == ["query", "text", "judged", "relevant", "holes filled"]
+    assert len(rows) == 61, "forty and twenty: the page shows fifty of them"
+    one, two = Qrels.objects.order_by("number")
+    assert sum(int(row[2]) for row in rows[1:]) == two.counts["judged"]
+    assert sum(int(row[4]) for row in rows[1:]) == two.counts["relevant"] - one.counts["relevant"]
+    assert len(table(whole, f"{HOME}queries/?words=closures&table=queries&as=csv")) == 2
+    assert r"\toprule" in whole.get(f"{HOME}queries/?table=queries&as=tex").content.decode()
+
+
+def test_lists_of_runs_fillings_and_versions_can_be_saved(whole: Client) -> None:
+    runs = table(whole, f"{HOME}runs/?table=runs&as=csv")
+    assert {row[0] for row in runs[1:]} == set(scene.SYSTEMS) and runs[1][-2] == "20"
+    done = table(whole, f"{HOME}filling/?table=fillings&as=csv")
+    assert done[1][-2:] == ["1", "2"] and done[1][2] == "filled"
+    versions = table(whole, f"{HOME}qrels/?table=versions&as=csv")
+    two = Qrels.objects.get(number=2).counts
+    last = dict(zip(versions[0], versions[2], strict=True))
+    assert (last["judged"], last["people"]) == (str(two["judged"]), str(two["origins"]["people"]))
+    for part in ("runs/?table=runs", "filling/?table=fillings", "qrels/?table=versions"):
+        assert "table=" in text(whole, HOME + part.partition("?")[0])
+        assert r"\toprule" in whole.get(f"{HOME}{part}&as=tex").content.decode(), part
+
+
+def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) -> None:
+    other = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
+    whole.post(f"{HOME}qrels/", {"file": other, "note": "ours", "what": "import"})
+    page = text(whole, f"{HOME}qrels/diff/?one=3&other=2")
+    given = dict(re.findall(r'<input type="hidden" name="(one|other)" value="(\d+)">', page))
+    assert given == {"one": "3", "other": "2"}
+    response = whole.post(f"{HOME}report/make/", given)
+    report = Report.objects.latest("pk")
+    assert (report.before.number, report.after.number) == (3, 2)
+    assert response["Location"] == f"{HOME}report/{report.pk}/"
+    assert "Measure both" not in text(whole, f"{HOME}qrels/diff/?one=2&other=2")
+    assert whole.post(f"{HOME}report/make/", {"one": "3", "other": "9"}).status_code == 404
 
 
 def test_versions_of_the_qrels_are_listed_compared_and_saved(whole: Client) -> None:

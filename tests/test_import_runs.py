@@ -64,6 +64,16 @@ def test_a_run_comes_in_with_its_scores_and_says_what_is_missing(books, write):
     assert AuditEntry.objects.filter(act="runs.imported", collection=books, details__outcome="finished").count() == 1
 
 
+def test_a_run_keeps_what_its_system_was_told(books, write):
+    call("import_runs", "books", write(GOOD), f"two={write(GOOD, 'x.run')}", "--instruction", "Only what it raises.")
+    assert set(Run.objects.values_list("name", "instruction")) == {
+        ("one", "Only what it raises."),
+        ("two", "Only what it raises."),
+    }
+    call("import_runs", "books", f"three={write(GOOD)}")
+    assert Run.objects.get(name="three").instruction == ""
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [

@@ -48,26 +48,30 @@ class Listed:
     has_more: bool
 
 
-def listed(collection: Collection, *, words: str, order: str, page: int) -> Listed:
-    """Queries whose text holds the words, 50 a page: with most holes first unless asked otherwise."""
+def listed(collection: Collection, *, words: str, order: str, page: int, whole: bool = False) -> Listed:
+    """Queries whose text holds the words, 50 a page: with most holes first unless asked otherwise.
+
+    `whole`: all of them at once, to be saved.
+    """
     version = Qrels.objects.filter(collection=collection).order_by("-number").first()
     order = order if order in ORDERS else "holes"
     like = words.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
-    values: dict[str, int | str] = {
+    values: dict[str, int | str | None] = {
         "collection": collection.pk,
         "qrels": version.pk if version else 0,
         "relevant": collection.relevant_from,
         "like": f"%{like}%",
         "exact": words,
-        "limit": PAGE + 1,
-        "offset": (page - 1) * PAGE,
+        "limit": None if whole else PAGE + 1,
+        "offset": 0 if whole else (page - 1) * PAGE,
     }
     with connection.cursor() as cursor:
         cursor.execute(LIST.format(order=ORDERS[order]), values)
         found = cursor.fetchall()
-    queries = Query.objects.in_bulk([key for key, *_ in found[:PAGE]])
-    rows = [Known(queries[key], judged, relevant or 0, holes or 0) for key, judged, relevant, holes in found[:PAGE]]
-    return Listed(rows, version, order, words, page, len(found) > PAGE)
+    some = found if whole else found[:PAGE]
+    queries = Query.objects.in_bulk([key for key, *_ in some])
+    rows = [Known(queries[key], judged, relevant or 0, holes or 0) for key, judged, relevant, holes in some]
+    return Listed(rows, version, order, words, page, len(found) > len(some))
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,8 @@ class System:
     more_holes: int
 
 
-def system(collection: Collection, run: Run) -> System:
-    """About twelve statements, whatever the number of queries."""
+def system(collection: Collection, run: Run, *, whole: bool = False) -> System:
+    """About twelve statements, whatever the number of queries. `whole`: every change and hole, to be saved."""
     runs = [run]
     report = chosen.stored(chosen.newest(collection, compares=True), runs)
     if report is None or not report.is_ready:
@@ -88,8 +88,9 @@ def system(collection: Collection, run: Run) -> System:
     if report is None or mine is None:
         return System(run, _cost(run), None, [], 0, [], [], 0)
     shown = [(key, label(key, report.k), chosen.complete(mine["values"][key])) for key in report.result["measures"]]
-    holes, more = _holes(report, run)
-    return System(run, _cost(run), report, shown, mine["missing"], _changes(report, run), holes, more)
+    holes, more = _holes(report, run, whole=whole)
+    changes = _changes(report, run, None if whole else SHOWN)
+    return System(run, _cost(run), report, shown, mine["missing"], changes, holes, more)
 
 
 def _mine(report: Stored | None, run: Run) -> dict[str, Any] | None:
@@ -118,14 +119,14 @@ def _queries(keys: Sequence[int]) -> dict[int, Query]:
     return Query.objects.in_bulk(keys)
 
 
-def _changes(report: Stored, run: Run) -> list[Change]:
-    """The queries whose nDCG@k changed most, largest first."""
+def _changes(report: Stored, run: Run, most: int | None) -> list[Change]:
+    """The queries whose nDCG@k changed most, largest first; None: all that changed."""
     found = _values(report, run, MEASURE)
     if found is None or not len(found[1]):
         return []
     before, after = found
     moved = np.abs(after - before)
-    order = [int(at) for at in np.argsort(-moved, kind="stable")[:SHOWN] if moved[at] > 1e-9]
+    order = [int(at) for at in np.argsort(-moved, kind="stable")[:most] if moved[at] > 1e-9]
     keys: list[int] = [report.result["queries"][at] for at in order]
     queries = _queries(keys)
     return [
@@ -135,13 +136,13 @@ def _changes(report: Stored, run: Run) -> list[Change]:
     ]
 
 
-def _holes(report: Stored, run: Run) -> tuple[list[Hole], int]:
-    """Holes of the queries that have most of them, and of how many queries more there are some."""
+def _holes(report: Stored, run: Run, *, whole: bool) -> tuple[list[Hole], int]:
+    """Holes of the queries that have most of them, and of how many queries more there are some. `whole`: all."""
     found = _values(report, run, "hole")
     if found is None:
         return [], 0
     shares = found[1]
-    order = [int(at) for at in np.argsort(-shares, kind="stable")[:SHOWN] if shares[at] > 0]
+    order = [int(at) for at in np.argsort(-shares, kind="stable")[: None if whole else SHOWN] if shares[at] > 0]
     keys: list[int] = [report.result["queries"][at] for at in order]
     places = _new_and_relevant(report, run, keys)
     queries = _queries(keys)
@@ -151,8 +152,8 @@ def _holes(report: Stored, run: Run) -> tuple[list[Hole], int]:
         for query, document, rank, grade, origin in places
         if query in queries and document in documents
     ]
-    left_out = int((shares > 0).sum()) - len({hole.query.pk for hole in shown[:HOLES]})
-    return shown[:HOLES], left_out
+    shown = shown if whole else shown[:HOLES]
+    return shown, int((shares > 0).sum()) - len({hole.query.pk for hole in shown})
 
 
 def _new_and_relevant(report: Stored, run: Run, keys: Sequence[int]) -> list[tuple[int, int, int, int, str]]:

@@ -13,7 +13,7 @@ from benchmark import filling as services
 from benchmark import qrels
 from benchmark.forms import PEOPLE, FillForm
 from benchmark.models import Filling
-from benchmark.pages import chosen
+from benchmark.pages import chosen, tabling
 from benchmark.pages import fillings as pages
 from benchmark.views.downloads import download
 from corpus.access import Scope, action
@@ -40,6 +40,8 @@ def fillings(request: HttpRequest, scope: Scope) -> HttpResponse:
             form.add_error(None, str(error))
     rows = Filling.objects.filter(collection=scope.collection).select_related("before", "after")
     rows = rows.defer("pairs").order_by("-pk")
+    if "table" in request.GET and (file := download(request, [], [tabling.fillings(rows)])) is not None:
+        return file
     context = {"scope": scope, "section": "benchmark", "form": form, "fillings": rows[:SHOWN]}
     return render(request, "benchmark/fillings.html", context, status=422 if form.is_bound else 200)
 
@@ -51,7 +53,7 @@ def _ask(request: HttpRequest, scope: Scope, form: FillForm) -> HttpResponse:
     where = (scope.collection, form.chosen(), given["k"], before)
     estimate = None
     if given["policy"] != PEOPLE:
-        estimate = services.estimate(*where, policy=policy["policy"], panel=policy["panel"])
+        estimate = services.estimate(*where, policy["policy"], policy["panel"], policy["filters"])
     context = {
         "scope": scope,
         "section": "benchmark",
@@ -59,6 +61,7 @@ def _ask(request: HttpRequest, scope: Scope, form: FillForm) -> HttpResponse:
         "preview": services.preview(*where),
         "estimate": estimate,
         "people": given["policy"] == PEOPLE,
+        "filters": policy["filters"],
         "hidden": [(name, value) for name in form.fields for value in request.POST.getlist(name) if value],
     }
     return render(request, "benchmark/fill_confirm.html", context)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from benchmark import qrels as services
 from benchmark.forms import QrelsForm
 from benchmark.models import Qrels
-from benchmark.pages import chosen
+from benchmark.pages import chosen, tabling
 from benchmark.qrels.comparing import What
 from benchmark.tables import Table
 from benchmark.views.downloads import download
@@ -34,22 +34,20 @@ def versions(request: HttpRequest, scope: Scope) -> HttpResponse:
         what = request.POST.get("what", "import")
         form = QrelsForm(request.POST, request.FILES)
         try:
-            found = _new(scope, form, what)
+            new = _new(scope, form, what)
         except BadInput as error:
             if what != "import":
                 messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
                 return redirect("qrels", scope.collection.name)
             form.add_error(None, str(error))
-            found = None
-        if found is not None:
-            messages.success(request, _("Version %(number)s is there.") % {"number": found.number})
+            new = None
+        if new is not None:
+            messages.success(request, _("Version %(number)s is there.") % {"number": new.number})
             return redirect("qrels", scope.collection.name)
-    context = {
-        "scope": scope,
-        "section": "benchmark",
-        "versions": chosen.versions_of(scope.collection),
-        "form": form,
-    }
+    found = chosen.versions_of(scope.collection)
+    if (file := download(request, [], [tabling.versions(found)])) is not None:
+        return file
+    context = {"scope": scope, "section": "benchmark", "versions": found, "form": form}
     return render(request, "benchmark/qrels.html", context, status=422 if form.is_bound else 200)
 
 

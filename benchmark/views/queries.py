@@ -1,11 +1,15 @@
 """Queries of the benchmark: the list, one query with its systems side by side, and a document's text."""
 
+from urllib.parse import urlencode
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from benchmark.pages import queries as pages
+from benchmark.pages import tabling
 from benchmark.pages.chosen import K
+from benchmark.views.downloads import download
 from corpus.access import Scope, action
 from corpus.models import Document, Query
 
@@ -26,8 +30,12 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
         words=request.GET.get("words", "").strip()[:200],
         order=request.GET.get("order", "holes"),
         page=_whole(request.GET.get("page"), 1, 100_000, 1),
+        whole="table" in request.GET,
     )
-    context = {"scope": scope, "section": "benchmark", "listed": found}
+    if (file := download(request, [], [tabling.queries(found.rows)])) is not None:
+        return file
+    asked = urlencode({"words": found.words, "order": found.order})
+    context = {"scope": scope, "section": "benchmark", "listed": found, "asked": asked}
     return render(request, "benchmark/queries.html", context)
 
 
@@ -38,7 +46,10 @@ def query(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
     found = get_object_or_404(Query, pk=query, collection=scope.collection)
     depth = _whole(request.GET.get("k"), 1, DEEPEST, K)
     side = pages.side_by_side(scope.collection, found, names=request.GET.getlist("run"), k=depth)
+    if (file := download(request, [], [tabling.side(side, with_grades=scope.collection.grades > 1)])) is not None:
+        return file
     context = {"scope": scope, "section": "benchmark", "query": found, "side": side, "depths": (10, 20, 50, 100)}
+    context["asked"] = urlencode([("k", depth), *(("run", column.run.name) for column in side.columns)])
     return render(request, "benchmark/query.html", context)
 
 

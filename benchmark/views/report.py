@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from benchmark import qrels
 from benchmark.forms import FollowingForm, ReportForm
-from benchmark.models import Report, Run
+from benchmark.models import Qrels, Report, Run
 from benchmark.pages import chosen, reports
 from benchmark.pages.chosen import Stored
 from benchmark.report import instructions
@@ -74,7 +74,10 @@ def _initial(found: Report | None) -> dict[str, object]:
 @action("admin")
 @require_POST
 def make(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """A report of what was chosen, or of the first and the newest version; `safety`: of the newest alone."""
+    """A report of what was chosen; of versions `one` and `other`, by number; or of the first and the newest version.
+
+    `safety`: of the newest alone.
+    """
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     form = ReportForm(request.POST if "before" in request.POST else None, runs=runs, versions=versions)
     if not form.by_key:
@@ -82,7 +85,7 @@ def make(request: HttpRequest, scope: Scope) -> HttpResponse:
         return redirect("runs", scope.collection.name)
     if not form.is_bound or form.is_valid():
         try:
-            return _asked(scope, form, safety="safety" in request.POST)
+            return _asked(request, scope, form)
         except BadInput as error:
             if not form.is_bound:
                 messages.error(request, str(error))
@@ -100,19 +103,30 @@ def make(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 @transaction.atomic
-def _asked(scope: Scope, form: ReportForm, *, safety: bool) -> HttpResponse:
+def _asked(request: HttpRequest, scope: Scope, form: ReportForm) -> HttpResponse:
     if form.is_bound:
         (before, after), runs, k = form.pair(), form.chosen(), form.cleaned_data["k"]
     else:
         runs = list(form.by_key.values())
         k = min(chosen.K, *(run.depth or chosen.K for run in runs))
-        versions = list(form.versions.values()) or [qrels.original(scope.collection, by=scope.user.username)]
-        before, after = versions[-1 if safety else 0], versions[-1]
+        before, after = _versions(request, scope, form)
     found = services.ask(scope.collection, before, after, runs, k=k, by=scope.user.username)
     record(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
     if before == after:
         return redirect("safety", scope.collection.name)
     return redirect("report", scope.collection.name, found.pk)
+
+
+def _versions(request: HttpRequest, scope: Scope, form: ReportForm) -> tuple[Qrels, Qrels]:
+    """Those that the page shows, else the first and the newest; with `safety` the newest alone."""
+    if "one" in request.POST:
+        by_number = {str(version.number): version for version in form.versions.values()}
+        one, other = (by_number.get(request.POST.get(name, "")) for name in ("one", "other"))
+        if one is None or other is None:
+            raise Http404(_("Choose two versions."))
+        return one, other
+    versions = list(form.versions.values()) or [qrels.original(scope.collection, by=scope.user.username)]
+    return versions[-1 if "safety" in request.POST else 0], versions[-1]
 
 
 @action("admin")

@@ -15,7 +15,8 @@ from benchmark import importing, making, rankings
 from benchmark.forms import LimitsForm, MakeForm, UploadForm
 from benchmark.making import paying
 from benchmark.models import Progress, Run
-from benchmark.pages import chosen
+from benchmark.pages import chosen, tabling
+from benchmark.views.downloads import download
 from benchmark.views.uploads import kept
 from corpus.access import Scope, action
 from corpus.auditing import record
@@ -33,6 +34,9 @@ def runs(request: HttpRequest, scope: Scope) -> HttpResponse:
         moving = any(not run.is_over for run in found)
         context = {"scope": scope, "runs": found}
         return render(request, "benchmark/_runs.html", context, status=200 if moving else 286)
+    if "table" in request.GET:
+        rows = chosen.runs_of(scope.collection)
+        return download(request, [], [tabling.runs(rows)]) or _page(request, scope, UploadForm())
     return _page(request, scope, UploadForm())
 
 
@@ -63,9 +67,8 @@ def upload(request: HttpRequest, scope: Scope) -> HttpResponse:
             if len({name for name, _file in named}) < len(named):
                 raise BadInput(_("two files have the same name: a run has a name of its own"))
             files = {name: path for (name, _file), path in zip(named, paths, strict=True)}
-            found = importing.import_runs(
-                scope.collection, files, scope.user.username, skip_unknown=form.cleaned_data["skip_unknown"]
-            )
+            given = {name: form.cleaned_data[name] for name in ("instruction", "skip_unknown")}
+            found = importing.import_runs(scope.collection, files, scope.user.username, **given)
             record(scope, "runs.imported", runs=[one.run.name for one in found])
     except BadInput as error:
         return _page(request, scope, form, str(error).split("; "))

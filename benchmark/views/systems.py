@@ -6,7 +6,8 @@ from django.views.decorators.http import require_GET
 
 from benchmark.forms import LimitsForm
 from benchmark.models import Run
-from benchmark.pages import systems
+from benchmark.pages import systems, tabling
+from benchmark.views.downloads import download
 from corpus.access import Scope, action
 
 
@@ -15,12 +16,15 @@ from corpus.access import Scope, action
 def system(request: HttpRequest, scope: Scope, run: int) -> HttpResponse:
     """A run: how far it is while it is made, then its values, changes, holes and cost."""
     found = get_object_or_404(Run, pk=run, collection=scope.collection)
+    shown = systems.system(scope.collection, found, whole="table" in request.GET)
+    if (file := download(request, [], tabling.system(shown))) is not None:
+        return file
     context = {
         "scope": scope,
         "section": "benchmark",
         "run": found,
         "limits": LimitsForm(initial=found.recipe),
-        "system": systems.system(scope.collection, found),
+        "system": shown,
     }
     if request.headers.get("HX-Request"):
         return render(request, "benchmark/_run.html", context, status=286 if found.is_over else 200)

@@ -23,6 +23,7 @@ class Command(QuorumCommand):
         parser.add_argument(
             "files", nargs="+", metavar="F", help="a TREC run, or RUN=F; named after its file otherwise"
         )
+        parser.add_argument("--instruction", default="", metavar="TEXT", help="what the systems were told")
         parser.add_argument(
             "--skip-unknown", action="store_true", help="leave out and count lines with unknown query or document ids"
         )
@@ -31,8 +32,8 @@ class Command(QuorumCommand):
         """Import, and say what came in."""
         collection = collection_named(options["name"])
         files = named(options["files"])
-        progress = ProgressLine(self.stderr.write)
-        found = import_runs(collection, files, shell(), skip_unknown=options["skip_unknown"], progress=progress)
+        given = {name: options[name] for name in ("instruction", "skip_unknown")}
+        found = import_runs(collection, files, shell(), **given, progress=ProgressLine(self.stderr.write))
         for one in found:
             self.say(line(one))
         return {"collection": collection.name, "runs": [one.document for one in found]}
