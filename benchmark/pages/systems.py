@@ -78,8 +78,8 @@ class System:
     more_holes: int
 
 
-def system(collection: Collection, run: Run, *, whole: bool = False) -> System:
-    """About twelve statements, whatever the number of queries. `whole`: every change and hole, to be saved."""
+def system(collection: Collection, run: Run, *, whole: str = "") -> System:
+    """About twelve statements, whatever the number of queries. `whole`: the table that is saved with all its rows."""
     runs = [run]
     report = chosen.stored(chosen.newest(collection, compares=True), runs)
     if report is None or not report.is_ready:
@@ -88,8 +88,8 @@ def system(collection: Collection, run: Run, *, whole: bool = False) -> System:
     if report is None or mine is None:
         return System(run, _cost(run), None, [], 0, [], [], 0)
     shown = [(key, label(key, report.k), chosen.complete(mine["values"][key])) for key in report.result["measures"]]
-    holes, more = _holes(report, run, whole=whole)
-    changes = _changes(report, run, None if whole else SHOWN)
+    holes, more = _holes(report, run, whole=whole == "holes")
+    changes = _changes(report, run, None if whole == "changes" else SHOWN)
     return System(run, _cost(run), report, shown, mine["missing"], changes, holes, more)
 
 

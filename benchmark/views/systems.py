@@ -16,7 +16,7 @@ from corpus.access import Scope, action
 def system(request: HttpRequest, scope: Scope, run: int) -> HttpResponse:
     """A run: how far it is while it is made, then its values, changes, holes and cost."""
     found = get_object_or_404(Run, pk=run, collection=scope.collection)
-    shown = systems.system(scope.collection, found, whole="table" in request.GET)
+    shown = systems.system(scope.collection, found, whole=request.GET.get("table", ""))
     if (file := download(request, [], tabling.system(shown))) is not None:
         return file
     context = {
