@@ -19,6 +19,7 @@ from django.db import connection
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.test import TransactionTestCase
+from django.utils import translation
 
 from config import env
 from tests.instances import Instance
@@ -54,8 +55,16 @@ def _remember_the_session(sender: Any, request: HttpRequest, user: Any, **_: Any
     """`force_login` leaves what the sign-in page leaves: the row by which a session is listed, ended and read."""
     from allauth.usersessions.models import UserSession
 
+    if request.session.session_key is None:  # a second person in the same client: the old session was thrown away
+        request.session.save()
     row = {"user": user, "ip": "127.0.0.1", "user_agent": "tests"}
     UserSession.objects.get_or_create(session_key=request.session.session_key, defaults=row)
+
+
+@pytest.fixture(autouse=True)
+def _in_english() -> None:
+    """What a request of the test before spoke is not spoken here."""
+    translation.activate(settings.LANGUAGE_CODE)
 
 
 @pytest.fixture(scope="session")
