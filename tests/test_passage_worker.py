@@ -20,4 +20,4 @@ def test_a_worker_takes_the_page_and_says_that_its_address_is_private(worker: ob
     while time.monotonic() < end and PassageDraft.objects.get(pk=draft.pk).state in drafts.PENDING:
         time.sleep(0.1)
     row = PassageDraft.objects.get(pk=draft.pk)
-    assert (row.state, "not on the public network" in row.error) == ("failed", True)
+    assert (row.state, "not on the public network" in str(row.problem)) == ("failed", True)
