@@ -31,6 +31,8 @@ FALLS, FALLS_S = 5, 60.0
 """More deaths of children than this within so many seconds: something is wrong that a restart does not mend."""
 
 logger = logging.getLogger(__name__)
+_asked: int | None = None
+"""The exit code of an end that was asked for: Python drops what a signal raises inside a destructor, so look asks."""
 
 
 class Stopped(BaseException):
@@ -45,9 +47,11 @@ def stop_on_signals() -> None:
     """SIGINT and SIGTERM raise `Stopped` in the main thread; with QUORUM_WITH_PARENT our parent's end counts as one."""
 
     def raise_stopped(number: int, frame: FrameType | None) -> None:
+        global _asked
         for name in (signal.SIGINT, signal.SIGTERM):  # the end is on its way: a second Ctrl-C must not cut it short
             signal.signal(name, signal.SIG_IGN)
-        raise Stopped(130 if number == signal.SIGINT else 0)
+        _asked = 130 if number == signal.SIGINT else 0
+        raise Stopped(_asked)
 
     signal.signal(signal.SIGINT, raise_stopped)
     signal.signal(signal.SIGTERM, raise_stopped)
@@ -143,6 +147,8 @@ class Children:
 
     def look(self) -> None:
         """Once: restart what ended, and the keeper when somebody killed it. Raises when it ends again and again."""
+        if _asked is not None:
+            raise Stopped(_asked)
         if not settings.VAR.exists():
             raise QuorumError(f"{settings.VAR} is gone: this instance ends")
         if embedded():

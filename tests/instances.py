@@ -104,7 +104,8 @@ def until(condition: Callable[[], bool], seconds: float, what: str = "") -> floa
     """Wait for it; returns how long it took. Fails the test when it does not come."""
     began = time.monotonic()
     while not condition():
-        assert time.monotonic() - began < seconds, f"{what or condition} did not come in {seconds} s"
+        left = getattr(getattr(condition, "__self__", None), "processes", dict)()
+        assert time.monotonic() - began < seconds, f"{what or condition} did not come in {seconds} s; there are {left}"
         time.sleep(0.05)
     return time.monotonic() - began
 

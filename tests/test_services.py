@@ -219,13 +219,22 @@ def test_commands_that_need_no_database_start_nothing(instance: Instance):
     assert not (instance.var / "keeper.lock").exists()
 
 
-def test_services_status_and_stop(instance: Instance):
+def test_services_status_and_stop(make_instance: Callable[..., Instance]):
+    instance = make_instance(QUORUM_LINGER="600")
     assert instance.manage("services", "status", "--json").stdout.strip() == '{"state": "stopped"}'
     holder = instance.hold()
     refused = instance.manage("services", "stop")
     assert refused.returncode == 2 and str(holder.pid) in refused.stderr
-    instance.environment["QUORUM_LINGER"] = "600"
     leave(holder)
     done = instance.manage("services", "stop")
     assert done.returncode == 0 and "stopped" in done.stdout
     until(instance.nothing_left, 5)
+
+
+def test_stopping_services_that_are_ending_waits_for_their_end(instance: Instance):
+    leave(instance.hold())
+    gone = instance.var / "services.json"
+    until(lambda: not gone.exists(), 10)  # the keeper goes, and shuts PostgreSQL down
+    done = instance.manage("services", "stop")
+    assert done.returncode == 0 and "stopped" in done.stdout
+    assert instance.nothing_left()

@@ -119,7 +119,7 @@ def test_make_demo_ends_with_make(make_instance: Callable[..., Instance]):
     assert address and status_of(f"{address.group()}/healthz") == 200
     child.kill()
     # An orderly end: workers have ten seconds for what they do, then the services linger and shut down.
-    until(instance.nothing_left, 60, "the end of all processes")
+    until(instance.nothing_left, 100, "the end of all processes")
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """`services status|stop`: the embedded PostgreSQL and Redis of this instance."""
 
+import contextlib
 import json
 import os
 import signal
@@ -27,7 +28,7 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """{"state": running|stopped|external, "pid", "database", "redis", "pids", "users": [pid]}."""
-        document = self.status()
+        document = self.status() if options["act"] == "status" else self.settled()
         if options["act"] == "stop" and document["state"] == "running":
             self.stop(document)
             document = self.status()
@@ -51,12 +52,23 @@ class Command(QuorumCommand):
         users = [pid for pid in locks.holders(settings.VAR / "users.lock") if pid != announced["pid"]]
         return {"state": "running", **announced, "users": users}
 
+    def settled(self) -> dict[str, Any]:
+        """The status once the keeper no longer comes up or goes down: then it can be asked to end, or has ended."""
+        end = time.monotonic() + PATIENCE
+        while (document := self.status())["state"] == "starting":
+            if time.monotonic() > end:
+                log = settings.VAR / "logs" / "keeper.log"
+                raise QuorumError(f"the keeper neither came up nor ended in {PATIENCE:.0f} s: see {log}")
+            time.sleep(0.05)
+        return document
+
     def stop(self, document: dict[str, Any]) -> None:
         """Ask the keeper to end both services, unless somebody uses them."""
         if document["users"]:
             pids = ", ".join(str(pid) for pid in document["users"])
             raise BadInput(f"the services are in use by processes {pids}: end those first")
-        os.kill(document["pid"], signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):  # it ended by itself since
+            os.kill(document["pid"], signal.SIGTERM)
         end = time.monotonic() + PATIENCE
         while locks.is_held(settings.VAR / "keeper.lock"):
             if time.monotonic() > end:
