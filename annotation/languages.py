@@ -1,6 +1,7 @@
 """Which language a page speaks: the account's, else this device's choice (a cookie), else what the browser asks for.
 
-English stands in the source, every other language in locale/. docs/languages.md says how to add one.
+English stands in the source, every other language in locale/. docs/languages.md says how to add one. CSV files are for
+programs: they speak English, whoever asks.
 """
 
 from collections.abc import Callable
@@ -27,16 +28,22 @@ class LanguageMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        translation.activate(translation.get_language_from_request(request))
+        english = settings.LANGUAGE_CODE
+        translation.activate(english if is_for_programs(request) else translation.get_language_from_request(request))
         response = self.get_response(request)
         response.headers.setdefault("Content-Language", translation.get_language() or settings.LANGUAGE_CODE)
         patch_vary_headers(response, ["Accept-Language"])
         return response
 
 
-def speak_to(user: User) -> None:
+def is_for_programs(request: HttpRequest) -> bool:
+    """A page's table or chart is asked for as CSV: its header and words are the same for every reader."""
+    return request.GET.get("as") == "csv"
+
+
+def speak_to(user: User, request: HttpRequest) -> None:
     """From here on this request answers in the language of the account, where it has chosen one."""
-    if user.language in CODES and user.language != translation.get_language():
+    if user.language in CODES and user.language != translation.get_language() and not is_for_programs(request):
         translation.activate(user.language)
 
 

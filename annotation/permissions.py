@@ -158,7 +158,7 @@ def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Sc
     user = membership.user if membership else _user(request)
     if user is None:
         return None
-    speak_to(user)
+    speak_to(user, request)
     if membership is None and not user.is_owner:
         membership = (
             Membership.objects.select_related("collection", "assessor")
@@ -190,7 +190,7 @@ def _scope(user: User, membership: Membership | None, name: str) -> Scope:
 def _user(request: HttpRequest) -> User | None:
     if not request.user.is_authenticated:
         return None
-    speak_to(request.user)
+    speak_to(request.user, request)
     return request.user
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from benchmark.models import Filling
 from benchmark.tables import Table
@@ -38,7 +37,7 @@ def steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
 
 def table(funnel: dict[str, Any]) -> Table:
     """The funnel to save."""
-    header = (gettext_noop("step"), gettext_noop("pairs"))
+    header = (_("step"), _("pairs"))
     rows = tuple((words, count) for words, count, _why in steps(funnel))
     return Table("funnel", _("What became of the pool"), header, rows)
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from benchmark.pages import figures
 from benchmark.pages.chosen import Stored
@@ -82,12 +81,12 @@ def _ordered(one: Line, other: Line) -> tuple[Line, Line]:
 
 
 def _systems(lines: list[Line], k: int) -> Table:
-    header = (gettext_noop("system"), f"Judged@{k}", f"nDCG@{k}", "at least", "at most", gettext_noop("open orders"))
+    header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
     rows = [(line.name, line.judged, line.value, line.low, line.high, line.open) for line in lines]
     return Table("safety", _("How safe today's ranking is"), header, tuple(rows))
 
 
 def _open(pairs: list[tuple[Line, Line]], k: int) -> Table:
-    header = (gettext_noop("ahead today"), gettext_noop("behind today"), _("difference in nDCG@%(k)s") % {"k": k})
+    header = (_("ahead today"), _("behind today"), _("difference in nDCG@%(k)s") % {"k": k})
     rows = [(one.name, other.name, one.value - other.value) for one, other in pairs]
     return Table("unsettled", _("Orders that are not settled"), header, tuple(rows), 2)

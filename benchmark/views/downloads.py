@@ -14,7 +14,7 @@ def download(
     request: HttpRequest, charts: Iterable[Chart | None], tables: Iterable[Table | None] = ()
 ) -> HttpResponse | None:
     """The file that was asked for, or None where the page itself was. 404: there is no such file."""
-    key, form = request.GET.get("table"), request.GET.get("as", "csv")
+    key, form = request.GET.get("table"), request.GET.get("as")
     if key is None:
         return charting.download(request, charts)
     table = next((one for one in tables if one is not None and one.key == key), None)

@@ -90,9 +90,12 @@ def diff(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def _file(request: HttpRequest, found: services.Diff) -> HttpResponse:
-    header = ("what", "query", "document", "before", "after", "origin")
+    header = (_("what"), _("query"), _("document"), _("before"), _("after"), _("origin"))
+    words = {"added": _("added"), "removed": _("removed"), "changed": _("changed")}
     rows = tuple(
-        (kind, row.query, row.document, row.before, row.after, row.origin) for kind in KINDS for row in found.rows(kind)
+        (words[kind], row.query, row.document, row.before, row.after, row.origin)
+        for kind in KINDS
+        for row in found.rows(kind)
     )
     file = download(request, [], [Table("diff", _("What changed between two versions of the qrels"), header, rows, 3)])
     if file is None:

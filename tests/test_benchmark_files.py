@@ -1,0 +1,77 @@
+"""Files of the benchmark's pages: CSV is for programs and speaks English to everybody, LaTeX is for the reader."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import urljoin
+
+import pytest
+from django.test import Client
+
+from annotation.models import Membership, Role
+from benchmark import suites
+from tests.benchmark_scene import whole_scene
+from tests.factories import make_collection, make_member
+
+pytestmark = pytest.mark.django_db
+HAN = re.compile(r"[\u4e00-\u9fff]")
+ROOTS = ("/c/books/benchmark/", "/suites/")
+MANY = 45
+"""Files, one of each kind of page."""
+
+
+def reader(member: Membership, language: str) -> Client:
+    client = Client(headers={"accept-language": language})
+    client.force_login(member.user)
+    return client
+
+
+def files(client: Client) -> Iterator[str]:
+    """Addresses of the files that the pages name: one page of each kind is read, the first of its kind."""
+    seen, waiting = set(), [*ROOTS]
+    while waiting:
+        path = waiting.pop()
+        response = client.get(path)
+        if "html" not in response["Content-Type"]:
+            continue
+        for link in dict.fromkeys(re.findall(r'href="([^"#]+)', response.content.decode())):
+            address = urljoin(path, unescape(link))
+            kind = re.sub(r"\d+", "N", address)
+            if address.startswith(ROOTS) and kind not in seen:
+                seen.add(kind)
+                if "as=" in link:
+                    yield address
+                else:
+                    waiting.append(address)
+
+
+@pytest.mark.slow
+def test_csv_is_the_same_for_every_reader_and_latex_speaks_their_language() -> None:
+    collection, charlie = whole_scene()
+    stones = make_collection("stones")
+    make_member(stones, "charlie", Role.ADMIN)
+    suites.make(name="both", collections=[collection, stones])
+    chinese, english = reader(charlie, "zh-CN"), reader(charlie, "en")
+    count = 0
+    for address in files(chinese):
+        ours, theirs = (client.get(address) for client in (chinese, english))
+        assert ours.status_code == theirs.status_code == 200, address
+        if address.endswith("as=csv"):
+            count += 1
+            assert ours.content == theirs.content, address
+            assert not HAN.search(ours.content.decode()), address
+            assert ours["Content-Language"] == "en"
+        elif address.endswith("as=tex"):
+            assert HAN.search(ours.content.decode().partition(r"\midrule")[0].partition(r"\toprule")[2]), address
+            assert not HAN.search(theirs.content.decode()), address
+    assert count > MANY
+
+
+def test_whoever_chose_a_language_for_good_gets_english_csv_too() -> None:
+    _collection, charlie = whole_scene()
+    charlie.user.language = "zh-hans"
+    charlie.user.save(update_fields=["language"])
+    client = reader(charlie, "en")
+    header = client.get("/c/books/benchmark/safety/?table=safety&as=csv").content.decode().splitlines()[0]
+    assert header == "system,Judged@10,nDCG@10,at least,at most,open orders"
+    assert "系统" in client.get("/c/books/benchmark/safety/?table=safety&as=tex").content.decode()
