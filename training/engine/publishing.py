@@ -3,10 +3,10 @@
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import sentence_transformers
 import torch
 import transformers
 
@@ -99,7 +99,7 @@ def annotate(folder: Path, record: Record, *, name: str) -> None:
     """reranker.json, README.md and the files of sentence-transformers, beside what transformers wrote."""
     versions = {
         "pytorch": torch.__version__,
-        "sentence_transformers": sentence_transformers.__version__,
+        "sentence_transformers": version("sentence-transformers"),
         "transformers": transformers.__version__,
     }
     files = sentence_transformers_files(record.kind, record.yes_id, record.no_id, versions)
