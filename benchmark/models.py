@@ -147,6 +147,8 @@ class Filling(models.Model):
         """A worker writes its pairs."""
         JUDGING = "judging", gettext_lazy("being judged")
         PEOPLE = "people", gettext_lazy("waiting for people")
+        FINISHING = "finishing", gettext_lazy("being finished")
+        """A worker makes the filled version."""
         FILLED = "filled", gettext_lazy("filled")
         CANCELLED = "cancelled", gettext_lazy("cancelled")
 
@@ -158,9 +160,11 @@ class Filling(models.Model):
     campaign = models.BigIntegerField(null=True, help_text="Null: people judge every pair.")
     pairs = ArrayField(models.BigIntegerField(), default=list, help_text="Ids of the pairs that it asks about.")
     state = models.CharField(max_length=9, choices=State, default=State.JUDGING)
-    options = models.JSONField(default=dict, help_text="policy, panel, filters, limits; first: so many of the pool.")
+    options = models.JSONField(
+        default=dict, help_text="policy, panel, filters, limits; first: so many of the pool; finished_by."
+    )
     funnel = models.JSONField(default=dict, help_text="Counts by step: docs/holes.md.")
-    error = models.TextField(blank=True, help_text="Why it could not be prepared, one line.")
+    error = models.TextField(blank=True, help_text="Why it could not be prepared or finished, one line.")
     looked_at = models.DateTimeField(null=True, help_text="When a worker last looked how far it is.")
     made_by = models.CharField(max_length=150, blank=True)
     created_at = models.DateTimeField(db_default=Now())
@@ -168,6 +172,16 @@ class Filling(models.Model):
 
     def __str__(self) -> str:
         return f"{self.collection_id} filling {self.pk}"
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more comes by itself."""
+        return self.state in (self.State.FILLED, self.State.CANCELLED)
+
+    @property
+    def needs_worker(self) -> bool:
+        """A worker prepares or finishes it: until then nothing else can be done with it."""
+        return self.state in (self.State.PREPARING, self.State.FINISHING)
 
 
 class Report(Made):

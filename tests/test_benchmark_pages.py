@@ -13,7 +13,7 @@ from benchmark import qrels
 from benchmark.models import Filling, Progress, Qrels, Report, Run, Suite
 from benchmark.report import reports
 from corpus.models import Collection, Item
-from judges.models import Campaign, JudgeVersion
+from judges.models import Campaign, JudgeVersion, Panel
 from tests import benchmark_scene as scene
 from tests.factories import make_collection, make_member, make_query
 from tests.test_statements import statements as statements
@@ -210,6 +210,8 @@ def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: 
     assert AuditEntry.objects.get(act="filling.started").details["pairs"] == 5
     first = [(query, document) for query, document, _n in Report.objects.get().result["safety"]["first"][:5]]
     assert {(item.pair.query_id, item.pair.document_id) for item in Item.objects.all()} == set(first)
+    facts = facts_of(text(charlie, response["Location"]))
+    assert facts == {"Who judges": "people judge every pair", "Pairs": "the first 5 that could settle an order"}
 
 
 def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, books: Collection) -> None:
@@ -269,6 +271,16 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
     assert protocol["filter"] == list(
         JudgeVersion.objects.filter(name__in=three).order_by("name").values_list("pk", flat=True)
     )
+    facts = facts_of(text(charlie, f"{HOME}filling/{found.pk}/"))
+    assert (facts["Policy"], facts["Panel"], facts["Filter"]) == ("ensemble", "offline", "ann, ben, cas")
+    assert facts["Judges"].split(", ") == Panel.objects.get(name="offline").ensemble and "Debaters" not in facts
+    Filling.objects.update(campaign=None)
+    assert facts_of(text(charlie, f"{HOME}filling/{found.pk}/"))["Filter"] == "ann, ben, cas", "before it is prepared"
+
+
+def facts_of(page: str) -> dict[str, str]:
+    """What a page lists as terms with their values."""
+    return dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]*)</dd>", page))
 
 
 def calls_of(page: str) -> int:

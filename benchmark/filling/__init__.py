@@ -3,7 +3,7 @@
 from benchmark.filling.funnel import Funnel, Round, progress
 from benchmark.filling.planning import DEEPEST, PEOPLE, Preview, configuration, estimate, preview
 from benchmark.filling.sending import send
-from benchmark.filling.standing import advance, cancel, finish, look, unfinished
+from benchmark.filling.standing import advance, ask_to_finish, cancel, finish, finish_waiting, look, unfinished
 from benchmark.filling.starting import prepare, start
 from benchmark.filling.working import advance_due
 
@@ -15,10 +15,12 @@ __all__ = [
     "Round",
     "advance",
     "advance_due",
+    "ask_to_finish",
     "cancel",
     "configuration",
     "estimate",
     "finish",
+    "finish_waiting",
     "look",
     "prepare",
     "preview",

@@ -76,9 +76,45 @@ def finish(filling: Filling, by: str = "") -> Qrels:
     if not funnel.settled:
         raise BadInput(_("nothing is settled yet: there is nothing to fill with"))
     locked.after = version.make(locked, by)
-    locked.state, locked.funnel, locked.ended_at = State.FILLED, funnel.document, timezone.now()
-    locked.save(update_fields=["after", "state", "funnel", "ended_at"])
+    locked.state, locked.funnel, locked.ended_at, locked.error = State.FILLED, funnel.document, timezone.now(), ""
+    locked.save(update_fields=["after", "state", "funnel", "ended_at", "error"])
     return locked.after
+
+
+def ask_to_finish(filling: Filling, by: str = "") -> None:
+    """For a page: a small one is finished now, a large one by a worker. Safe to call twice. Raises BadInput."""
+    if Funnel.of(filling).candidates <= LIVE:
+        finish(filling, by)
+        return
+    wish = {"state": State.FINISHING, "error": "", "options": {**filling.options, "finished_by": by}}
+    if not Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED).update(**wish):
+        filling.refresh_from_db(fields=["state"])
+        if filling.state in (State.PREPARING, State.CANCELLED):
+            raise BadInput(_("this filling is %(state)s") % {"state": filling.get_state_display()})
+
+
+def finish_waiting(key: int) -> bool:
+    """Make the filled version that was asked for, unless another worker does; whether that was done here.
+
+    What fails goes on being judged and says why. Killed on the way: nothing is stored, and the next worker begins anew.
+    """
+    try:
+        with transaction.atomic():
+            rows = Filling.objects.select_for_update(skip_locked=True, of=("self",)).defer("pairs")
+            filling = rows.filter(pk=key, state=State.FINISHING).first()
+            if filling is None:
+                return False
+            finish(filling, filling.options.get("finished_by", ""))
+    except BadInput as error:
+        _go_on(key, f"the filled version was not made: {error}")
+    except Exception as error:
+        _go_on(key, f"the filled version was not made: {type(error).__name__}: {error}")
+        raise
+    return True
+
+
+def _go_on(key: int, why: str) -> None:
+    Filling.objects.filter(pk=key, state=State.FINISHING).update(state=State.JUDGING, error=why)
 
 
 @transaction.atomic

@@ -129,7 +129,7 @@ def _begin(wish: _Wish, queries: Integers, documents: Integers, begun: Funnel, o
     ids = pairs_of(wish.collection, queries, documents)
     if own is None and (same := _same(wish, ids)) is not None:
         own = same
-    if own is not None and own.state == State.FILLED:
+    if own is not None and own.state in (State.FILLED, State.FINISHING):
         return own
     asked = without_final(ids)
     if own is None:
@@ -164,7 +164,7 @@ def _ask(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
 def _same(wish: _Wish, ids: Sequence[int]) -> Filling | None:
     """The newest filling of the same pairs by the same policy that goes on, or that is filled and up to date."""
     found = Filling.objects.filter(collection=wish.collection, depth=wish.depth, before=wish.before)
-    found = found.filter(state__in=(*UNFINISHED, State.FILLED))
+    found = found.filter(state__in=(*UNFINISHED, State.FINISHING, State.FILLED))
     if wish.wanted is None:
         found = found.filter(campaign=None, options__policy=wish.options["policy"])
     else:
@@ -172,7 +172,7 @@ def _same(wish: _Wish, ids: Sequence[int]) -> Filling | None:
         found = found.filter(campaign__in=known)
     for filling in found.select_related("collection", "before", "after").order_by("-pk"):
         if _has(filling, wish.runs) and filling.pairs == list(ids):
-            if filling.state in UNFINISHED:
+            if filling.state != State.FILLED:
                 return filling
             return filling if progress(filling).is_done and version.is_current(filling) else None
     return None

@@ -1,17 +1,17 @@
 """What workers do for fillings between their jobs."""
 
-from benchmark.filling.standing import advance, due
+from benchmark.filling.standing import advance, due, finish_waiting
 from benchmark.filling.starting import prepare
 from benchmark.models import Filling
 
 
 def advance_due() -> None:
-    """Prepare what waits for it, and look at what nobody looked at for a while.
+    """Prepare and finish what waits for it, and look at what nobody looked at for a while.
 
     A filling ends by itself that way, and pages show a funnel that is seconds old.
     """
-    waiting = Filling.objects.filter(state=Filling.State.PREPARING).order_by("pk").values_list("pk", flat=True)
-    for key in list(waiting):
-        prepare(key)
+    for state, act in ((Filling.State.PREPARING, prepare), (Filling.State.FINISHING, finish_waiting)):
+        for key in list(Filling.objects.filter(state=state).order_by("pk").values_list("pk", flat=True)):
+            act(key)
     for filling in due():
         advance(filling)

@@ -1,12 +1,53 @@
-"""What a filling's page shows: its funnel as a table and as a flow."""
+"""What a filling's page shows: who is asked, and its funnel as a table and as a flow."""
 
 from typing import Any
 
 from django.utils.translation import gettext as _
 
+from benchmark.filling import PEOPLE
 from benchmark.models import Filling
 from benchmark.tables import Table
 from corpus.charts import Chart, Link, Node, flow
+from judges.models import Campaign, JudgeVersion
+from judges.protocol import Protocol
+from judges.routing import Policy
+
+
+def asked(filling: Filling) -> list[tuple[str, str]]:
+    """Who judges, by name: (what, who). From its campaign, or until there is one from what was asked for.
+
+    Two statements.
+    """
+    given = filling.options
+    if given.get("policy") == PEOPLE:
+        return [(_("Who judges"), _("people judge every pair")), *_first(given)]
+    campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
+    if campaign is None:
+        rows = [
+            (_("Policy"), str(given.get("policy", ""))),
+            (_("Panel"), given.get("panel") or _("the default panel")),
+            (_("Filter"), ", ".join(given.get("filters", []))),
+        ]
+    else:
+        debaters = campaign.debaters if Policy(campaign.policy).debates else []
+        seats = [debaters, campaign.voters, Protocol.of(campaign.protocol).filter]
+        versions = JudgeVersion.objects.filter(pk__in=[key for keys in seats for key in keys])
+        names = dict(versions.values_list("pk", "name"))
+        debating, voting, dropping = (", ".join(names[key] for key in keys) for keys in seats)
+        rows = [
+            (_("Policy"), str(campaign.get_policy_display())),
+            (_("Panel"), campaign.panel),
+            (_("Debaters"), debating),
+            (_("Judges"), voting),
+            (_("Filter"), dropping),
+        ]
+    return [row for row in rows if row[1]] + _first(given)
+
+
+def _first(given: dict[str, Any]) -> list[tuple[str, str]]:
+    if not (first := given.get("first")):
+        return []
+    return [(_("Pairs"), _("the first %(first)s that could settle an order") % {"first": f"{first:,}"})]
 
 
 def steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from benchmark.models import Filling, Progress, Qrels, Run
+from benchmark.models import Filling, Made, Progress, Qrels, Run
 from benchmark.pages import chosen
 from benchmark.pages.chosen import Stored
 from corpus.models import Collection
 
-UNDER_WAY = (Filling.State.PREPARING, Filling.State.JUDGING, Filling.State.PEOPLE)
+MOVING = (Filling.State.PREPARING, Filling.State.JUDGING, Filling.State.FINISHING)
+UNDER_WAY = (*MOVING, Filling.State.PEOPLE)
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,16 @@ class Overview:
         return [run for run in self.runs if not run.is_over]
 
     @property
+    def followed(self) -> list[Made | Filling]:
+        """What changes by itself: runs and reports in the making, a filling that workers or judges are at."""
+        reports = [one.report for one in (self.safety, self.report) if one is not None and not one.report.is_over]
+        fillings = [self.filling] if self.filling is not None and self.filling.state in MOVING else []
+        return [*self.making, *reports, *fillings]
+
+    @property
     def is_moving(self) -> bool:
-        """Something changes by itself."""
-        reports = [one.report for one in (self.safety, self.report) if one is not None]
-        is_filled = self.filling is None or self.filling.state not in (Filling.State.PREPARING, Filling.State.JUDGING)
-        return bool(self.making) or any(not one.is_over for one in reports) or not is_filled
+        """The page has something to follow."""
+        return bool(self.followed)
 
     @property
     def newest(self) -> Qrels | None:

@@ -13,7 +13,7 @@ from benchmark import filling as services
 from benchmark import qrels
 from benchmark.forms import PEOPLE, FillForm
 from benchmark.models import Filling
-from benchmark.pages import chosen, tabling
+from benchmark.pages import chosen, tabling, waiting
 from benchmark.pages import fillings as pages
 from benchmark.views.downloads import download
 from corpus.access import Scope, action
@@ -89,7 +89,6 @@ def filling(request: HttpRequest, scope: Scope, filling: int) -> HttpResponse:
     """One filling: its funnel, who is waited for, and what came of it. HTMX asks for news."""
     rows = Filling.objects.select_related("before", "after", "collection").defer("pairs")
     found = get_object_or_404(rows, pk=filling, collection=scope.collection)
-    is_over = found.state in (Filling.State.FILLED, Filling.State.CANCELLED)
     funnel = services.look(found).document
     chart, table = pages.chart(funnel, found), pages.table(funnel)
     if (file := download(request, [chart], [table])) is not None:
@@ -99,12 +98,13 @@ def filling(request: HttpRequest, scope: Scope, filling: int) -> HttpResponse:
         "section": "benchmark",
         "filling": found,
         "funnel": funnel,
+        "asked": pages.asked(found),
         "steps": pages.steps(funnel),
         "chart": chart,
-        "is_over": is_over,
+        "unattended": waiting.unattended(found),
     }
     if request.headers.get("HX-Request"):
-        return render(request, "benchmark/_filling.html", context, status=286 if is_over else 200)
+        return render(request, "benchmark/_filling.html", context, status=286 if found.is_over else 200)
     context["runs"] = found.runs.order_by("name")
     return render(request, "benchmark/filling.html", context)
 
@@ -112,14 +112,14 @@ def filling(request: HttpRequest, scope: Scope, filling: int) -> HttpResponse:
 @action("admin")
 @require_POST
 def control(request: HttpRequest, scope: Scope, filling: int, act: str) -> HttpResponse:
-    """finish with what is settled by now, or cancel."""
+    """finish with what is settled by now (a large one by a worker), or cancel."""
     found = get_object_or_404(Filling.objects.defer("pairs"), pk=filling, collection=scope.collection)
     if act not in ("finish", "cancel"):
         raise Http404(_("No such act."))
     try:
         with transaction.atomic():
             if act == "finish":
-                services.finish(found, by=scope.user.username)
+                services.ask_to_finish(found, by=scope.user.username)
             else:
                 services.cancel(found)
             record(scope, "filling.ended", filling=found.pk, what=act)

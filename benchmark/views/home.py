@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from benchmark.pages import figures
+from benchmark.pages import figures, waiting
 from benchmark.pages.overview import overview
 from corpus.access import Scope, action
 from corpus.charting import download
@@ -19,7 +19,14 @@ def benchmark(request: HttpRequest, scope: Scope) -> HttpResponse:
     ranks = figures.bump_chart(found.report, figures.MEASURE) if found.report and found.report.is_ready else None
     if (file := download(request, [safety, ranks])) is not None:
         return file
-    context = {"scope": scope, "section": "benchmark", "overview": found, "safety": safety, "ranks": ranks}
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "overview": found,
+        "safety": safety,
+        "ranks": ranks,
+        "unattended": waiting.unattended(*found.followed),
+    }
     if request.headers.get("HX-Request"):
         return render(request, "benchmark/_story.html", context, status=200 if found.is_moving else 286)
     return render(request, "benchmark/home.html", context)

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 from benchmark import qrels
 from benchmark.forms import FollowingForm, ReportForm
 from benchmark.models import Qrels, Report, Run
-from benchmark.pages import chosen, reports
+from benchmark.pages import chosen, reports, waiting
 from benchmark.pages.chosen import Stored
 from benchmark.report import instructions
 from benchmark.report import reports as services
@@ -42,7 +42,7 @@ def _page(request: HttpRequest, scope: Scope, found: Report | None) -> HttpRespo
     if shown and (file := download(request, shown.charts, shown.tables)) is not None:
         return file
     context: dict[str, object] = {"scope": scope, "section": "benchmark", "stored": stored, "shown": shown}
-    context |= _following(request, stored, runs)
+    context |= {"unattended": waiting.unattended(found), **_following(request, stored, runs)}
     if request.headers.get("HX-Request"):
         over = stored is None or stored.report.is_over
         return render(request, "benchmark/_report.html", context, status=286 if over else 200)

@@ -15,7 +15,7 @@ from benchmark import importing, making, rankings
 from benchmark.forms import LimitsForm, MakeForm, UploadForm
 from benchmark.making import paying
 from benchmark.models import Progress, Run
-from benchmark.pages import chosen, tabling
+from benchmark.pages import chosen, tabling, waiting
 from benchmark.views.downloads import download
 from benchmark.views.uploads import kept
 from corpus.access import Scope, action
@@ -32,7 +32,7 @@ def runs(request: HttpRequest, scope: Scope) -> HttpResponse:
     if request.headers.get("HX-Request"):
         found = chosen.runs_of(scope.collection)
         moving = any(not run.is_over for run in found)
-        context = {"scope": scope, "runs": found}
+        context = {"scope": scope, "runs": found, "unattended": waiting.unattended(*found)}
         return render(request, "benchmark/_runs.html", context, status=200 if moving else 286)
     if "table" in request.GET:
         rows = chosen.runs_of(scope.collection)
@@ -47,6 +47,7 @@ def _page(request: HttpRequest, scope: Scope, form: UploadForm, problems: list[s
         "section": "benchmark",
         "runs": found,
         "moving": any(not run.is_over for run in found),
+        "unattended": waiting.unattended(*found),
         "form": form,
         "problems": problems or [],
         "kinds": KINDS,

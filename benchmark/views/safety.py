@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 from benchmark import filling
 from benchmark.forms import SendForm
 from benchmark.models import Qrels, Run
-from benchmark.pages import chosen
+from benchmark.pages import chosen, waiting
 from benchmark.pages import safety as pages
 from benchmark.views.downloads import download
 from corpus.access import Scope, action
@@ -38,6 +38,7 @@ def _page(request: HttpRequest, scope: Scope, form: SendForm) -> HttpResponse:
         "stored": stored,
         "shown": shown,
         "runs": runs,
+        "unattended": waiting.unattended(stored.report if stored else None),
         "form": form,
         "newer": latest if stored and latest and latest.pk != stored.report.before_id else None,
     }

@@ -6,7 +6,7 @@ from django.views.decorators.http import require_GET
 
 from benchmark.forms import LimitsForm
 from benchmark.models import Run
-from benchmark.pages import systems, tabling
+from benchmark.pages import systems, tabling, waiting
 from benchmark.views.downloads import download
 from corpus.access import Scope, action
 
@@ -25,6 +25,7 @@ def system(request: HttpRequest, scope: Scope, run: int) -> HttpResponse:
         "run": found,
         "limits": LimitsForm(initial=found.recipe),
         "system": shown,
+        "unattended": waiting.unattended(found),
     }
     if request.headers.get("HX-Request"):
         return render(request, "benchmark/_run.html", context, status=286 if found.is_over else 200)

@@ -1,0 +1,161 @@
+"""What workers do for large fillings, and what pages say while none is there."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import Role
+from benchmark import filling, qrels
+from benchmark.filling import standing, starting
+from benchmark.models import Filling, Qrels, Run
+from benchmark.report import reports
+from corpus.errors import BadInput
+from corpus.models import Collection, Label
+from judges import wakeups
+from judges.models import Campaign
+from tests import benchmark_scene as scene
+from tests.factories import make_member
+
+pytestmark = pytest.mark.django_db
+HOME = "/c/books/benchmark/"
+NOBODY = 'id="unattended"'
+
+
+@pytest.fixture
+def books() -> Collection:
+    return scene.collection_of_books()
+
+
+@pytest.fixture
+def runs(books: Collection) -> list[Run]:
+    return scene.runs_of(books)
+
+
+@pytest.fixture
+def charlie(books: Collection) -> Client:
+    client = Client()
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    return client
+
+
+@pytest.fixture
+def begun(books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> Filling:
+    """A filling that is large, of which people have settled five pairs."""
+    monkeypatch.setattr(standing, "LIVE", 10)
+    found = filling.start(collection=books, runs=runs, depth=5, policy="people")
+    Label.objects.bulk_create(Label(pair_id=pair, grade=1, origin="people") for pair in found.pairs[:5])
+    return standing.stored(found)
+
+
+def page(client: Client, begun: Filling) -> str:
+    return client.get(f"{HOME}filling/{begun.pk}/").content.decode()
+
+
+def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling) -> None:
+    answer = charlie.post(f"{HOME}filling/{begun.pk}/finish/")
+    begun.refresh_from_db()
+    assert (answer.status_code, begun.state, begun.after) == (302, "finishing", None)
+    shown = page(charlie, begun)
+    assert "being made by a worker, of 5 settled pairs" in shown and "<progress" in shown
+    assert "Fill with what is settled" not in shown, "it is asked for already"
+    charlie.post(f"{HOME}filling/{begun.pk}/finish/")
+    filling.advance_due()
+    filling.advance_due()
+    begun.refresh_from_db()
+    assert begun.state == "filled" and begun.after is not None
+    assert begun.after.made_by == "charlie" and begun.after.counts["origins"]["people"] == 5
+    assert Qrels.objects.filter(kind="filled").count() == 1
+    assert "5 holes were found" in page(charlie, begun)
+    assert charlie.get(f"{HOME}filling/{begun.pk}/", headers={"HX-Request": "true"}).status_code == 286
+
+
+def test_a_small_one_is_finished_at_once(charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing, "LIVE", begun.funnel["candidates"])
+    charlie.post(f"{HOME}filling/{begun.pk}/finish/")
+    begun.refresh_from_db()
+    assert begun.state == "filled"
+
+
+def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(
+    begun: Filling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    filling.ask_to_finish(begun)
+    with monkeypatch.context() as broken:
+        broken.setattr(standing, "timezone", type("Clock", (), {"now": staticmethod(dies)}))
+        with pytest.raises(SystemExit):
+            filling.finish_waiting(begun.pk)
+    begun.refresh_from_db()
+    assert (begun.state, Qrels.objects.filter(kind="filled").count()) == ("finishing", 0)
+    assert filling.finish_waiting(begun.pk) and not filling.finish_waiting(begun.pk)
+    assert Qrels.objects.filter(kind="filled").count() == 1
+
+
+def test_what_cannot_be_finished_goes_on_and_says_why(
+    charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Label.objects.all().delete()
+    filling.ask_to_finish(begun)
+    assert filling.finish_waiting(begun.pk)
+    shown = page(charlie, begun)
+    assert "The filled version was not made: nothing is settled yet" in shown and "Do not wait for the rest" in shown
+
+    def breaks(*_: object) -> None:
+        raise MemoryError("no room")
+
+    begun.refresh_from_db()
+    Label.objects.create(pair_id=begun.pairs[0], grade=1, origin="people")
+    with monkeypatch.context() as broken:
+        broken.setattr("benchmark.filling.version.make", breaks)
+        filling.ask_to_finish(begun)
+        with pytest.raises(MemoryError):
+            filling.finish_waiting(begun.pk)
+    assert "MemoryError: no room" in page(charlie, begun)
+    filling.ask_to_finish(begun)
+    assert filling.finish_waiting(begun.pk)
+    begun.refresh_from_db()
+    assert (begun.state, begun.error) == ("filled", "")
+
+
+def test_what_is_cancelled_is_not_finished(begun: Filling) -> None:
+    filling.cancel(begun)
+    with pytest.raises(BadInput, match="this filling is cancelled"):
+        filling.ask_to_finish(begun)
+
+
+def test_the_same_again_waits_for_what_is_being_finished(begun: Filling, books: Collection, runs: list[Run]) -> None:
+    filling.ask_to_finish(begun)
+    again = filling.start(collection=books, runs=runs, depth=5, policy="people")
+    assert (again, again.state) == (begun, "finishing")
+
+
+def test_pages_say_when_nobody_works_at_what_they_wait_for(
+    charlie: Client, books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Being prepared, being judged, a report: after some seconds without a worker, until one comes."""
+    monkeypatch.setattr(starting, "AT_ONCE", 4)
+    waiting = filling.start(collection=books, runs=runs, depth=5, panel="offline", later=True)
+    before = qrels.original(books)
+    report = reports.ask(books, before, before, runs)
+    run = Run.objects.create(collection=books, name="slow", kind="bm25")
+    pages = ["", "runs/", f"runs/{run.pk}/", "safety/", f"filling/{waiting.pk}/"]
+    assert not [part for part in pages if NOBODY in charlie.get(HOME + part).content.decode()], "they have just begun"
+    began = timezone.now() - timedelta(seconds=30)
+    for model, one in ((Filling, waiting), (Run, run), (type(report), report)):
+        model.objects.filter(pk=one.pk).update(created_at=began)
+    for part in pages:
+        shown = charlie.get(HOME + part).content.decode()
+        assert NOBODY in shown and "<code>manage.py serve</code>" in shown, part
+    assert "Cancel the filling" in page(charlie, waiting)
+    with monkeypatch.context() as served:
+        served.setattr(wakeups, "live_workers", lambda: [wakeups.Worker("here", 1, 1)])
+        assert not [part for part in pages if NOBODY in charlie.get(HOME + part).content.decode()]
+    filling.advance_due()
+    waiting.refresh_from_db()
+    assert waiting.state == "judging" and NOBODY in page(charlie, waiting), "its campaign runs"
+    Campaign.objects.update(state="paused")
+    assert NOBODY not in page(charlie, waiting), "somebody paused it"
