@@ -1,8 +1,7 @@
 """Parts of the engine's tests: a collection, a panel on the local model server, and what its log shows."""
 
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from typing import Any
 
@@ -17,6 +16,7 @@ from judges import fleet, wakeups
 from judges.models import Campaign, JudgeVersion, Panel
 from tests.conftest import Finished
 from tests.factories import make_collection, make_document, make_pair, make_query
+from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
 FAST = {"QUORUM_LEASE_S": "3", "QUORUM_RETRY_S": "0.02", "QUORUM_BATCH_POLL_S": "0.1", KEY_ENV: KEY}
@@ -76,14 +76,6 @@ def pairs_of(collection: Collection) -> list[Pair]:
     return list(Pair.objects.filter(collection=collection).order_by("pk"))
 
 
-def wait_for(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Until it is true; fails the test when that takes longer."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"not within {seconds:g} s"
-        time.sleep(0.05)
-
-
 @pytest.fixture(scope="module")
 def _standing_worker(instance_environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
     environment = {**instance_environment, **FAST, "QUORUM_LOOPBACK_ONLY": "1"}
@@ -95,7 +87,7 @@ def _standing_worker(instance_environment: dict[str, str]) -> Iterator["subproce
 @pytest.fixture
 def worker(_standing_worker: "subprocess.Popen[str]", instance: dict[str, str]) -> "subprocess.Popen[str]":
     """A live worker with two processes, one for all tests of a module: starting one takes seconds."""
-    wait_for(lambda: bool(wakeups.live_workers()), 60)
+    until(lambda: bool(wakeups.live_workers()))
     return _standing_worker
 
 

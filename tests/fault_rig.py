@@ -116,12 +116,12 @@ class Rig:
 
     def serve(self, processes: int = 2) -> None:
         """The site with so many judge processes; it restarts what dies."""
-        log = (self.folder / "serve.log").open("a")
         args = [sys.executable, "manage.py", "serve", "--port", "0", "--judge-workers", str(processes)]
-        self.site = subprocess.Popen(
-            args, cwd=Path(__file__).parent.parent, env=self.instance.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
-        )  # fmt: skip
+        with (self.folder / "serve.log").open("a") as log:
+            self.site = subprocess.Popen(
+                args, cwd=Path(__file__).parent.parent, env=self.instance.environment, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
+            )  # fmt: skip
         assert self.site.stdout is not None
         assert self.site.stdout.readline(), (self.folder / "serve.log").read_text()
 
@@ -150,7 +150,7 @@ class Rig:
         self.offset = self.models.log.stat().st_size
         self.models.offset = self.offset
         self.manage("judge", name, *options)
-        until(lambda: len(self.models.requests()) >= calls, 60, f"{calls} calls")
+        until(lambda: len(self.models.requests()) >= calls, f"{calls} calls")
 
     def ask(self, query: str, **values: Any) -> Any:
         """The first value of the first row; None while PostgreSQL is away."""
@@ -254,7 +254,7 @@ def kill(*pids: int) -> tuple[float, float]:
     killed = time.time()
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    until(lambda: not any(_lives(pid) for pid in pids), 10, "the end of the killed processes")
+    until(lambda: not any(_lives(pid) for pid in pids), "the end of the killed processes")
     return killed, time.time()
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
+PATIENCE = 240.0
+"""Seconds that a test waits for what other processes do: more than a slow machine needs, for it never waits longer."""
 HOLD = "import config.services, sys; config.services.ensure(); print('ready', flush=True); sys.stdin.read()"
 
 
@@ -46,7 +48,7 @@ class Instance:
         assert line == "ready\n", child.stderr.read() if child.stderr else ""
         return child
 
-    def manage(self, *args: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    def manage(self, *args: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
         """manage.py to its end."""
         command = [sys.executable, "manage.py", *args]
         return subprocess.run(
@@ -62,7 +64,7 @@ class Instance:
             "print(c.fetchone()[0] if c.description else '')"
         )
         child = self.start("-c", code, statement)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=PATIENCE)
         assert child.returncode == 0, err
         return out.strip()
 
@@ -100,7 +102,7 @@ class Instance:
                     pipe.close()
 
 
-def until(condition: Callable[[], bool], seconds: float, what: str = "") -> float:
+def until(condition: Callable[[], bool], what: str = "", *, seconds: float = PATIENCE) -> float:
     """Wait for it; returns how long it took. Fails the test when it does not come."""
     began = time.monotonic()
     while not condition():
@@ -114,4 +116,4 @@ def leave(child: subprocess.Popen[str]) -> None:
     """Let a holder end by itself."""
     assert child.stdin
     child.stdin.close()
-    child.wait(10)
+    child.wait(PATIENCE)

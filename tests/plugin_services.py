@@ -33,6 +33,12 @@ def set_environment() -> None:
     os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = database_url(var), services.redis_url(var)
 
 
+def keep_what_python_compiles() -> None:
+    """Tests start hundreds of Python processes: without its compiled files each of them takes twice as long."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 def part_from_other_workers(worker: str) -> None:
     """Workers of one session share the services; prefix and VAR keep them apart (pytest-django parts the databases)."""
     os.environ["QUORUM_PREFIX"] = f"{os.environ.get('QUORUM_PREFIX', 'test')}-{worker}"
@@ -43,6 +49,7 @@ os.environ["QUORUM_LOOPBACK_ONLY"] = "1"
 for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "QUORUM_PRODUCTION"):
     os.environ.pop(variable, None)
 loopback.enforce()
+keep_what_python_compiles()
 if not {"-h", "--help", "--version", "-V"} & set(sys.argv):
     if worker := os.environ.get("PYTEST_XDIST_WORKER"):
         part_from_other_workers(worker)
@@ -54,11 +61,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow as well (make test-all)")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the slow ones out unless they are asked for."""
-    if config.getoption("--slow"):
-        return
-    slow = [item for item in items if item.get_closest_marker("slow")]
+    """Leave the slow ones out unless they are asked for, and keep together what shares a fixture of its file."""
+    slow = [] if config.getoption("--slow") else [item for item in items if item.get_closest_marker("slow")]
     if slow:
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    for item in items:
+        if shares_with_its_file(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+def shares_with_its_file(item: pytest.Item) -> bool:
+    """A fixture of the module is made once for all its tests where they run in one worker (`--dist loadgroup`)."""
+    found = getattr(item, "_fixtureinfo", None)
+    return found is not None and any(one[-1].scope == "module" for one in found.name2fixturedefs.values())

@@ -22,9 +22,9 @@ from tests.engine_parts import (
     make_panel,
     state_of,
     sums_up,
-    wait_for,
     worker,
 )
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -95,13 +95,13 @@ def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     environment = {**instance_environment, **FAST, "QUORUM_LOOPBACK_ONLY": "1"}
     for round in (1, 2):
         child = spawn(fleet.worker_command(1, f"batch{round}"), environment, cwd=ROOT)
-        wait_for(lambda round=round: Batch.objects.exclude(provider_id="").count() == round, 60)  # type: ignore[misc]
+        until(lambda round=round: Batch.objects.exclude(provider_id="").count() == round)  # type: ignore[misc]
         child.kill()
         child.wait()
         stop([child])
     child = spawn(fleet.worker_command(1, "batch3"), environment, cwd=ROOT)
     try:
-        wait_for(lambda: state_of(campaign) == "finished", 60)
+        until(lambda: state_of(campaign) == "finished")
     finally:
         stop([child])
     assert Work.objects.filter(state="labelled", agreed_in_round=2).count() == PAIRS
@@ -116,12 +116,12 @@ def test_a_batch_that_was_sent_by_a_process_that_died_at_once_is_found_again(
     make_panel(model_server, provider="openai")
     model_server.batch_delay(3600)
     judge_in_background("--policy", "debate")
-    wait_for(lambda: Batch.objects.exclude(provider_id="").exists())
+    until(lambda: Batch.objects.exclude(provider_id="").exists())
     campaign = Campaign.objects.get()
     Batch.objects.update(provider_id="")  # as the kill left it
     model_server.batch_delay(0)
     wakeups.send(campaign.pk)
-    wait_for(lambda: state_of(campaign) == "finished")
+    until(lambda: state_of(campaign) == "finished")
     assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 4
 
 
@@ -156,14 +156,14 @@ def test_paused_batches_come_home_and_a_resumed_campaign_asks_only_what_is_missi
     make_panel(model_server, debate=("converge", "converge"), provider="google")
     model_server.batch_delay(1.0)
     judge_in_background("--policy", "debate")
-    wait_for(lambda: Batch.objects.exclude(provider_id="").exists())
+    until(lambda: Batch.objects.exclude(provider_id="").exists())
     campaign = campaigns.pause(campaign=Campaign.objects.get())
-    wait_for(lambda: not Batch.objects.filter(ended_at=None).exists())
-    wait_for(lambda: not Work.objects.filter(state="running").exists())
+    until(lambda: not Batch.objects.filter(ended_at=None).exists())
+    until(lambda: not Work.objects.filter(state="running").exists())
     assert Attempt.objects.filter(counts=True).count() == 2 * PAIRS and state_of(campaign) == "paused"
     model_server.batch_delay(0)
     campaigns.resume(campaign=campaign)
-    wait_for(lambda: state_of(campaign) == "finished")
+    until(lambda: state_of(campaign) == "finished")
     assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 4 * PAIRS
 
 
@@ -172,9 +172,9 @@ def test_a_cancelled_campaign_ends_its_batches(worker: object, model_server: Loc
     make_panel(model_server, provider="openai")
     model_server.batch_delay(3600)
     judge_in_background("--policy", "debate")
-    wait_for(lambda: Batch.objects.exclude(provider_id="").exists())
+    until(lambda: Batch.objects.exclude(provider_id="").exists())
     campaigns.cancel(campaign=Campaign.objects.get())
-    wait_for(lambda: not Batch.objects.filter(ended_at=None).exists())
+    until(lambda: not Batch.objects.filter(ended_at=None).exists())
     assert not model_server.requests() and not Attempt.objects.filter(counts=True).exists()
 
 

@@ -27,8 +27,9 @@ from judges.injections import INJECTIONS
 from judges.models import Campaign, JudgeVersion
 from judges.tasks import wake_canaries
 from tests.conftest import Finished, Manage
-from tests.engine_parts import FAST, _standing_worker, make_panel, wait_for, worker
+from tests.engine_parts import FAST, _standing_worker, make_panel, worker
 from tests.factories import make_collection, make_member
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 from tests.plugin_browser import NewPage
 
@@ -175,7 +176,7 @@ def test_a_worker_asks_when_they_are_due_and_two_of_them_ask_once(
     CanarySchedule.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     for _ in range(3):
         wake_canaries()
-    wait_for(lambda: CanaryAnswer.objects.count() == 4 * len(questions()), 60)
+    until(lambda: CanaryAnswer.objects.count() == 4 * len(questions()))
     assert CanaryRound.objects.get().by == "schedule" and not canaries.is_due()
     assert canaries.run_scheduled() is None
     left = CanarySchedule.objects.get().due_at - timezone.now()
@@ -240,7 +241,7 @@ def test_the_page_asks_by_a_worker_and_sets_the_schedule(
     assert (row.hours, row.paid) == (6, True)
     JudgeVersion.objects.filter(name="v3").update(input_price=1.0, output_price=1.0)
     assert charlie.post("/c/books/canaries/ask/", {"whom": "free"}).status_code == 302
-    wait_for(lambda: CanaryAnswer.objects.count() == 4 * len(questions()), 60)
+    until(lambda: CanaryAnswer.objects.count() == 4 * len(questions()))
     assert CanaryRound.objects.get().by == "page"
     assert not CanaryAnswer.objects.filter(judge__name="v3").exists()
 

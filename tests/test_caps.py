@@ -35,9 +35,9 @@ from tests.engine_parts import (
     make_panel,
     pairs_of,
     state_of,
-    wait_for,
     worker,
 )
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -78,7 +78,7 @@ def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
     configure(collection, {"budget": 1.5})
     make_dear_panel(model_server)
     both = [start(collection, "ensemble"), start(collection, "debate")]
-    wait_for(lambda: [state_of(one) for one in both] == ["budget", "budget"])
+    until(lambda: [state_of(one) for one in both] == ["budget", "budget"])
     account = booked()
     assert 0 < account.spent <= 1.5
     assert (account.reserved, account.calls_reserved) == (0.0, 0)
@@ -146,9 +146,9 @@ def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(
     make_panel(model_server, input_price=None, output_price=None)
     model_server.script({"*": {"verdict": "yes", "latency": 0.8}})
     running = start(collection, "ensemble")
-    wait_for(lambda: len(model_server.requests()) > 10)
+    until(lambda: len(model_server.requests()) > 10)
     configure(collection, {"daily_budget": 100.0})
-    wait_for(lambda: state_of(running) == "budget")
+    until(lambda: state_of(running) == "budget")
     found = status(collection, running)
     assert found["stopped_by"] == "price" and 0 < found["calls_without_price"] == found["calls"] <= 256 + 10
     assert found["cost"] is None
@@ -167,7 +167,7 @@ def test_a_killed_workers_reservation_comes_back_to_another_campaign(
     configure(collection, {"budget": 20.0})
     make_dear_panel(model_server)
     first = start(collection, "debate")
-    wait_for(lambda: state_of(first) == "finished")
+    until(lambda: state_of(first) == "finished")
     with connection.cursor() as cursor:  # a worker dies with nearly all that is left in its hands
         cursor.execute("UPDATE judges_account SET reserved = 20 - spent - 0.4, calls_reserved = 30")
         cursor.execute("UPDATE judges_campaign SET reserved = 20, calls_reserved = 30 WHERE id = %s", [first.pk])
@@ -256,9 +256,9 @@ def test_workers_that_are_killed_do_not_carry_the_collection_beyond_its_budget(
     ]
     try:
         both = [start(collection, "ensemble"), start(collection, "debate")]
-        wait_for(lambda: len(model_server.requests()) >= 60, 60)
+        until(lambda: len(model_server.requests()) >= 60)
         os.killpg(workers[0].pid, signal.SIGKILL)
-        wait_for(lambda: [state_of(one) for one in both] == ["budget", "budget"], 60)
+        until(lambda: [state_of(one) for one in both] == ["budget", "budget"])
     finally:
         for one in workers:
             os.killpg(one.pid, signal.SIGKILL) if one.poll() is None else None

@@ -90,7 +90,7 @@ def test_the_commands_serve_and_their_health_checks_tell(make_instance: Callable
     for target in (web, command("worker"), command("trainer")):
         instance.start(*target[1:])
     for kind in ("web", "judge", "gpu"):
-        until(lambda kind=kind: healthy(kind), 60)
+        until(lambda kind=kind: healthy(kind))
     assert holder.poll() is None
 
 

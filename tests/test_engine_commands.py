@@ -20,9 +20,9 @@ from tests.engine_parts import (
     make_panel,
     state_of,
     sums_up,
-    wait_for,
     worker,
 )
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -63,13 +63,13 @@ def test_ctrl_c_says_what_goes_on(worker: object, model_server: LocalModels, ins
     make_panel(model_server)
     model_server.script({"*": {"verdict": "yes", "latency": 4.0}})
     waiting = start(instance, "judge", "books", "--wait", "--json")
-    wait_for(lambda: len(model_server.requests()) > 0, 60)
+    until(lambda: len(model_server.requests()) > 0)
     waiting.send_signal(signal.SIGINT)
     out, err = waiting.communicate(timeout=30)
     assert (waiting.returncode, out) == (130, "")
     assert "interrupted" in err and "the workers of `serve` go on with it" in err
     assert "Traceback" not in err
-    wait_for(lambda: state_of(Campaign.objects.get()) == "finished")
+    until(lambda: state_of(Campaign.objects.get()) == "finished")
 
 
 @pytest.mark.slow
@@ -80,20 +80,20 @@ def test_a_campaign_is_paused_resumed_cancelled_and_retried(
     make_panel(model_server, votes=("yes", "yes", "v3", "yes", "yes"), max_concurrency=4)
     model_server.script({"*": {"verdict": "yes", "latency": 0.05}, "v3": {"fault": "400", "latency": 0.2}})
     assert manage("judge", "books", "--json").json["state"] == "running"
-    wait_for(lambda: len(model_server.requests()) >= 10)
+    until(lambda: len(model_server.requests()) >= 10)
     assert manage("campaign", "books", "pause", "--json").json["state"] == "paused"
-    wait_for(lambda: manage("status", "books", "--json").json["running"] == 0)
+    until(lambda: manage("status", "books", "--json").json["running"] == 0)
     paused = len(model_server.requests())
     refused = judge()
     assert refused.code == 2 and "paused" in refused.err
     assert len(model_server.requests()) == paused, "nothing is sent meanwhile"
     assert manage("campaign", "books", "resume", "--json").json["state"] == "running"
-    wait_for(lambda: state_of(Campaign.objects.get()) == "finished", 60)
+    until(lambda: state_of(Campaign.objects.get()) == "finished")
     failed = manage("status", "books", "--json").json
     assert failed["failed"] == 30 and sums_up(failed)
     model_server.script({"*": {"verdict": "yes"}})
     assert "30 failed pairs are judged again" in manage("campaign", "books", "retry-failed").out
-    wait_for(lambda: state_of(Campaign.objects.get()) == "finished", 60)
+    until(lambda: state_of(Campaign.objects.get()) == "finished")
     assert manage("status", "books", "--json").json["labelled"] == 30
     late = manage("campaign", "books", "cancel", check=False)
     assert late.code == 2 and "finished" in late.err

@@ -25,9 +25,9 @@ from tests.engine_parts import (
     make_panel,
     state_of,
     sums_up,
-    wait_for,
     worker,
 )
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -45,7 +45,7 @@ def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
     own = spawn(fleet.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
     started = campaigns.start_or_join(collection=collection, wanted=configurations.configuration())
     assert started.campaign is not None
-    wait_for(lambda: len(model_server.requests()) >= 40, 60)
+    until(lambda: len(model_server.requests()) >= 40)
     killed = time.time()
     os.killpg(own.pid, signal.SIGKILL)
     own.wait()
@@ -73,12 +73,12 @@ def test_postgresql_is_killed_under_a_live_worker(worker: object, model_server: 
     started = campaigns.start_or_join(collection=collection, wanted=configurations.configuration())
     campaign = started.campaign
     assert campaign is not None
-    wait_for(lambda: len(model_server.requests()) >= 10)
+    until(lambda: len(model_server.requests()) >= 10)
     connection.close()
     os.kill(json.loads(announced.read_text())["pids"]["postgres"], signal.SIGQUIT)
     time.sleep(0.5)
-    wait_for(reachable, 60)
-    wait_for(lambda: state_of(campaign) == "finished", 60)
+    until(reachable)
+    until(lambda: state_of(campaign) == "finished")
     found = status(collection)
     assert found["labelled"] == 20 and sums_up(found)
     assert found["calls"] == len(model_server.requests()) == 20 * 7

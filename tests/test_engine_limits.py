@@ -16,9 +16,9 @@ from tests.engine_parts import (
     make_panel,
     most_at_once,
     state_of,
-    wait_for,
     worker,
 )
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -68,12 +68,12 @@ def test_twenty_errors_in_a_row_pause_only_their_account(worker: object, model_s
         {"d1": {"fault": "500"}, "d2": {"fault": "500"}, "v1": {"verdict": "yes", "latency": 0.05}},
     )
     campaign = begin(collection)
-    wait_for(lambda: count(model_server, "v1") == 40)
-    wait_for(lambda: count(model_server, "d1", "d2") >= 20)
+    until(lambda: count(model_server, "v1") == 40)
+    until(lambda: count(model_server, "d1", "d2") >= 20)
     time.sleep(0.5)
     assert 20 <= count(model_server, "d1", "d2") <= 20 + 4, "the circuit is open"
     model_server.script({"*": {"verdict": "yes"}})
-    wait_for(lambda: state_of(campaign) == "finished")
+    until(lambda: state_of(campaign) == "finished")
     found = status(collection)
     assert (found["labelled"], found["failed"]) == (40, 0)
 
@@ -86,7 +86,7 @@ def test_requests_a_minute_hold_across_workers(worker: object, model_server: Loc
     collection = collection_of(10)
     make_panel(model_server, requests_per_minute=12)
     campaign = begin(collection)
-    wait_for(lambda: len(model_server.requests()) >= 12)
+    until(lambda: len(model_server.requests()) >= 12)
     time.sleep(1.5)
     assert len(model_server.requests()) == 12
     campaigns.cancel(campaign=campaign)
@@ -96,7 +96,7 @@ def test_tokens_a_minute_hold_across_workers(worker: object, model_server: Local
     collection = collection_of(40)
     make_panel(model_server, tokens_per_minute=30_000)
     campaign = begin(collection)
-    wait_for(lambda: len(model_server.requests()) >= 5)
+    until(lambda: len(model_server.requests()) >= 5)
     time.sleep(3)
     used = Attempt.objects.aggregate(all=Sum(F("tokens_in") + F("tokens_out")))["all"]
     assert 0 < used <= 30_000

@@ -15,7 +15,8 @@ from judges import evidence, fleet
 from judges.models import Attempt
 from tests.bench.paid_twice import repeated_beyond_flight
 from tests.conftest import Manage
-from tests.engine_parts import FAST, collection_of, make_judge, pairs_of, sums_up, wait_for
+from tests.engine_parts import FAST, collection_of, make_judge, pairs_of, sums_up
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 from tests.test_evidence_campaigns import LIST, measured
 
@@ -48,7 +49,7 @@ def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(
     own = spawn(fleet.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
     started = evidence.start(collection=collection, wanted=evidence.configuration("writer", "measurer"))
     assert started.campaign is not None
-    wait_for(lambda: len(model_server.requests()) >= PAIRS, 60)
+    until(lambda: len(model_server.requests()) >= PAIRS)
     killed = time.time()
     os.killpg(own.pid, signal.SIGKILL)
     own.wait()

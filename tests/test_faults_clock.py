@@ -110,5 +110,5 @@ def test_a_worker_whose_clock_jumps_back_loses_doubles_and_pays_nothing(tmp_path
         with fake(instance, clock, "python"):
             worker = instance.start(*fleet.worker_command(2, "clock")[1:])
             assert "python" in Path(f"/proc/{worker.pid}/comm").read_text()
-        until(lambda: len(site.workers().get(worker.pid, [])) == 2, 60, "the worker")
+        until(lambda: len(site.workers().get(worker.pid, [])) == 2, "the worker")
         check(site, clock, "worker", patience=120)

@@ -19,8 +19,9 @@ from judges.engine import claims
 from judges.engine.writer import Writer
 from judges.models import Campaign, Work
 from judges.tasks import database
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, wait_for, worker
+from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, worker
 from tests.fault_rig import CALLS, COUNTS, Outcome, left, note
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -70,8 +71,8 @@ def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(
         if state_of(campaign) == "paused":
             campaigns.resume(campaign=campaign)
         campaigns.retry_failed(campaign=campaign)
-        wait_for(lambda: state_of(campaign) in ("finished", "paused"), 60)
-    wait_for(lambda: state_of(campaign) == "finished", 30)
+        until(lambda: state_of(campaign) in ("finished", "paused"))
+    until(lambda: state_of(campaign) == "finished")
     assert min(done["pause"], done["resume"], done["retry_failed"]) > 3, done
     outcome = outcome_of(model_server, failed_calls=len(once))
     note(f"pause, resume and retry at random, seed {seed}", outcome)
@@ -86,9 +87,9 @@ def test_what_was_paid_before_a_cancel_is_not_paid_again(worker: object, model_s
     make_panel(model_server, **MODELS, max_concurrency=16)
     model_server.script({"*": {"verdict": "yes", "latency": 0.05}})
     campaign = begin(collection)
-    wait_for(lambda: len(model_server.requests()) >= after)
+    until(lambda: len(model_server.requests()) >= after)
     campaigns.cancel(campaign=campaign)
-    wait_for(lambda: not Work.objects.filter(campaign=campaign, state="running").exists())
+    until(lambda: not Work.objects.filter(campaign=campaign, state="running").exists())
     time.sleep(0.3)
     sent = len(model_server.requests())
     time.sleep(1.0)

@@ -7,8 +7,9 @@ from benchmark.models import Filling
 from corpus.models import Collection, Item
 from judges import selectors
 from judges.models import Attempt, Campaign
-from tests.engine_parts import _standing_worker, make_judge, make_panel, sums_up, wait_for, worker
+from tests.engine_parts import _standing_worker, make_judge, make_panel, sums_up, worker
 from tests.factories import make_collection, make_document, make_pair, make_query
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 from tests.rankings import make_run
 
@@ -50,8 +51,8 @@ def test_judges_and_filter_are_asked_about_the_pool_alone(worker: object, model_
     runs = list(collection.runs.all())
     options = {"collection": collection, "runs": runs, "depth": 10, "panel": "main", "filters": families}
     begun = filling.start(**options, max_calls=500)
-    wait_for(lambda: Campaign.objects.get(pk=begun.campaign).state == "finished", 60)
-    wait_for(lambda: filling.advance(Filling.objects.get(pk=begun.pk)).state == "people")
+    until(lambda: Campaign.objects.get(pk=begun.campaign).state == "finished")
+    until(lambda: filling.advance(Filling.objects.get(pk=begun.pk)).state == "people")
     funnel = filling.progress(begun)
     assert (funnel.pool, funnel.asked, funnel.filtered, funnel.after_filter) == (6, 6, 1, 5)
     assert [(one.round, one.agreed, one.open) for one in funnel.rounds] == [(1, 3, 2), (2, 1, 1)]
@@ -75,11 +76,11 @@ def test_a_filling_that_the_budget_stopped_goes_on_with_more(worker: object, mod
     make_panel(model_server, debate=("yes", "yes"))
     options = {"collection": collection, "runs": list(collection.runs.all()), "depth": 10, "panel": "main"}
     begun = filling.start(**options, max_calls=8)
-    wait_for(lambda: Campaign.objects.get(pk=begun.campaign).state == "budget", 60)
+    until(lambda: Campaign.objects.get(pk=begun.campaign).state == "budget")
     stopped = filling.advance(Filling.objects.get(pk=begun.pk))
     assert stopped.state == "judging" and filling.progress(stopped).pending > 0
     assert filling.start(**options, max_calls=100) == begun
-    wait_for(lambda: Campaign.objects.get(pk=begun.campaign).state == "finished", 60)
+    until(lambda: Campaign.objects.get(pk=begun.campaign).state == "finished")
     done = filling.advance(Filling.objects.get(pk=begun.pk))
     assert done.state == "filled" and done.after.counts["judged"] == 6
     assert Campaign.objects.count() == 1 and Attempt.objects.filter(cached=False).count() == 6 * 7

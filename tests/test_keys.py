@@ -21,8 +21,9 @@ from judges import fleet, wakeups
 from judges.models import Campaign
 from judges.providers import open_provider
 from tests.conftest import Manage
-from tests.engine_parts import FAST, collection_of, make_panel, wait_for
+from tests.engine_parts import FAST, collection_of, make_panel
 from tests.factories import make_member
+from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "model_server"]
@@ -131,7 +132,7 @@ def test_a_key_is_in_no_table_no_log_and_no_page(
     with (tmp_path / "worker.log").open("w") as log:
         child = spawn(fleet.worker_command(1, "keys"), environment, cwd=ROOT, stderr=log, stdout=log)
         try:
-            wait_for(lambda: bool(wakeups.live_workers()), 60)
+            until(lambda: bool(wakeups.live_workers()))
             ended = manage("judge", "books", "--wait", "--json", check=False, environment=environment)
         finally:
             stop([child])

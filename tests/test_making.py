@@ -9,8 +9,8 @@ from benchmark import claims, making, rankings
 from benchmark.models import Ranking, Run
 from corpus.bm25 import index_for
 from corpus.errors import BadInput
-from tests.engine_parts import wait_for
 from tests.factories import make_collection, make_document, make_query
+from tests.instances import until
 
 pytestmark = pytest.mark.django_db
 TEXTS = {
@@ -202,9 +202,9 @@ def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_notice
     held = claims.claim(Run)
     with claims.Hold(held) as hold:
         first = held.lease_until
-        wait_for(lambda: Run.objects.get().lease_until > first + timedelta(seconds=0.5), 10)
+        until(lambda: Run.objects.get().lease_until > first + timedelta(seconds=0.5))
         assert claims.claim(Run) is None, "a lease that is renewed was free"
         assert not hold.lost()
         making.cancel(run)
-        wait_for(hold.lost, 10)
+        until(hold.lost)
     assert Run.objects.get().state == "cancelled"

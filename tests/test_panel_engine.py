@@ -12,8 +12,9 @@ from annotation.panels import self_checks
 from corpus.models import Collection, Judgment
 from judges.models import Panel
 from judges.orderings import built_in
-from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, pairs_of, wait_for, worker
+from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, pairs_of, worker
 from tests.evidence import make_assessor
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -71,7 +72,7 @@ def test_a_real_worker_makes_a_self_check_that_a_page_asked_for(worker: object, 
     firsts = [probe.documents[0][1].document for probe in built_in(answers=True)]
     model_server.script({"good": [*({"contains": text, "verdict": "yes"} for text in firsts), {"verdict": "no"}]})
     self_checks.ask_later(collection, [make_judge(model_server, "good")])
-    wait_for(SelfCheck.objects.exists)
+    until(SelfCheck.objects.exists)
     row = SelfCheck.objects.get()
     assert row.passes and row.findings["calls"] == 48 and row.findings["clear"]["right"] == 8
-    wait_for(lambda: not self_checks.wakeups.redis().exists(self_checks._key(collection.pk)))
+    until(lambda: not self_checks.wakeups.redis().exists(self_checks._key(collection.pk)))

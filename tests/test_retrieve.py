@@ -13,8 +13,9 @@ from benchmark.models import Ranking, Run
 from config.env import ROOT
 from corpus.processes import spawn, stop
 from tests.called import call
-from tests.engine_parts import FAST, _standing_worker, wait_for, worker
+from tests.engine_parts import FAST, _standing_worker, worker
 from tests.factories import make_collection, make_document, make_query
+from tests.instances import until
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -113,14 +114,14 @@ def test_what_a_killed_worker_stored_is_not_made_again(instance, worker):
     run = Run.objects.create(collection=collection, name="bm25", kind="bm25", depth=5, total=30, **held)
     child = spawn([sys.executable, "-c", SLOW], {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
-        wait_for(lambda: Ranking.objects.filter(run=run).count() >= 3)
+        until(lambda: Ranking.objects.filter(run=run).count() >= 3)
         child.kill()
         child.wait()
     finally:
         stop([child])
     Run.objects.filter(pk=run.pk).update(lease_until=timezone.now())
     before = dict(Ranking.objects.filter(run=run).values_list("query_id", "pk"))
-    wait_for(lambda: Run.objects.get(pk=run.pk).is_over, 60)
+    until(lambda: Run.objects.get(pk=run.pk).is_over)
     run.refresh_from_db()
     after = dict(Ranking.objects.filter(run=run).values_list("query_id", "pk"))
     assert (run.state, run.fence, len(after)) == ("ready", 2, 30)

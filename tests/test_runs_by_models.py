@@ -22,8 +22,9 @@ from judges.ledger import entries
 from judges.models import Campaign
 from judges.retrieval_models import RetrievalCall
 from tests.bench.paid_twice import repeated_beyond_flight
-from tests.engine_parts import FAST, make_judge, wait_for
+from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_member, make_query
+from tests.instances import until
 from tests.modelserver.fixtures import _model_server_process, model_server
 
 __all__ = ["_model_server_process", "model_server"]
@@ -229,7 +230,7 @@ def test_a_killed_worker_pays_for_nothing_twice(model_server, manage, instance):
     environment = {**instance, **FAST}
     own = spawn(fleet.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
     run = start(things, "rewrite", method="hyde", judge="writer")
-    wait_for(lambda: len(model_server.requests()) >= 20, 60)
+    until(lambda: len(model_server.requests()) >= 20)
     killed = time.time()
     os.killpg(own.pid, signal.SIGKILL)
     own.wait()

@@ -38,7 +38,7 @@ def test_serve_says_when_it_is_ready_and_ctrl_c_ends_all_of_it(make_instance: Ca
     assert len(ready["pids"]) == 3 and child.pid in ready["pids"]
     os.kill(child.pid, signal.SIGINT)
     assert child.wait(30) == 130
-    until(instance.nothing_left, 15, "the end of all processes")
+    until(instance.nothing_left, "the end of all processes")
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ def test_sigkill_of_the_top_process_alone_takes_all_others_with_it(make_instance
     instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
     child.kill()
     child.wait()
-    until(instance.nothing_left, 12, "the end of all processes")
+    until(instance.nothing_left, "the end of all processes")
     assert instance.sql("SELECT n FROM kept") == "7"
 
 
@@ -66,7 +66,7 @@ def test_serve_restarts_what_somebody_killed(make_instance: Callable[..., Instan
         except OSError:
             return False
 
-    until(lambda: web not in instance.processes() and well(), 30, "the site")
+    until(lambda: web not in instance.processes() and well(), "the site")
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ def test_with_the_real_linger_no_process_is_left_after_30_seconds(
     for pid in instance.processes() if at_once else [child.pid]:
         os.kill(pid, signal.SIGKILL)
     child.wait()
-    until(instance.nothing_left, 30, "the end of all processes")
+    until(instance.nothing_left, "the end of all processes")
     assert instance.sql("SELECT n FROM kept") == "7"
 
 
@@ -100,7 +100,7 @@ def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Cal
             assert status["pairs"] == sum(status[key] for key in ended)
         child.kill()  # the top process alone
         child.wait()
-        until(instance.nothing_left, 15, "the end of all processes")
+        until(instance.nothing_left, "the end of all processes")
     assert accounts[0] == accounts[1]
     again = json.loads(instance.manage("status", "python-reference", "--json").stdout)
     assert again == status
@@ -119,7 +119,7 @@ def test_make_demo_ends_with_make(make_instance: Callable[..., Instance]):
     assert address and status_of(f"{address.group()}/healthz") == 200
     child.kill()
     # An orderly end: workers have ten seconds for what they do, then the services linger and shut down.
-    until(instance.nothing_left, 100, "the end of all processes")
+    until(instance.nothing_left, "the end of all processes")
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def test_killed_and_started_again_it_has_the_losses_of_an_uninterrupted_run(
     assert start(whole).wait(120) == 0, whole.log.read_text()
     for step in (6, 17):
         child = start(killed)
-        until(lambda step=step: reached(killed, step), 60)
+        until(lambda step=step: reached(killed, step))
         child.send_signal(signal.SIGKILL)
         child.wait()
         assert not reached(killed, 40)
@@ -74,7 +74,7 @@ def test_cancelled_it_saves_what_it_has_within_ten_seconds(parts: tuple[Path, Pa
     long = {"max_steps": 2000, "epochs": 1000, "checkpoint_every": 500, "evaluate_every": 1000}
     folder = ask(tmp_path / "job", parts, options={**OPTIONS, **long})
     child = start(folder)
-    until(lambda: reached(folder, 5), 60)
+    until(lambda: reached(folder, 5))
     began = time.monotonic()
     child.terminate()
     assert child.wait(10) == 3

@@ -59,7 +59,7 @@ def reaches(job: Job, *states: str, seconds: float = 120) -> Job:
         job.refresh_from_db()
         return job.state in states
 
-    until(there, seconds, f"{states} ({job.phase}, {job.error})")
+    until(there, f"{states} ({job.phase}, {job.error})", seconds=seconds)
     return job
 
 
@@ -68,7 +68,7 @@ def losses(job: Job) -> list[tuple[int, float]]:
 
 
 def does_step(job: Job, step: int) -> None:
-    until(lambda: bool(losses(job)) and losses(job)[-1][0] >= step, 90, f"step {step}")
+    until(lambda: bool(losses(job)) and losses(job)[-1][0] >= step, f"step {step}")
 
 
 def trainer_of(job: Job) -> int:
@@ -146,7 +146,7 @@ def test_a_job_for_a_gpu_waits_for_one_and_says_so(
     job = begin(rows, tmp_path / "model", device="cuda")
     assert pages.waits_for(job).startswith("No worker serves the queue")
     start_worker(workers, instance)
-    until(lambda: bool(fleet.live_workers()), 60)
+    until(lambda: bool(fleet.live_workers()))
     if "cuda" in fleet.live_workers()[0].devices:
         pytest.skip("this machine has a GPU")
     assert jobs.claim(("cpu",)) is None

@@ -126,7 +126,8 @@ def test_files_are_those_of_the_job_and_no_others(alice: Client, birds: Collecti
     (Path(job.folder) / "tuned.run").write_text("q Q0 d 1 1 t\n")
     address = f"/c/birds/training/jobs/{job.pk}/files"
     assert b"".join(alice.get(f"{address}/tuned.run").streaming_content) == b"q Q0 d 1 1 t\n"
-    assert alice.get(f"{address}/metrics.jsonl").status_code == 200
+    metrics = (Path(job.folder) / "metrics.jsonl").read_bytes()
+    assert metrics and b"".join(alice.get(f"{address}/metrics.jsonl").streaming_content) == metrics
     for name in ("job.json", "base.run", "..%2Fjob.json", "state.json"):
         assert alice.get(f"{address}/{name}").status_code == 404
 

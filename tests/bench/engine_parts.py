@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from corpus.processes import spawn
 from judges import campaigns, configurations, fleet, wakeups
 from judges.models import Campaign
 from tests import engine_parts as parts
+from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, start
 
 LATENCY_S = 0.2
@@ -46,7 +46,7 @@ def workers(processes: int, **environment: str) -> Iterator["subprocess.Popen[st
         stdout=subprocess.DEVNULL,
     )
     try:
-        wait_for(lambda: bool(wakeups.live_workers()), 60)
+        until(lambda: bool(wakeups.live_workers()))
         yield child
     finally:
         kill(child)
@@ -74,16 +74,7 @@ def begin(collection: Collection, policy: str, debaters: Sequence[str] = ()) -> 
 
 def wait_until_finished(campaign: Campaign, seconds: float) -> None:
     """Until the campaign is finished."""
-    wait_for(lambda: Campaign.objects.get(pk=campaign.pk).state == Campaign.State.FINISHED, seconds)
-
-
-def wait_for(true: Callable[[], bool], seconds: float) -> None:
-    """Until it is true. Raises TimeoutError."""
-    end = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > end:
-            raise TimeoutError(f"not within {seconds:g} s")
-        time.sleep(0.05)
+    until(lambda: Campaign.objects.get(pk=campaign.pk).state == Campaign.State.FINISHED, seconds=seconds)
 
 
 def rate(requests: list[dict[str, Any]]) -> float:

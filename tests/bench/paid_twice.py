@@ -6,6 +6,7 @@ from typing import Any
 from tests import engine_parts as parts
 from tests.bench import engine_parts as bench
 from tests.bench.repeated import repeated_beyond_flight
+from tests.instances import until
 
 PAIRS = 120
 
@@ -17,7 +18,7 @@ def measure() -> list[dict[str, Any]]:
         bench.panel(models)
         campaign = bench.begin(collection, "debate+ensemble")
         with bench.workers(2) as child:
-            bench.wait_for(lambda: len(models.requests()) > PAIRS * 2, 60)
+            until(lambda: len(models.requests()) > PAIRS * 2)
             killed = time.time()
             bench.kill(child)
         time.sleep(0.2)
