@@ -12,7 +12,7 @@ from annotation.models import AuditEntry, Membership, Role
 from benchmark import qrels
 from benchmark.models import Filling, Progress, Qrels, Report, Run, Suite
 from benchmark.report import reports
-from corpus.models import Collection, Item
+from corpus.models import Collection, Item, Query
 from judges.models import Campaign, JudgeVersion, Panel
 from tests import benchmark_scene as scene
 from tests.factories import make_collection, make_member, make_query
@@ -389,6 +389,11 @@ def test_every_table_of_a_system_can_be_saved_whole(whole: Client) -> None:
     assert len(holes) == round(sum(after) * 10) > 30, "the page names thirty, the file all"
     truth = scene.truth()
     assert all(document in truth[query] and not scene.lexical(document) for query, document, *_rest in holes)
+    ranked = scene.rankings()[run.name]
+    assert [int(row[-2]) - 1 for row in holes] == [ranked[row[0]].index(row[1]) for row in holes]
+    shares = dict(zip(Query.objects.in_bulk(report.result["queries"]).values(), after, strict=True))
+    most = sorted(shares, key=lambda query: (-shares[query], report.result["queries"].index(query.pk)))
+    assert list(dict.fromkeys(row[0] for row in holes)) == [one.external_id for one in most if shares[one]]
     before, after = reports.values(report, run, "ndcg")
     changed = [abs(one - other) for one, other in zip(before, after, strict=True) if abs(one - other) > 1e-9]
     moved = [abs(float(row[-1])) for row in table(whole, f"{address}?table=changes&as=csv")[1:]]

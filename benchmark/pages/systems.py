@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from django.db import connection
 from django.db.models import Avg, Count, Sum
 
-from benchmark.models import QrelsRow, Ranking, ReportValues, Run
+from benchmark.models import Ranking, ReportValues, Run
 from benchmark.pages import chosen
 from benchmark.pages.chosen import Stored
 from benchmark.pages.figures import MEASURE
 from benchmark.report.naming import label
-from corpus.models import Collection, Document, Query
+from corpus.models import Collection, Query
 from judges import ledger
 from judges.models import Campaign
 from judges.money import Paid
@@ -21,6 +22,21 @@ SHOWN = 20
 """Queries of a list."""
 HOLES = 30
 """Holes that are named."""
+
+NEW_AND_RELEVANT = """
+SELECT q.id, q.external_id, q.text, d.id, d.external_id, d.title, one.rank, now.grades[one.at], now.origins[one.at]
+FROM unnest(%(keys)s::bigint[]) WITH ORDINALITY AS asked(query, place)
+JOIN benchmark_ranking r ON r.run_id = %(run)s AND r.query_id = asked.query
+JOIN benchmark_qrelsrow now ON now.qrels_id = %(after)s AND now.query_id = asked.query
+LEFT JOIN benchmark_qrelsrow was ON was.qrels_id = %(before)s AND was.query_id = asked.query
+CROSS JOIN LATERAL (
+    SELECT document, rank, array_position(now.documents, document) AS at
+    FROM unnest(r.documents[:%(k)s]) WITH ORDINALITY AS returned(document, rank)
+) one
+JOIN corpus_query q ON q.id = asked.query JOIN corpus_document d ON d.id = one.document
+WHERE now.grades[one.at] >= %(relevant)s AND NOT one.document = ANY (coalesce(was.documents, '{}'))
+ORDER BY asked.place, one.rank
+"""
 
 
 @dataclass(frozen=True)
@@ -37,12 +53,19 @@ class Change:
         return self.after - self.before
 
 
-@dataclass(frozen=True)
-class Hole:
+class Named(NamedTuple):
+    """A query with its text, or a document with its title."""
+
+    pk: int
+    external_id: str
+    text: str
+
+
+class Hole(NamedTuple):
     """A relevant document among the first k of a query that the qrels before did not know."""
 
-    query: Query
-    document: Document
+    query: Named
+    document: Named
     rank: int
     grade: int
     origin: str
@@ -143,36 +166,24 @@ def _holes(report: Stored, run: Run, *, whole: bool) -> tuple[list[Hole], int]:
         return [], 0
     shares = found[1]
     order = [int(at) for at in np.argsort(-shares, kind="stable")[: None if whole else SHOWN] if shares[at] > 0]
-    keys: list[int] = [report.result["queries"][at] for at in order]
-    places = _new_and_relevant(report, run, keys)
-    queries = _queries(keys)
-    documents = Document.objects.defer("text").in_bulk({one[1] for one in places})
-    shown = [
-        Hole(queries[query], documents[document], rank, grade, origin)
-        for query, document, rank, grade, origin in places
-        if query in queries and document in documents
-    ]
+    shown = _new_and_relevant(report, run, [report.result["queries"][at] for at in order])
     shown = shown if whole else shown[:HOLES]
     return shown, int((shares > 0).sum()) - len({hole.query.pk for hole in shown})
 
 
-def _new_and_relevant(report: Stored, run: Run, keys: Sequence[int]) -> list[tuple[int, int, int, int, str]]:
-    """(query, document, rank, grade, origin), in the order of the queries and then of the ranking."""
-    known: dict[int, set[int]] = {}
-    graded: dict[int, dict[int, tuple[int, str]]] = {}
-    versions = [report.report.before_id, report.report.after_id]
-    for row in QrelsRow.objects.filter(qrels__in=versions, query__in=keys):
-        if row.qrels_id == report.report.before_id:
-            known[row.query_id] = set(row.documents)
-        else:
-            each = zip(row.grades, row.origins, strict=True)
-            graded[row.query_id] = dict(zip(row.documents, each, strict=True))
-    ranked = dict(Ranking.objects.filter(run=run, query__in=keys).values_list("query_id", "documents"))
-    limit = int(report.result.get("relevant_from", 1))
-    found = []
-    for key in keys:
-        for rank, document in enumerate(ranked.get(key, [])[: report.k], 1):
-            grade, origin = graded.get(key, {}).get(document, (-1, ""))
-            if grade >= limit and document not in known.get(key, set()):
-                found.append((key, document, rank, grade, origin))
-    return found
+def _new_and_relevant(report: Stored, run: Run, keys: Sequence[int]) -> list[Hole]:
+    """In the order of the queries and then of the ranking. One statement: a file has all of some thousand queries."""
+    values: dict[str, int | list[int]] = {
+        "keys": list(keys),
+        "run": run.pk,
+        "before": report.report.before_id,
+        "after": report.report.after_id,
+        "k": report.k,
+        "relevant": int(report.result.get("relevant_from", 1)),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(NEW_AND_RELEVANT, values)
+        return [
+            Hole(Named(query, called, text), Named(document, name, title), rank, grade, origin)
+            for query, called, text, document, name, title, rank, grade, origin in cursor.fetchall()
+        ]

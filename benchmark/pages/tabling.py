@@ -21,7 +21,8 @@ LENGTH = 160
 
 
 def _short(text: str) -> str:
-    return Truncator(" ".join(text.split())).chars(LENGTH)
+    words = " ".join(text.split())
+    return words if len(words) <= LENGTH else Truncator(words).chars(LENGTH)
 
 
 def runs(rows: Iterable[Run]) -> Table:
@@ -73,7 +74,7 @@ def _changes(found: System, k: int) -> Table:
 def _holes(found: System, k: int) -> Table:
     header = (_("query"), _("document"), _("title"), _("judged by"), _("rank"), _("grade"))
     rows = tuple(
-        (one.query.external_id, one.document.external_id, _short(one.document.title), one.origin, one.rank, one.grade)
+        (one.query.external_id, one.document.external_id, _short(one.document.text), one.origin, one.rank, one.grade)
         for one in found.holes
     )
     return Table(
