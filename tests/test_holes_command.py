@@ -10,7 +10,7 @@ from django.core.management import call_command
 from benchmark import filling, qrels
 from benchmark.models import Filling, Qrels, Run
 from corpus.models import Assessor, Collection, Item, Judgment, Label
-from judges.models import Campaign
+from judges.models import Campaign, Work
 from tests.conftest import Finished, Manage
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.rankings import make_run
@@ -112,6 +112,8 @@ def test_one_can_send_the_first_pairs_and_fill_with_what_there_is(books: Collect
     [
         (["--runs", "nobody"], "nobody: neither a file nor a run of books"),
         (["--runs", "one", "--people"], "--people needs --fill"),
+        (["--runs", "one", "--retry-failed"], "--retry-failed needs --fill"),
+        (["--runs", "one", "--fill", "--people", "--retry-failed"], "--people asks none"),
         (["--runs", "one", "--depth", "0"], "depth 0"),
         (["--runs", "one", "--qrels", "7"], "books has no qrels version 7"),
         (["--runs", "one", "--fill", "--policy", "oracle"], "'oracle' is no policy"),
@@ -140,6 +142,26 @@ def test_with_everything_judged_there_is_nothing_to_fill(books: Collection) -> N
         done = holes("books", "--runs", "known", "--fill", "--people", *options)
         assert done.code == 0 and "nothing to fill" in done.err
     assert not Filling.objects.exists()
+
+
+def test_failed_pairs_are_judged_again_when_that_is_asked_for(books: Collection, files: list[Path]) -> None:
+    command = ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "offline"]
+    assert holes(*command).code == 0
+    Work.objects.update(state="failed", reason="error", error="away")
+    Campaign.objects.update(state="finished")
+    told = holes(*command, "--json").json["filling"]
+    assert (told["failed"], told["pending"]) == (3, 0), "failed ones are left alone"
+    told = holes(*command, "--retry-failed", "--json").json["filling"]
+    assert (told["failed"], told["pending"]) == (0, 3)
+    assert (Campaign.objects.get().state, Filling.objects.count()) == ("running", 1)
+    assert set(Work.objects.values_list("state", "attempt_base", "error")) == {("pending", 4, "")}
+
+
+def test_the_first_pairs_that_failed_are_judged_again_too(books: Collection, files: list[Path]) -> None:
+    command = ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "offline", "--first", 2]
+    assert holes(*command).code == 0
+    Work.objects.update(state="failed")
+    assert holes(*command, "--retry-failed", "--json").json["filling"]["pending"] == 2
 
 
 @pytest.mark.slow

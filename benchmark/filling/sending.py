@@ -26,6 +26,7 @@ def send(
     filters: Sequence[str] = (),
     budget: float | None = None,
     max_calls: int | None = None,
+    retry: bool = False,
     by: str = "",
 ) -> Filling:
     """A filling over the `first` so many pairs that could settle an order. People get them before all else, in order.
@@ -47,6 +48,7 @@ def send(
         filters=filters,
         budget=budget,
         max_calls=max_calls,
+        retry=retry,
         pairs=pairs,
         by=by,
     )

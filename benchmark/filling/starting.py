@@ -45,6 +45,8 @@ class _Wish:
     """None: people judge every pair."""
     options: dict[str, Any]
     by: str
+    retry: bool = False
+    """Its failed pairs are judged again."""
 
 
 def start(
@@ -59,6 +61,7 @@ def start(
     budget: float | None = None,
     max_calls: int | None = None,
     failed_to_people: bool = False,
+    retry: bool = False,
     pairs: Pairs | None = None,
     later: bool = False,
     by: str = "",
@@ -67,8 +70,8 @@ def start(
 
     `policy` "people": an item for each pair and no campaign. `pairs`: only these of the pool, in this order, and people
     get them before everything else. `later`: a worker prepares a large one. The same call again goes on with the
-    unfinished filling, with new limits; a filled one of which nothing changed since is returned as it is. Raises
-    BadInput.
+    unfinished filling, with new limits, and with `retry` judges its failed pairs again; a filled one of which nothing
+    changed since is returned as it is. Raises BadInput.
     """
     wanted = configuration(policy, panel, filters)
     if wanted is not None:
@@ -79,7 +82,7 @@ def start(
     with transaction.atomic():
         before = before or qrels.original(collection, by)
         Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
-        wish = _Wish(collection, runs, depth, before, wanted, options, by)
+        wish = _Wish(collection, runs, depth, before, wanted, options, by, retry)
         queries, documents, begun = _candidates(wish, pairs)
         if later and len(queries) > AT_ONCE:
             return _waiting(wish, begun)
@@ -153,6 +156,7 @@ def _ask(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
         budget=wish.options["budget"],
         max_calls=wish.options["max_calls"],
         failed_to_people=wish.options["failed_to_people"],
+        retry=wish.retry,
         pairs=asked,
         scope=scope_of(filling),
     )

@@ -48,6 +48,7 @@ class Command(Judge):
         )
         parser.add_argument("--budget", type=float, help="USD that the judges may cost in all")
         parser.add_argument("--max-calls", type=int, help="calls that the judges may get in all")
+        parser.add_argument("--retry-failed", action="store_true", help="judge its failed pairs again")
         parser.add_argument("--failed-to-people", action="store_true", help="pairs that fail go to people")
         parser.add_argument("--wait", action="store_true", help="show progress until the judges are done")
         parser.add_argument("--workers", type=int, help="worker processes that --wait starts (default: one per CPU)")
@@ -106,6 +107,7 @@ class Command(Judge):
             return None
         who = {"policy": policy_of(options), "panel": options["panel"], "filters": options["filter"]}
         limits = {"budget": options["budget"], "max_calls": options["max_calls"], "by": shell()}
+        limits["retry"] = options["retry_failed"]
         depth = options["depth"]
         told = filling.estimate(collection, runs, depth, before, most=options["first"], **who)
         self.ask_about(collection, told, options)
@@ -122,8 +124,7 @@ class Command(Judge):
         if begun.after is None and waited and (funnel.failed or funnel.pending):
             raise Incomplete(
                 f"{funnel.pending:,} pairs are pending and {funnel.failed:,} failed: the same command goes on, "
-                f"`campaign {begun.collection.name} retry-failed` has failed ones judged again, --with-what-there-is "
-                "fills without them",
+                "--retry-failed has failed ones judged again, --with-what-there-is fills without them",
                 document,
             )
         if begun.after is None and funnel.people_open:
@@ -133,9 +134,11 @@ class Command(Judge):
 
 def check(collection: Collection, options: dict[str, Any]) -> None:
     """Raises BadInput for what is known to be wrong before anything is stored."""
-    only_filling = ("people", "wait", "with_what_there_is", "out", "failed_to_people")
+    only_filling = ("people", "wait", "with_what_there_is", "out", "retry_failed", "failed_to_people")
     if not options["fill"] and (given := [name for name in only_filling if options[name]]):
         raise BadInput(f"--{given[0].replace('_', '-')} needs --fill")
+    if options["people"] and options["retry_failed"]:
+        raise BadInput("--retry-failed is for judges, and --people asks none")
     if options["out"] is not None and options["out"].exists():
         raise BadInput(f"{options['out']} exists already: name a new file")
     if not 1 <= options["depth"] <= filling.DEEPEST:
