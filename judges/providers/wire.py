@@ -8,7 +8,7 @@ import os
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -16,8 +16,10 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import httpcore2
 import httpx2
 
+from judges.providers.network import Network
 from judges.records import Body
 
 MAX_BODY = 4_000_000
@@ -28,8 +30,10 @@ POOLS = 8
 IDLE_S = 4.0
 """A connection that lies idle longer is closed: many servers do so after 5 s, and a call on a dead one is lost."""
 LONGEST_WAIT = 86_400.0
-UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol)
-CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key")
+UNSENT = (httpcore2.ConnectError, httpcore2.ProxyError, httpcore2.UnsupportedProtocol)
+FAILURES = (*UNSENT, httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)
+OURS = {b"authorization", b"x-api-key", b"x-goog-api-key", b"accept-encoding"}
+"""Headers that are set on a request as it leaves, whatever the SDK says in them."""
 
 
 @dataclass(slots=True)
@@ -38,7 +42,8 @@ class Wire:
 
     credentials: dict[str, str] = field(default_factory=dict)
     status: int | None = None
-    headers: httpx2.Headers = field(default_factory=httpx2.Headers)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Names in small letters."""
     chunks: list[bytes] = field(default_factory=list)
     whole: bool = False
     too_long: bool = False
@@ -134,36 +139,39 @@ class KeepingTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, base_url: str, passes: Passes) -> None:
         self.passes = passes
-        limits = httpx2.Limits(
-            max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S
-        )
         # Reading the certificates takes longer than opening all the rest.
-        context = httpx2.create_ssl_context() if base_url.startswith("https") else False
-        proxy = _proxy(base_url)
-        self.pools = [httpx2.AsyncHTTPTransport(verify=context, limits=limits, proxy=proxy) for _ in range(POOLS)]
+        context = httpx2.create_ssl_context() if base_url.startswith("https") else None
+        self.pools = [
+            httpcore2.AsyncConnectionPool(
+                ssl_context=context,
+                proxy=_proxy(base_url),
+                max_connections=CONNECTIONS,
+                max_keepalive_connections=CONNECTIONS,
+                keepalive_expiry=IDLE_S,
+                network_backend=Network(),
+            )
+            for _ in range(POOLS)
+        ]
         self.busy = [0] * POOLS
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send it with the call's credentials; the body is read here, up to MAX_BODY."""
         wire = current.get()
-        for name in CREDENTIALS:
-            request.headers.pop(name, None)
-        request.headers.update(wire.credentials)
-        request.headers["accept-encoding"] = "identity"
         place = self.busy.index(min(self.busy))
         self.busy[place] += 1
         try:
-            response = await self.pools[place].handle_async_request(request)
-            wire.status, wire.headers = response.status_code, response.headers
+            response = await self.pools[place].handle_async_request(_leaving(request, wire.credentials))
+            wire.status = response.status
+            wire.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
             await self._read(response, wire)
-        except httpx2.TransportError as error:
+        except FAILURES as error:
             wire.unsent = isinstance(error, UNSENT)
             wire.failure = f"{type(error).__name__}: {error}".rstrip(": ")
-            raise
+            raise httpx2.TransportError(wire.failure, request=request) from error
         finally:
             self.busy[place] -= 1
         await self.passes.turn()
-        headers = [pair for pair in response.headers.raw if pair[0].lower() != b"content-encoding"]
+        headers = [pair for pair in response.headers if pair[0].lower() != b"content-encoding"]
         return httpx2.Response(wire.status, headers=headers, content=wire.body, request=request)
 
     async def aclose(self) -> None:
@@ -171,8 +179,8 @@ class KeepingTransport(httpx2.AsyncBaseTransport):
         for pool in self.pools:
             await pool.aclose()
 
-    async def _read(self, response: httpx2.Response, wire: Wire) -> None:
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
+    async def _read(self, response: httpcore2.Response, wire: Wire) -> None:
+        assert isinstance(response.stream, AsyncIterable)
         size = 0
         try:
             async for chunk in response.stream:
@@ -185,7 +193,21 @@ class KeepingTransport(httpx2.AsyncBaseTransport):
             wire.whole = True
             wire.keep()
         finally:
-            await response.stream.aclose()
+            await response.aclose()
+
+
+def _leaving(request: httpx2.Request, credentials: dict[str, str]) -> httpcore2.Request:
+    """The request with the call's credentials. The SDK's own object never has them."""
+    url = request.url
+    headers = [pair for pair in request.headers.raw if pair[0].lower() not in OURS]
+    headers += [(name.encode(), value.encode()) for name, value in credentials.items()]
+    return httpcore2.Request(
+        request.method,
+        httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+        headers=[*headers, (b"accept-encoding", b"identity")],
+        content=request.stream,
+        extensions=request.extensions,
+    )
 
 
 def http_client(base_url: str, passes: Passes) -> httpx2.AsyncClient:
@@ -207,9 +229,13 @@ def only_loopback() -> bool:
     return os.environ.get("QUORUM_LOOPBACK_ONLY", "") not in {"", "0"}
 
 
-def _proxy(base_url: str) -> str | None:
+def _proxy(base_url: str) -> httpcore2.Proxy | None:
     parts = urlsplit(base_url)
     if is_loopback(base_url) or proxy_bypass(parts.hostname or ""):
         return None
     proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
+    address = proxies.get(parts.scheme) or proxies.get("all")
+    if not address:
+        return None
+    found = httpx2.Proxy(address)
+    return httpcore2.Proxy(str(found.url), auth=found.raw_auth)
