@@ -2,17 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
 from benchmark import qrels
-from benchmark.models import RUN_NAME, Progress, Qrels, Report, Run, Suite, SuiteMember
+from benchmark.models import RUN_NAME, Progress, Qrels, Report, ReportValues, Run, Suite, SuiteMember
 from benchmark.report import reports
-from benchmark.report.naming import label
+from benchmark.report.measures import RANKING
+from benchmark.report.naming import ASPECTS, label
+from benchmark.report.tested import Values, add_tests, plain, together
 from benchmark.tables import Figure, Table
 from corpus.auditing import record, shell
 from corpus.errors import BadInput
@@ -115,6 +120,9 @@ class Line:
     values: list[Mapping[str, Any] | None]
     mean: Mapping[str, float | None] | None
     """before, after and change, unweighted; None where a member is missing."""
+    tests: Mapping[str, Any]
+    """Of the mean: low, high, p and p_holm of its change, letters_before and letters_after; empty where it is blank,
+    and for measures that order no systems."""
 
 
 def lines(found: Sequence[Column], key: str) -> list[Line]:
@@ -122,10 +130,38 @@ def lines(found: Sequence[Column], key: str) -> list[Line]:
     by_member = [one.systems for one in found]
     names = sorted({name for systems in by_member for name in systems})
     rows = []
+    tested = tests(found, key)
     for name in names:
         values = [systems[name]["values"].get(key) if name in systems else None for systems in by_member]
-        rows.append(Line(name, values, mean(values)))
+        rows.append(Line(name, values, mean(values), tested.get(name, {})))
     return sorted(rows, key=lambda row: (row.mean is None, -((row.mean or {}).get("after") or 0.0), row.system))
+
+
+def tests(found: Sequence[Column], key: str) -> dict[str, dict[str, Any]]:
+    """By system that every member has: paired tests over all members' queries, each member counting alike."""
+    by_member = [one.systems for one in found]
+    names = sorted(set.intersection(*(set(systems) for systems in by_member))) if by_member else []
+    names = [name for name in names if all(key in systems[name]["values"] for systems in by_member)]
+    if not names or key not in (*RANKING, *ASPECTS):
+        return {}
+    ids = tuple((one.report.pk, tuple(one.systems[name]["run"] for name in names)) for one in found if one.report)
+    return dict(zip(names, _tested(ids, tuple(names), key), strict=True))
+
+
+@lru_cache(maxsize=32)
+def _tested(found: tuple[tuple[int, tuple[int, ...]], ...], names: tuple[str, ...], key: str) -> list[dict[str, Any]]:
+    """`found`: each member's report with its runs in the order of the names. A report that is ready never changes."""
+    members = [_values(report, runs, key) for report, runs in found]
+    joined = together(members)
+    told = plain(joined)
+    add_tests({key: told}, {key: joined}, names, reports.SEED, [one.after.shape[1] for one in members])
+    return told
+
+
+def _values(report: int, runs: Sequence[int], key: str) -> Values:
+    rows = {row.run_id: row for row in ReportValues.objects.filter(report=report, measure=key, run__in=runs)}
+    before, after = (np.array([getattr(rows[run], when) for run in runs], float) for when in ("before", "after"))
+    return Values(before if before.size else None, after)
 
 
 def mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] | None:
@@ -143,12 +179,17 @@ def mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] 
 def table(suite: Suite, key: str = "ndcg", k: int = reports.K) -> Table:
     """Systems by members: the value after filling with its change, and the mean."""
     found = columns(suite, k)
+    shown = lines(found, key)
     header = (_("system"), *(one.collection.name for one in found), _("mean"))
-    rows = tuple((row.system, *map(_figure, row.values), _figure(row.mean)) for row in lines(found, key))
-    title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": label(key, k)}
+    rows = [(row.system, *map(_figure, row.values), _figure(row.mean, row.tests)) for row in shown]
     best = frozenset() if key in ("hole", "unjudged") else frozenset(range(1, len(header)))
-    return Table(f"{suite.name}-{key}", title, header, rows, best=best)
+    if any("p" in row.tests for row in shown):
+        header += (_("95% from"), _("95% to"), "p", _("p (Holm)"))
+        fields = ("low", "high", "p", "p_holm")
+        rows = [(*cells, *map(row.tests.get, fields)) for cells, row in zip(rows, shown, strict=True)]
+    title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": label(key, k)}
+    return Table(f"{suite.name}-{key}", title, header, tuple(rows), best=best)
 
 
-def _figure(value: Mapping[str, Any] | None) -> Figure | None:
-    return Figure(value["after"], value["change"]) if value is not None else None
+def _figure(value: Mapping[str, Any] | None, tested: Mapping[str, Any] = MappingProxyType({})) -> Figure | None:
+    return Figure(value["after"], value["change"], tested.get("letters_after", "")) if value is not None else None

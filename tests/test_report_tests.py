@@ -1,5 +1,6 @@
 """Paired tests over many systems, Holm's correction, letters, ranks and tables of a report."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmark.measures import compare
-from benchmark.report import paired, shifts, tabling
+from benchmark.report import paired, shifts, tabling, tested
 from benchmark.report.computing import Aspected, Computed, Question, System, compute
 from benchmark.report.letters import groups_of, letters
 from benchmark.tables import Figure, Table
@@ -54,6 +55,32 @@ def test_intervals_hold_the_mean_and_shrink_with_queries() -> None:
     (low, high), (lower, higher) = (paired.intervals(one, 0) for one in (few, many))
     assert low[0] < few.mean() < high[0] and lower[0] < many.mean() < higher[0]
     assert higher[0] - lower[0] == pytest.approx(2 * 1.96 / 5_000**0.5, rel=0.1)
+
+
+def test_collections_of_unlike_size_count_alike() -> None:
+    """Two queries of one collection gain 0.1 each, eight of another 0.5: the mean gains 0.3, however often drawn."""
+    after = [np.full((1, 2), 0.1), np.full((1, 8), 0.5)]
+    joined = tested.together([tested.Values(np.zeros_like(one), one) for one in after])
+    told = tested.plain(joined)
+    tested.add_tests({"hit": told}, {"hit": joined}, ["one"], 0, [2, 8])
+    assert [told[0][name] for name in ("change", "low", "high")] == pytest.approx([0.3] * 3)
+    assert told[0]["p"] == pytest.approx(2 / 2**10), "all ten one way: two of 1,024 sign patterns"
+    low, high = paired.intervals((joined.after - joined.before).T, 0)  # type: ignore[operator]
+    assert low[0] < 0.29 and high[0] > 0.31, "drawn from both at once the mean would move with how many came of which"
+
+
+def test_a_p_over_collections_is_that_of_the_mean_of_their_means() -> None:
+    """By every sign pattern of the three and the six queries, on the unweighted mean of both means."""
+    random = np.random.default_rng(3)
+    parts = [random.normal(0.2, 0.4, (1, queries)) for queries in (3, 6)]
+    joined = tested.together([tested.Values(np.zeros_like(one), one) for one in parts])
+    told = tested.plain(joined)
+    tested.add_tests({"hit": told}, {"hit": joined}, ["one"], 0, [3, 6])
+    patterns = [np.array(signs) for signs in product((-1, 1), repeat=9)]
+    means = [((signs[:3] * parts[0][0]).mean() + (signs[3:] * parts[1][0]).mean()) / 2 for signs in patterns]
+    seen = (parts[0].mean() + parts[1].mean()) / 2
+    assert told[0]["change"] == pytest.approx(seen)
+    assert told[0]["p"] == pytest.approx(np.mean(np.abs(means) >= abs(seen) - 1e-9))
 
 
 symmetric = st.integers(2, 8).flatmap(

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
-from annotation.models import AuditEntry
-from benchmark import suites
+from annotation.models import AuditEntry, Role
+from benchmark import qrels, suites
 from benchmark.models import Report, Suite
 from benchmark.report import reports
 from corpus.errors import BadInput
+from tests.benchmark_scene import collection_of_books, filled, runs_of, whole_scene
+from tests.factories import make_member
 from tests.test_reports import World
 
 pytestmark = pytest.mark.django_db
@@ -50,8 +53,47 @@ def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
     assert rows[1].values[0] is None and rows[2].values[1] is None
     csv = suites.table(both.suite, "ndcg").csv().splitlines()
     names = [world.collection.name for world in (both.books, both.films)]
-    assert csv[0] == f"system,{names[0]},{names[0]} change,{names[1]},{names[1]} change,mean,mean change"
-    assert csv[2].startswith("three,,,") and csv[2].endswith(",,")
+    figures = ",".join(f"{name},{name} change" for name in (*names, "mean"))
+    assert csv[0] == f"system,{figures},mean letters,95% from,95% to,p,p (Holm)"
+    assert csv[2].startswith("three,,,") and csv[2].endswith(",,,,,,")
+
+
+def test_means_are_tested_over_the_queries_of_all_members() -> None:
+    """One and two in both: of four queries only those of two differ, so no p is below 2 of 4 sign patterns."""
+    worlds = [World(), World()]
+    suite = suites.make(name="alike", collections=[one.collection for one in worlds])
+    for world in worlds:
+        reports.ensure(world.collection, world.before, world.after, [world.one, world.two])
+    found = suites.columns(suite)
+    rows = {row.system: row for row in suites.lines(found, "ndcg")}
+    for row in rows.values():
+        assert row.mean is not None and row.tests["change"] == pytest.approx(row.mean["change"])
+        assert row.tests["low"] <= row.mean["change"] <= row.tests["high"]
+        assert row.tests["p"] >= 0.25 and row.tests["p_holm"] == min(1.0, 2 * row.tests["p"])
+        assert row.tests["letters_before"] == row.tests["letters_after"] == "a", "too few queries tell nothing apart"
+    assert {row.system: row.tests for row in suites.lines(found, "judged")} == {"one": {}, "two": {}}
+    assert r"\mathrm{a}" in suites.table(suite, "ndcg").latex()
+
+
+def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client) -> None:
+    collection, charlie = whole_scene()
+    other = collection_of_books("stones")
+    make_member(other, "charlie", Role.ADMIN)
+    runs = runs_of(other)
+    before = qrels.original(other)
+    done = filled(other, runs)
+    assert done.after is not None
+    reports.ensure(other, before, done.after, runs)
+    suite = suites.make(name="both", collections=[collection, other])
+    rows = {row.system: row.tests for row in suites.lines(suites.columns(suite), "ndcg")}
+    assert len({found["letters_after"] for found in rows.values()}) > 1
+    assert rows["dense-large"]["p_holm"] < 0.01 and rows["dense-large"]["low"] > 0
+    client.force_login(charlie.user)
+    page = client.get(f"/suites/{suite.pk}/").content.decode()
+    assert f'<span class="letters">{rows["dense-large"]["letters_after"]}</span>' in page
+    assert "< 0.001" in page.replace("&lt;", "<") and "each collection counts alike" in page
+    hole = client.get(f"/suites/{suite.pk}/?measure=hole").content.decode()
+    assert "each collection counts alike" not in hole, "Hole@k orders no systems"
 
 
 def test_a_member_without_a_report_is_blank_and_so_is_every_mean() -> None:
@@ -104,6 +146,8 @@ def test_the_command_makes_lists_reports_and_deletes(capsys: pytest.CaptureFixtu
     assert first["name"] == "one" and first["mean"]["after"] == pytest.approx(
         sum(value["after"] for value in first["values"].values()) / 2
     )
+    assert first["tests"]["p"] == 2 / 2**4, "four queries, all one way"
+    assert first["tests"]["letters_after"] == "a"
     assert (tmp_path / "t.csv").read_text().startswith("system,")
     assert r"Books \& films: Hit@2" in (tmp_path / "t.tex").read_text()
     assert command(capsys, "delete", "both")[0] == 0 and not Suite.objects.exists()

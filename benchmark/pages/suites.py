@@ -31,6 +31,16 @@ class Shown:
     table: Table
     k: int
 
+    @property
+    def lettered(self) -> bool:
+        """There are systems whose means were tested against each other."""
+        return any(line.tests for line in self.lines)
+
+    @property
+    def tested(self) -> bool:
+        """And their changes."""
+        return any("p" in line.tests for line in self.lines)
+
 
 def open_to(mine: Iterable[Collection]) -> list[Suite]:
     """Suites all of whose members are among these collections."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from benchmark.report import curves, measures, shifts, verdict
 from benchmark.report.judged import NONE, Floats, Judgments, Rankings, Version, coded, stack
-from benchmark.report.letters import letters
-from benchmark.report.paired import Tests, differing, holm, intervals
+from benchmark.report.tested import Values, add_tests, plain
 
 VERSION = 1
 """Of the result's shape and of how it is computed: part of a report's key."""
@@ -57,14 +56,6 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Values:
-    """Each query's values of one measure, (systems, queries); `before` None where no version is needed."""
-
-    before: Floats | None
-    after: Floats
-
-
-@dataclass(frozen=True)
 class Computed:
     """The result as JSON, and each query's values by measure."""
 
@@ -83,13 +74,13 @@ def compute(asked: Question, progress: Callable[[int, int], None] = lambda done,
     values |= {key: Values(*map(measure, grades)) for key, measure in measures.BY_VERSION.items()}
     progress(1, STEPS)
     names = [system.name for system in asked.systems]
-    told = {key: _plain(one) for key, one in values.items()}
-    _add_tests(told, {key: values[key] for key in measures.RANKING}, names, asked.seed)
+    told = {key: plain(one) for key, one in values.items()}
+    add_tests(told, {key: values[key] for key in measures.RANKING}, names, asked.seed)
     if asked.aspects is not None and asked.aspects.queries:
         own = {key: Values(None, found) for key, found in asked.aspects.values.items()}
         values |= own
-        told |= {key: _plain(one) for key, one in own.items()}
-        _add_tests(told, own, names, asked.seed)
+        told |= {key: plain(one) for key, one in own.items()}
+        add_tests(told, own, names, asked.seed)
     progress(2, STEPS)
     found = curves.changed(documents, before, after, asked.relevant_from)
     orders = curves.orders(len(names), asked.seed)
@@ -135,49 +126,6 @@ def _counts(asked: Question, before: Version, after: Version) -> dict[str, Any]:
         "relevant": {name: int(found.sum()) for name, found in relevant.items()},
         "no_relevant": {name: int((found == 0).sum()) for name, found in relevant.items()},
     }
-
-
-def _plain(values: Values) -> list[dict[str, Any]]:
-    """Means by system, and their change."""
-    after = values.after.mean(axis=1)
-    if values.before is None:
-        return [{"before": None, "after": float(now), "change": None} for now in after]
-    before = values.before.mean(axis=1)
-    return [
-        {"before": float(then), "after": float(now), "change": float(now - then)}
-        for then, now in zip(before, after, strict=True)
-    ]
-
-
-def _add_tests(
-    told: dict[str, list[dict[str, Any]]], values: Mapping[str, Values], names: Sequence[str], seed: int
-) -> None:
-    """Intervals and p of the change, ranks and letters; all measures share the random signs."""
-    blocks: list[Floats] = []
-    at: dict[tuple[str, str], range] = {}
-    for key, one in values.items():
-        for when, found in (("before", one.before), ("after", one.after)):
-            if found is not None:
-                at[key, when] = range(len(blocks) * len(names), (len(blocks) + 1) * len(names))
-                blocks.append(found.T)
-    tests = Tests(np.concatenate(blocks, axis=1), seed)
-    for (key, when), columns in at.items():
-        means = [row[when] for row in told[key]]
-        given = letters(differing(tests, columns), shifts.order(means, names))
-        for row, rank, letter in zip(told[key], shifts.ranks(means), given, strict=True):
-            row |= {f"rank_{when}": rank, f"letters_{when}": letter}
-    for key, one in values.items():
-        if one.before is not None:
-            _add_change(told[key], one.after - one.before, seed)
-            p = [tests.p(*pair) for pair in zip(at[key, "after"], at[key, "before"], strict=True)]
-            for row, raw, corrected in zip(told[key], p, holm(p), strict=True):
-                row |= {"p": raw, "p_holm": corrected, "shift": row["rank_before"] - row["rank_after"]}
-
-
-def _add_change(rows: list[dict[str, Any]], differences: Floats, seed: int) -> None:
-    low, high = intervals(differences.T, seed)
-    for row, least, most in zip(rows, low, high, strict=True):
-        row |= {"low": float(least), "high": float(most)}
 
 
 def _system(

@@ -6,6 +6,7 @@ columns.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -52,13 +53,18 @@ def _signs(queries: int, seed: int) -> Iterator[Floats]:
         yield random.integers(0, 2, (rows, queries), dtype=np.int8).astype(np.float64) * 2 - 1
 
 
-def intervals(differences: Floats, seed: int) -> tuple[Floats, Floats]:
-    """95% bootstrap intervals of the mean of each column of (queries, columns), over queries."""
+def intervals(differences: Floats, seed: int, sizes: Sequence[int] = ()) -> tuple[Floats, Floats]:
+    """95% bootstrap intervals of the mean of each column of (queries, columns), over queries.
+
+    `sizes`: how many rows each of several collections has; queries are drawn within their collection.
+    """
     queries = len(differences)
+    ends = np.cumsum([0, *(sizes or (queries,))]).tolist()
     random = np.random.default_rng(seed)
     means = []
     for _ in range(0, BOOTSTRAP, CHUNK):
-        drawn = random.integers(0, queries, (CHUNK, queries)) + np.arange(CHUNK)[:, None] * queries
+        parts = [random.integers(low, high, (CHUNK, high - low)) for low, high in pairwise(ends)]
+        drawn = np.concatenate(parts, axis=1) + np.arange(CHUNK)[:, None] * queries
         times = np.bincount(drawn.ravel(), minlength=CHUNK * queries).reshape(CHUNK, queries)
         means.append(times @ differences / queries)
     low, high = np.quantile(np.concatenate(means), [0.025, 0.975], axis=0)

@@ -12,8 +12,9 @@ from django.utils.translation import gettext as _
 from benchmark import claims, safety
 from benchmark.models import Progress, Qrels, Report, ReportValues, Run
 from benchmark.report import inputs
-from benchmark.report.computing import VERSION, Computed, Question, Values, compute
+from benchmark.report.computing import VERSION, Computed, Question, compute
 from benchmark.report.judged import Floats
+from benchmark.report.tested import Values
 from benchmark.waking import wake_reports
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection

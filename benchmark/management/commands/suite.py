@@ -1,5 +1,6 @@
 """`suite make NAME COLLECTION...`, `suite list`, `suite report NAME`: collections that are measured together."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from corpus.errors import BadInput
 from judges.management.commands.status import collection_named
 
 MEASURES = ("hole", *BY_VERSION, *ASPECTS)
+TESTS = ("low", "high", "p", "p_holm", "letters_before", "letters_after")
 
 
 class Command(QuorumCommand):
@@ -73,10 +75,11 @@ class Command(QuorumCommand):
                 path.write_text(text, encoding="utf-8")
         names = [one.collection.name for one in columns]
         self.say(f"{label(key, options['k'])} after filling (change)")
-        self.say("  ".join([f"{'system':<20}", *(f"{name:>18}" for name in names), f"{'mean':>18}"]))
+        heads = [*(f"{name:>18}" for name in (*names, "mean")), "95% of its change; p (Holm); letters"]
+        self.say("  ".join([f"{'system':<20}", *heads]))
         for line in lines:
             cells = [shown(value) for value in (*line.values, line.mean)]
-            self.say("  ".join([f"{line.system:<20}", *(f"{cell:>18}" for cell in cells)]))
+            self.say("  ".join([f"{line.system:<20}", *(f"{cell:>18}" for cell in cells), tested(line.tests)]).rstrip())
         return {
             "suite": suite.name,
             "measure": key,
@@ -87,6 +90,7 @@ class Command(QuorumCommand):
                     "name": line.system,
                     "values": {name: kept(value) for name, value in zip(names, line.values, strict=True)},
                     "mean": kept(line.mean),
+                    "tests": {name: line.tests.get(name) for name in TESTS} if line.tests else None,
                 }
                 for line in lines
             ],
@@ -108,3 +112,10 @@ def shown(value: Any) -> str:
     if value is None:
         return ""
     return f"{value['after']:.4f}" + (f" ({value['change']:+.4f})" if value["change"] is not None else "")
+
+
+def tested(found: Mapping[str, Any]) -> str:
+    """Interval and p of the mean's change, and the letters after filling."""
+    if "p" not in found:
+        return str(found.get("letters_after", ""))
+    return f"{found['low']:+.4f} to {found['high']:+.4f}  {found['p_holm']:.4f}  {found['letters_after']}"
