@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -15,6 +16,7 @@ from django.utils.translation import gettext as _
 from benchmark import qrels
 from benchmark.models import RUN_NAME, Progress, Qrels, Report, ReportValues, Run, Suite, SuiteMember
 from benchmark.report import reports
+from benchmark.report.computing import VERSION
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import ASPECTS, label
 from benchmark.report.tested import Values, add_tests, plain, together
@@ -25,6 +27,9 @@ from corpus.models import Collection
 
 MOST = 100
 """Members of a suite."""
+AT_ONCE = 10_000
+"""Queries of all members times systems that a page tests by itself: about a second on a busy core."""
+KEPT_S = 90 * 86_400
 
 
 @transaction.atomic
@@ -125,40 +130,49 @@ class Line:
     and for measures that order no systems."""
 
 
-def lines(found: Sequence[Column], key: str) -> list[Line]:
-    """Systems by their mean, the best first; those with a blank mean behind, by name."""
+def lines(found: Sequence[Column], key: str, *, work: bool = True) -> list[Line]:
+    """Systems by their mean, the best first; those with a blank mean behind, by name. `work`: as `tests` has it."""
     by_member = [one.systems for one in found]
     names = sorted({name for systems in by_member for name in systems})
     rows = []
-    tested = tests(found, key)
+    tested = tests(found, key, work=work)
     for name in names:
         values = [systems[name]["values"].get(key) if name in systems else None for systems in by_member]
         rows.append(Line(name, values, mean(values), tested.get(name, {})))
     return sorted(rows, key=lambda row: (row.mean is None, -((row.mean or {}).get("after") or 0.0), row.system))
 
 
-def tests(found: Sequence[Column], key: str) -> dict[str, dict[str, Any]]:
-    """By system that every member has: paired tests over all members' queries, each member counting alike."""
+def tests(found: Sequence[Column], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
+    """By system that every member has: paired tests over all members' queries, each member counting alike.
+
+    They are kept once worked out, since a report that is ready never changes. Without `work` many that are not kept
+    yet are left out: a page cannot wait for them.
+    """
     by_member = [one.systems for one in found]
     names = sorted(set.intersection(*(set(systems) for systems in by_member))) if by_member else []
     names = [name for name in names if all(key in systems[name]["values"] for systems in by_member)]
     if not names or key not in (*RANKING, *ASPECTS):
         return {}
-    ids = tuple((one.report.pk, tuple(one.systems[name]["run"] for name in names)) for one in found if one.report)
-    return dict(zip(names, _tested(ids, tuple(names), key), strict=True))
+    members = [(one.report, [one.systems[name]["run"] for name in names]) for one in found if one.report]
+    asked = repr((VERSION, key, [(report.key, report.ended_at, runs) for report, runs in members]))
+    kept = f"suite-tests:{sha256(asked.encode()).hexdigest()}"
+    if (known := cache.get(kept)) is None:
+        queries = sum(len(report.result["queries"]) for report, _runs in members if report.result)
+        if not work and queries * len(names) > AT_ONCE:
+            return {}
+        known = _tested([_values(report, runs, key) for report, runs in members], names, key)
+        cache.set(kept, known, KEPT_S)
+    return dict(zip(names, known, strict=True))
 
 
-@lru_cache(maxsize=32)
-def _tested(found: tuple[tuple[int, tuple[int, ...]], ...], names: tuple[str, ...], key: str) -> list[dict[str, Any]]:
-    """`found`: each member's report with its runs in the order of the names. A report that is ready never changes."""
-    members = [_values(report, runs, key) for report, runs in found]
+def _tested(members: Sequence[Values], names: Sequence[str], key: str) -> list[dict[str, Any]]:
     joined = together(members)
     told = plain(joined)
     add_tests({key: told}, {key: joined}, names, reports.SEED, [one.after.shape[1] for one in members])
     return told
 
 
-def _values(report: int, runs: Sequence[int], key: str) -> Values:
+def _values(report: Report, runs: Sequence[int], key: str) -> Values:
     rows = {row.run_id: row for row in ReportValues.objects.filter(report=report, measure=key, run__in=runs)}
     before, after = (np.array([getattr(rows[run], when) for run in runs], float) for when in ("before", "after"))
     return Values(before if before.size else None, after)
@@ -176,10 +190,8 @@ def mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] 
     return found
 
 
-def table(suite: Suite, key: str = "ndcg", k: int = reports.K) -> Table:
-    """Systems by members: the value after filling with its change, and the mean."""
-    found = columns(suite, k)
-    shown = lines(found, key)
+def table(suite: Suite, found: Sequence[Column], shown: Sequence[Line], key: str, k: int = reports.K) -> Table:
+    """Systems by members: the value after filling with its change, and the mean with its tests."""
     header = (_("system"), *(one.collection.name for one in found), _("mean"))
     rows = [(row.system, *map(_figure, row.values), _figure(row.mean, row.tests)) for row in shown]
     best = frozenset() if key in ("hole", "unjudged") else frozenset(range(1, len(header)))

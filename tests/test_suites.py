@@ -51,7 +51,7 @@ def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
     rows = suites.lines(suites.columns(both.suite), "ndcg")
     assert [(row.system, row.mean is None) for row in rows] == [("one", False), ("three", True), ("two", True)]
     assert rows[1].values[0] is None and rows[2].values[1] is None
-    csv = suites.table(both.suite, "ndcg").csv().splitlines()
+    csv = suites.table(both.suite, suites.columns(both.suite), rows, "ndcg").csv().splitlines()
     names = [world.collection.name for world in (both.books, both.films)]
     figures = ",".join(f"{name},{name} change" for name in (*names, "mean"))
     assert csv[0] == f"system,{figures},mean letters,95% from,95% to,p,p (Holm)"
@@ -72,10 +72,10 @@ def test_means_are_tested_over_the_queries_of_all_members() -> None:
         assert row.tests["p"] >= 0.25 and row.tests["p_holm"] == min(1.0, 2 * row.tests["p"])
         assert row.tests["letters_before"] == row.tests["letters_after"] == "a", "too few queries tell nothing apart"
     assert {row.system: row.tests for row in suites.lines(found, "judged")} == {"one": {}, "two": {}}
-    assert r"\mathrm{a}" in suites.table(suite, "ndcg").latex()
+    assert r"\mathrm{a}" in suites.table(suite, found, list(rows.values()), "ndcg").latex()
 
 
-def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client) -> None:
+def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     collection, charlie = whole_scene()
     other = collection_of_books("stones")
     make_member(other, "charlie", Role.ADMIN)
@@ -89,6 +89,13 @@ def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client) -
     assert len({found["letters_after"] for found in rows.values()}) > 1
     assert rows["dense-large"]["p_holm"] < 0.01 and rows["dense-large"]["low"] > 0
     client.force_login(charlie.user)
+    monkeypatch.setattr(suites, "AT_ONCE", 100)
+    recall = client.get(f"/suites/{suite.pk}/?measure=recall").content.decode()
+    assert "Test these means" in recall and 'class="letters"' not in recall, "many are tested when that is asked for"
+    asked = client.get(f"/suites/{suite.pk}/?measure=recall&tests=1").content.decode()
+    assert 'class="letters"' in asked
+    kept = client.get(f"/suites/{suite.pk}/?measure=recall").content.decode()
+    assert 'class="letters"' in kept and "Test these means" not in kept, "it is kept from then on"
     page = client.get(f"/suites/{suite.pk}/").content.decode()
     assert f'<span class="letters">{rows["dense-large"]["letters_after"]}</span>' in page
     assert "< 0.001" in page.replace("&lt;", "<") and "each collection counts alike" in page

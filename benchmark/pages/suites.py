@@ -37,6 +37,12 @@ class Shown:
         return any(line.tests for line in self.lines)
 
     @property
+    def untested(self) -> bool:
+        """They could be tested, which takes some seconds."""
+        comparable = any(line.mean for line in self.lines) and self.measure in RANKING
+        return comparable and not self.lettered
+
+    @property
     def tested(self) -> bool:
         """And their changes."""
         return any("p" in line.tests for line in self.lines)
@@ -50,17 +56,18 @@ def open_to(mine: Iterable[Collection]) -> list[Suite]:
     return [suite for suite in found if {member.collection_id for member in suite.members.all()} <= keys]
 
 
-def shown(suite: Suite, asked: str) -> Shown:
-    """By the measure that was asked for, nDCG@k otherwise."""
+def shown(suite: Suite, asked: str, *, work: bool = False) -> Shown:
+    """By the measure that was asked for, nDCG@k otherwise. `work`: with tests that take longer than a page may."""
     measure = asked if asked in MEASURES else MEASURE
     columns = suites.columns(suite, K)
+    lines = suites.lines(columns, measure, work=work)
     return Shown(
         measure=measure,
         label=label(measure, K),
         explanation=explanation(measure),
         measures=[(key, label(key, K)) for key in MEASURES],
         columns=columns,
-        lines=suites.lines(columns, measure),
-        table=suites.table(suite, measure, K),
+        lines=lines,
+        table=suites.table(suite, columns, lines, measure, K),
         k=K,
     )

@@ -48,7 +48,7 @@ def _found(scope: SiteScope, suite: int) -> Suite:
 def suite(request: HttpRequest, scope: SiteScope, suite: int) -> HttpResponse:
     """Systems by members, by one measure, and the unweighted mean."""
     found = _found(scope, suite)
-    shown = pages.shown(found, request.GET.get("measure", ""))
+    shown = pages.shown(found, request.GET.get("measure", ""), work="tests" in request.GET)
     if (file := download(request, [], [shown.table])) is not None:
         return file
     return render(request, "benchmark/suite.html", {"scope": scope, "suite": found, "shown": shown})

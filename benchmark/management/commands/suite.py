@@ -69,7 +69,8 @@ class Command(QuorumCommand):
             if suites.ensure(collection, options["k"], shell()) is None:
                 self.say(f"{collection.name} has no ready run at k = {options['k']}: its column is blank")
         key, columns = options["measure"], suites.columns(suite, options["k"])
-        lines, table = suites.lines(columns, key), suites.table(suite, key, options["k"])
+        lines = suites.lines(columns, key)
+        table = suites.table(suite, columns, lines, key, options["k"])
         for path, text in ((options["csv"], table.csv()), (options["latex"], table.latex())):
             if path:
                 path.write_text(text, encoding="utf-8")
