@@ -24,3 +24,9 @@ class Cache(RedisCache):
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(server, params)
         self._class = OneClient
+
+    def clear(self) -> None:
+        """Remove all that this instance keeps in Redis; Django would remove what others keep on the server as well."""
+        client = self._cache.get_client(write=True)
+        if keys := list(client.scan_iter(f"{self.key_prefix}:*", count=1000)):
+            client.delete(*keys)
