@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.contrib.auth.signals import user_logged_in
@@ -22,9 +23,8 @@ from django.test import TransactionTestCase
 from django.utils import translation
 
 from config import env
-from tests.instances import Instance
-
-KEPT_TABLES = ("django_migrations", "django_content_type", "auth_permission")
+from tests.emptying import Emptier
+from tests.instances import PATIENCE, Instance
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,9 @@ def pytest_configure() -> None:
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # The same examples in every run; `--hypothesis-profile=default` looks for others.
+    hypothesis.settings.register_profile("steady", derandomize=True)
+    hypothesis.settings.load_profile("steady")
 
 
 @receiver(user_logged_in)
@@ -69,31 +72,10 @@ def _in_english() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
-    """After a transactional test, tables are emptied in one statement and get back what the migrations had put there.
-
-    Django's own flush knows neither tables without a managed model nor rows that migrations make.
-    """
-    with django_db_blocker.unblock(), connection.cursor() as cursor:
-        tables = [f'"{name}"' for name in connection.introspection.table_names(cursor) if name not in KEPT_TABLES]
-        kept = {table: rows for table in tables if (rows := copy_out(cursor, table))}
-
-    def empty(self: TransactionTestCase) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
-            for table, rows in kept.items():
-                with cursor.copy(f"COPY {table} FROM STDIN") as copy:
-                    copy.write(rows)
-
-    TransactionTestCase._fixture_teardown = empty
-
-
-def copy_out(cursor: Any, table: str) -> bytes:
-    """All rows of a table as COPY writes them; b"" for none, and for a partitioned table."""
-    cursor.execute("SELECT relkind = 'p' FROM pg_class WHERE oid = %s::regclass", [table])
-    if cursor.fetchone()[0]:
-        return b""
-    with cursor.copy(f"COPY {table} TO STDOUT") as copy:
-        return b"".join(bytes(part) for part in copy)
+    """After a transactional test the tables are as the migrations left them."""
+    with django_db_blocker.unblock():
+        emptier = Emptier()
+    TransactionTestCase._fixture_teardown = lambda self: emptier.empty()
 
 
 @pytest.fixture(scope="session")
@@ -136,7 +118,7 @@ def manage(instance: dict[str, str]) -> Manage:
         stdin: str | None = None,
         check: bool = True,
         environment: dict[str, str] | None = None,
-        timeout: float = 120,
+        timeout: float = PATIENCE,
     ) -> Finished:
         done = subprocess.run(
             [sys.executable, "manage.py", *map(str, args)],

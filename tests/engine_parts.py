@@ -1,7 +1,7 @@
 """Parts of the engine's tests: a collection, a panel on the local model server, and what its log shows."""
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
@@ -9,15 +9,14 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from config.env import ROOT
 from corpus.models import Collection, Pair
-from corpus.processes import spawn, stop
-from judges import fleet, wakeups
+from judges import wakeups
 from judges.models import Campaign, JudgeVersion, Panel
 from tests.conftest import Finished
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
+from tests.standing import standing_worker
 
 FAST = {"QUORUM_LEASE_S": "3", "QUORUM_RETRY_S": "0.02", "QUORUM_BATCH_POLL_S": "0.1", KEY_ENV: KEY}
 
@@ -76,17 +75,14 @@ def pairs_of(collection: Collection) -> list[Pair]:
     return list(Pair.objects.filter(collection=collection).order_by("pk"))
 
 
-@pytest.fixture(scope="module")
-def _standing_worker(instance_environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
-    environment = {**instance_environment, **FAST, "QUORUM_LOOPBACK_ONLY": "1"}
-    child = spawn(fleet.worker_command(2, "tests"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
-    yield child
-    stop([child])
+@pytest.fixture
+def _standing_worker(instance_environment: dict[str, str]) -> "subprocess.Popen[str]":
+    return standing_worker({**instance_environment, **FAST, "QUORUM_LOOPBACK_ONLY": "1"})
 
 
 @pytest.fixture
 def worker(_standing_worker: "subprocess.Popen[str]", instance: dict[str, str]) -> "subprocess.Popen[str]":
-    """A live worker with two processes, one for all tests of a module: starting one takes seconds."""
+    """A live worker with two processes, the same for all tests."""
     until(lambda: bool(wakeups.live_workers()))
     return _standing_worker
 

@@ -20,7 +20,7 @@ import psycopg
 
 from config.services.addresses import run_folder
 from tests.bench.repeated import repeated_beyond_flight
-from tests.instances import Instance, until
+from tests.instances import PATIENCE, Instance, until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, start
 
 LEASE_S = 6
@@ -174,7 +174,7 @@ class Rig:
         return found is not None and found["state"] != "running"
 
     def outcome(
-        self, name: str, killed: float, dead: float, *, patience: float = 90, calls: int | None = None
+        self, name: str, killed: float, dead: float, *, patience: float = PATIENCE, calls: int | None = None
     ) -> Outcome:
         """Wait for the end and count. `calls`: how many each pair needs, where it is not the panel's number."""
         end = time.monotonic() + patience
@@ -205,11 +205,11 @@ class Rig:
         """End everything."""
         if self.site is not None:
             self.site.terminate()
-            self.site.wait(20)
+            self.site.wait(PATIENCE)
             if self.site.stdout:
                 self.site.stdout.close()
         self.server.terminate()
-        self.server.wait(10)
+        self.server.wait(PATIENCE)
         for pipe in (self.server.stdin, self.server.stdout):
             if pipe:
                 pipe.close()

@@ -13,6 +13,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.instances import PATIENCE
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -89,9 +91,9 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def wait_for(address: str, log: Path, seconds: float = 30) -> None:
+def wait_for(address: str, log: Path) -> None:
     """Until the address answers 200."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         try:
             with urlopen(address, timeout=5):
@@ -134,7 +136,7 @@ def new_page(browser: "Browser", live_site: str, instance: dict[str, str], conso
 
     def open_page(user: Any = None, **options: Any) -> "Page":
         context = browser.new_context(base_url=live_site, **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(1000 * PATIENCE)
         contexts.append(context)
         if user is not None:
             context.add_cookies([{"name": "sessionid", "value": session_of(user), "url": live_site}])

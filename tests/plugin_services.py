@@ -61,20 +61,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow as well (make test-all)")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the slow ones out unless they are asked for, and keep together what shares a fixture of its file."""
-    slow = [] if config.getoption("--slow") else [item for item in items if item.get_closest_marker("slow")]
+    """Leave the slow ones out unless they are asked for."""
+    if config.getoption("--slow"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
     if slow:
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
-    for item in items:
-        if shares_with_its_file(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
-
-
-def shares_with_its_file(item: pytest.Item) -> bool:
-    """A fixture of the module is made once for all its tests where they run in one worker (`--dist loadgroup`)."""
-    found = getattr(item, "_fixtureinfo", None)
-    return found is not None and any(one[-1].scope == "module" for one in found.name2fixturedefs.values())

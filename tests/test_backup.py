@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.instances import Instance
+from tests.instances import PATIENCE, Instance
 
 ROWS = """
 import hashlib, json
@@ -50,7 +50,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     place = Path(tempfile.mkdtemp(prefix="quorum-backup-", dir="/tmp"))
     instance = Instance(place / "var", QUORUM_LINGER="20")
     child = instance.start("manage.py", "shell", "-v0", "-c", SET_UP)
-    _, said = child.communicate(f"{folder} {instance.var}", timeout=120)
+    _, said = child.communicate(f"{folder} {instance.var}", timeout=PATIENCE)
     assert child.returncode == 0, said
     yield instance
     instance.end()

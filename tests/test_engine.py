@@ -20,8 +20,8 @@ def test_the_protocol_is_as_the_papers_have_it(worker: object, model_server: Loc
     make_panel(model_server, debate=("d1", "d2"))
     model_server.script(
         {
-            "d1": {"verdict": {"A": ["yes", "yes"]}, "latency": 0.2},
-            "d2": {"verdict": {"B": ["no", "yes"]}, "latency": 0.2},
+            "d1": {"verdict": {"A": ["yes", "yes"]}, "latency": 1.0},
+            "d2": {"verdict": {"B": ["no", "yes"]}, "latency": 1.0},
             "*": {"verdict": "yes"},
         }
     )

@@ -22,7 +22,7 @@ from tests.engine_parts import (
     sums_up,
     worker,
 )
-from tests.instances import until
+from tests.instances import PATIENCE, until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -49,7 +49,7 @@ def test_judge_twice_at_once_is_one_campaign_and_no_call_doubled(
     make_panel(model_server, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))
     model_server.script({"*": {"verdict": "yes", "latency": 0.2}})
     both = [start(instance, "judge", "books", "--wait", "--json") for _ in range(2)]
-    ended = [one.communicate(timeout=90) for one in both]
+    ended = [one.communicate(timeout=PATIENCE) for one in both]
     assert [one.returncode for one in both] == [0, 0], ended
     statuses = [json.loads(out) for out, _ in ended]
     assert Campaign.objects.count() == 1
@@ -65,7 +65,7 @@ def test_ctrl_c_says_what_goes_on(worker: object, model_server: LocalModels, ins
     waiting = start(instance, "judge", "books", "--wait", "--json")
     until(lambda: len(model_server.requests()) > 0)
     waiting.send_signal(signal.SIGINT)
-    out, err = waiting.communicate(timeout=30)
+    out, err = waiting.communicate(timeout=PATIENCE)
     assert (waiting.returncode, out) == (130, "")
     assert "interrupted" in err and "the workers of `serve` go on with it" in err
     assert "Traceback" not in err

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from config import extra
 from config.extra import Extra
+from tests.instances import until
 
 
 def told(var: Path) -> dict[str, Any]:
@@ -17,11 +17,11 @@ def told(var: Path) -> dict[str, Any]:
 
 
 def run(one: Extra) -> None:
-    end = time.monotonic() + 60
-    while one.process is not None and time.monotonic() < end:
+    def ended() -> bool:
         one.look()
-        time.sleep(0.05)
-    assert one.process is None
+        return one.process is None
+
+    until(ended)
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
 ) -> None:
     """Nobody could renew a lease while it was away: whoever is back first must not take what others answered."""
     monkeypatch.setattr("judges.wakeups.send", lambda campaign: None)
-    monkeypatch.setattr("judges.engine.writer.STALL_S", 0.05)
+    monkeypatch.setattr("judges.engine.writer.STALL_S", 1.0)
     collection = collection_of(2)
     campaign = campaigns.start_or_join(
         collection=collection, wanted=configurations.configuration(panel="offline")
@@ -142,14 +142,14 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
     async def main() -> list[int]:
         writer = Writer(database(), tmp_path, 0)
         writer.start()
-        claim = partial(claims.claim, **values, stalled=partial(writer.stalled, 0.4))
+        claim = partial(claims.claim, **values, stalled=partial(writer.stalled, 60.0))
         try:
             await writer.ready()
-            await asyncio.sleep(0.5)  # connecting took a moment
+            writer.back -= 60.0  # connecting may have taken a moment: a minute ago
             first = await writer.ask(claim)
-            await writer.ask(lambda connection: connection.execute("SELECT pg_sleep(0.1)"))
+            await writer.ask(lambda connection: connection.execute("SELECT pg_sleep(1.2)"))
             meanwhile = await writer.ask(claim)
-            await asyncio.sleep(0.5)
+            writer.back -= 60.0
             return [len(first), len(meanwhile), len(await writer.ask(claim))]
         finally:
             await asyncio.to_thread(writer.stop)

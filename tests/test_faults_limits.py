@@ -12,7 +12,7 @@ from redis import Redis
 from judges.engine.limits import SCRIPT
 from tests.engine_parts import most_at_once
 from tests.fault_rig import Rig, kill, rig
-from tests.instances import Instance
+from tests.instances import PATIENCE, Instance
 
 BUCKET_MS, HOUR_MS = 250, 3_600_000
 
@@ -53,11 +53,11 @@ def script(instance: dict[str, str]) -> Iterator[Script]:
 
 def test_a_window_that_was_full_when_the_clock_was_set_back_is_free_a_minute_later(script: Script) -> None:
     assert script.ask(5) == (5, 0)
-    granted, wait = script.ask(1)
-    assert granted == 0 and 59_000 < wait <= 60_250
+    granted, before = script.ask(1)
+    assert granted == 0 and 30_000 < before <= 60_250
     script.ahead(HOUR_MS)
     granted, wait = script.ask(1)
-    assert granted == 0 and 59_000 < wait <= 60_500, "as long as before, not an hour"
+    assert granted == 0 and before - 30_000 < wait <= before + 500, "as long as before, not an hour"
     assert script.ask(1)[0] == 0, "and nothing is granted above the limit meanwhile"
 
 
@@ -69,7 +69,7 @@ def test_slots_of_a_process_that_died_before_the_clock_was_set_back_come_back(sc
     (until,) = [
         score for name, score in script.client.zrange(script.keys[1], 0, -1, withscores=True) if name == b"dead"
     ]
-    assert until <= (time.time() + 16) * 1000
+    assert until <= (time.time() + 60) * 1000, "not an hour"
 
 
 LIMITS = {"requests_per_minute": 300, "tokens_per_minute": 200_000}
@@ -107,7 +107,7 @@ def test_four_workers_never_use_more_in_any_minute_than_the_account_has(tmp_path
     with rig(Instance(tmp_path / "var"), tmp_path, processes=4, more=f"{name} = {limit}", latency=0.1) as site:
         site.begin("limits", 360, "--policy", "single", calls=1)
         assert [len(children) for children in site.workers().values()] == [4]
-        outcome = site.outcome("limits", time.time(), time.time(), patience=200, calls=1)
+        outcome = site.outcome("limits", time.time(), time.time(), calls=1)
         assert outcome.holds, outcome
         arrived = [(request["arrived"], 1.0) for request in site.models.requests()]
         used = [(float(when), float(amount)) for when, amount in site.ask(USED)]
@@ -158,7 +158,7 @@ def test_a_budget_is_never_overshot_by_more_than_what_is_reserved(tmp_path: Path
 def watch(site: Rig) -> list[dict[str, Any]]:
     """The money, ten times a second, until the campaign stops."""
     seen: list[dict[str, Any]] = []
-    end = time.monotonic() + 90
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end and (not seen or seen[-1]["state"] == "running" or seen[-1]["calls"]):
         if found := site.ask(MONEY):
             seen.append(found)

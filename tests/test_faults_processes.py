@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.fault_rig import LEASE_S, Outcome, Rig, family, kill, note, rig, stop_for
-from tests.instances import Instance, until
+from tests.instances import PATIENCE, Instance, until
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +123,7 @@ def test_judge_wait_outlives_what_is_killed_under_it(bare: Rig, who: str) -> Non
     waiting = bare.instance.start("manage.py", "judge", name, "--wait", "--json", "--workers", "2")
     until(lambda: len(bare.models.requests()) >= BEFORE, f"{BEFORE} calls")
     killed, dead = kill(*KILLED[who](bare))
-    out, err = waiting.communicate(timeout=120)
+    out, err = waiting.communicate(timeout=PATIENCE)
     assert waiting.returncode == 0, err
     outcome = bare.outcome(name, killed, max(dead, killed + 0.2))
     note(f"kill {who} under judge --wait", outcome)

@@ -34,7 +34,7 @@ def backend(wrapper: DatabaseWrapper) -> int:
 def end(pid: int) -> None:
     """What a restart of PostgreSQL does to a connection; returns when it is gone."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+        cursor.execute("SELECT pg_terminate_backend(%s, 60000)", [pid])
 
 
 def test_a_living_connection_is_used_again(pooled: DatabaseWrapper) -> None:

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
+from tests.instances import PATIENCE  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training import data, recipes, rendering  # noqa: E402
 from training.engine.base import load_tokenizer, tiny_base  # noqa: E402
@@ -184,7 +185,7 @@ def test_two_processes_give_the_gradients_of_one(bases: dict[str, Path], tmp_pat
     rows = write_set(tmp_path / "set")
     for size in ("1", "2"):
         args = [sys.executable, "-c", TWO, tmp_path, bases["qwen3"], rows, size, TWO]
-        done = subprocess.run(list(map(str, args)), capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(list(map(str, args)), capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode == 0, done.stderr
     one, two = (torch.load(tmp_path / f"{size}.pt", weights_only=True) for size in ("1", "2"))
     assert two["parts"] == pytest.approx(one["parts"], rel=1e-5)

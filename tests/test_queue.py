@@ -94,7 +94,7 @@ def test_two_claims_of_one_member_at_the_same_moment_are_one_lease(collection, a
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join()
     assert len(lent) == 6
     assert len(set(lent)) == 1
     assert Assignment.objects.filter(membership=alice).count() == 1
@@ -354,7 +354,7 @@ def test_eight_raw_clients_race_without_deadlock_and_nothing_is_taken_twice(coll
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     assert not failed
     rows = list(Item.objects.values_list("state", "taken", "done", "overlap"))
     assert {(taken, done) for _, taken, done, _ in rows} == {(3, 3)}

@@ -25,7 +25,7 @@ from judges.providers import close_providers, open_provider  # noqa: E402
 from judges.records import Inputs, Judge, Reply  # noqa: E402
 from judges.records import Request as JudgeRequest  # noqa: E402
 from judges.verdicts import parse_vote  # noqa: E402
-from tests.instances import ROOT  # noqa: E402
+from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
 from training.scorer import open_scorer  # noqa: E402
@@ -55,7 +55,7 @@ def address(encoder: Path) -> Iterator[str]:
         yield line["url"]
     finally:
         child.terminate()
-        child.wait(20)
+        child.wait(PATIENCE)
         if child.stdout is not None:
             child.stdout.close()
 
@@ -153,14 +153,19 @@ def test_sixty_four_at_once_are_all_answered_and_503_says_when_to_come_back(addr
 
     def ask(number: int) -> list[int]:
         body = {"query": f"{QUERY} {number}", "documents": [f"{text} {number}" for text in TEXTS * 10]}
-        for _ in range(200):
+        places: list[int] = []
+
+        def answered() -> bool:
             status, found, headers = post(address, body)
             if status == 200:
-                return sorted(one["index"] for one in found["results"])
+                places.extend(sorted(one["index"] for one in found["results"]))
+                return True
             assert status == 503 and int(headers["Retry-After"]) >= 1 and "try again in a second" in found["message"]
             refused.append(number)
-            Event().wait(0.05)
-        return []
+            return False
+
+        until(answered)
+        return places
 
     with ThreadPoolExecutor(64) as pool:
         answers = list(pool.map(ask, range(64)))
@@ -177,7 +182,7 @@ def test_beyond_the_limit_nothing_waits() -> None:
         words = "test"
 
         def margins_of(self, asked: Any) -> list[list[float]]:
-            go.wait(10)
+            go.wait(PATIENCE)
             return [[float(len(text)) for text in one.documents] for one in asked]
 
         def score(self, margin: float) -> float:
@@ -189,8 +194,8 @@ def test_beyond_the_limit_nothing_waits() -> None:
     with pytest.raises(Full):
         batcher.submit(requests[3])
     go.set()
-    assert [future.result(10).margins for future in futures] == [[1.0], [2.0], [3.0]]
-    assert batcher.submit(requests[3]).result(10).margins == [4.0]
+    assert [future.result(PATIENCE).margins for future in futures] == [[1.0], [2.0], [3.0]]
+    assert batcher.submit(requests[3]).result(PATIENCE).margins == [4.0]
 
 
 def test_a_model_that_fails_answers_500_and_goes_on(encoder: Path) -> None:

@@ -238,7 +238,7 @@ def test_a_killed_worker_pays_for_nothing_twice(model_server, manage, instance):
     dead = time.time()
     assert not Ranking.objects.exists()
     options = ("--system", "rewrite", "--method", "hyde", "--judge", "writer", "--name", "run", "--depth", 3)
-    done = manage("retrieve", "things", *options, "--wait", "--yes", "--json", environment=FAST, timeout=90)
+    done = manage("retrieve", "things", *options, "--wait", "--yes", "--json", environment=FAST)
     assert (done.json["state"], done.json["queries"]) == ("ready", 48)
     assert done.json["calls"] >= 48 and done.json["cost"] > 0
     repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)

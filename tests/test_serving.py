@@ -14,7 +14,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
-from tests.instances import ROOT, Instance, until
+from tests.instances import PATIENCE, ROOT, Instance, until
 
 
 def serve(instance: Instance, *options: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
@@ -26,7 +26,7 @@ def serve(instance: Instance, *options: str) -> tuple[subprocess.Popen[str], dic
 
 
 def status_of(address: str) -> int:
-    with urlopen(address, timeout=10) as response:
+    with urlopen(address, timeout=60) as response:
         return int(response.status)
 
 
@@ -37,7 +37,7 @@ def test_serve_says_when_it_is_ready_and_ctrl_c_ends_all_of_it(make_instance: Ca
     assert status_of(f"{ready['url']}/accounts/login/") == 200
     assert len(ready["pids"]) == 3 and child.pid in ready["pids"]
     os.kill(child.pid, signal.SIGINT)
-    assert child.wait(30) == 130
+    assert child.wait(PATIENCE) == 130
     until(instance.nothing_left, "the end of all processes")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.instances import ROOT, until  # noqa: E402
+from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training.engine.base import tiny_base  # noqa: E402
 from training.folder import JobFolder  # noqa: E402
@@ -55,14 +55,14 @@ def test_killed_and_started_again_it_has_the_losses_of_an_uninterrupted_run(
     parts: tuple[Path, Path], tmp_path: Path
 ) -> None:
     whole, killed = ask(tmp_path / "whole", parts), ask(tmp_path / "killed", parts)
-    assert start(whole).wait(120) == 0, whole.log.read_text()
+    assert start(whole).wait(PATIENCE) == 0, whole.log.read_text()
     for step in (6, 17):
         child = start(killed)
         until(lambda step=step: reached(killed, step))
         child.send_signal(signal.SIGKILL)
         child.wait()
         assert not reached(killed, 40)
-    assert start(killed).wait(120) == 0, killed.log.read_text()
+    assert start(killed).wait(PATIENCE) == 0, killed.log.read_text()
     assert losses(killed) == losses(whole) and len(losses(whole)) == 40
     assert killed.state["result"]["metrics"] == whole.state["result"]["metrics"]
     assert whole.state["words"] == "tiny model, CPU"

@@ -18,7 +18,7 @@ pytest.importorskip("torch")
 from corpus.errors import BadInput
 from corpus.processes import spawn, stop
 from tests.conftest import Manage
-from tests.instances import ROOT, until
+from tests.instances import PATIENCE, ROOT, until
 from tests.training_sets import write_set
 from training import fleet, jobs, pages
 from training.folder import JobFolder
@@ -38,7 +38,7 @@ def workers(instance: dict[str, str]) -> Iterator[list[subprocess.Popen[str]]]:
     """Workers of the queue that a test starts; all are gone after it."""
     started: list[subprocess.Popen[str]] = []
     yield started
-    stop(started, patience=15)
+    stop(started, patience=60)
 
 
 def start_worker(workers: list[subprocess.Popen[str]], instance: dict[str, str]) -> subprocess.Popen[str]:
@@ -54,7 +54,7 @@ def begin(rows: Path, out: Path, device: str = "cpu", **given: Any) -> Job:
     )
 
 
-def reaches(job: Job, *states: str, seconds: float = 120) -> Job:
+def reaches(job: Job, *states: str, seconds: float = PATIENCE) -> Job:
     def there() -> bool:
         job.refresh_from_db()
         return job.state in states

@@ -1,0 +1,27 @@
+"""One worker for all tests that only need some worker: starting one takes as long as twenty such tests."""
+
+import subprocess
+
+from config.env import ROOT
+from corpus.processes import spawn, stop
+
+STANDING = "_standing_worker"
+"""The fixture that asks for it, in tests.engine_parts."""
+_running: list["subprocess.Popen[str]"] = []
+
+
+def standing_worker(environment: dict[str, str]) -> "subprocess.Popen[str]":
+    """The worker with two processes that stands already, or a new one."""
+    from judges import fleet
+
+    if not _running or _running[0].poll() is not None:
+        end_standing_worker()
+        command = fleet.worker_command(2, "tests")
+        _running.append(spawn(command, environment, cwd=ROOT, stderr=subprocess.DEVNULL))
+    return _running[0]
+
+
+def end_standing_worker() -> None:
+    """Wait for its end, if one stands."""
+    stop(_running)
+    _running.clear()
