@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.interpolated import is_interpolated, precision
 from corpus.errors import BadInput
 
 Qrels = Mapping[str, Mapping[str, int]]
@@ -74,10 +75,14 @@ def evaluate(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Result:
         names.setdefault(str(measure), []).append(name)
     scores = {query: {doc: float(np.float32(score)) for doc, score in docs.items()} for query, docs in shared.items()}
     grades = {query: dict(docs) for query, docs in qrels.items() if query in scores}
-    if scores:
-        for one in ir_measures.iter_calc(list(set(wanted.values())), grades, scores):
+    theirs = {measure for measure in wanted.values() if not is_interpolated(measure)}
+    if scores and theirs:
+        for one in ir_measures.iter_calc(list(theirs), grades, scores):
             for name in names[str(one.measure)]:
                 per_query[name][one.query_id] = float(one.value)
+    for name, measure in wanted.items():
+        if measure not in theirs:
+            per_query[name] |= {query: precision(measure, grades[query], scores[query]) for query in scores}
     means = {name: float(np.mean(list(values.values()))) for name, values in per_query.items()}
     return Result(len(qrels), sorted(set(qrels) - set(shared)), means, per_query)
 
