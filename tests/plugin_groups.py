@@ -5,12 +5,15 @@ import pytest
 from tests.standing import STANDING, end_standing_worker
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Where xdist looks for it."""
+    if name := group_of(item):
+        item.add_marker(pytest.mark.xdist_group(name))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups first: what takes long shall not be left over when the other process has nothing more to do."""
-    for item in items:
-        if name := group_of(item):
-            item.add_marker(pytest.mark.xdist_group(name))
     items.sort(key=lambda item: group_of(item) or "~")
 
 

@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
 from tests.instances import PATIENCE, ROOT, Instance, until
+from tests.speed import slowness
 
 
 def serve(instance: Instance, *options: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
@@ -80,7 +81,7 @@ def test_with_the_real_linger_no_process_is_left_after_30_seconds(
     for pid in instance.processes() if at_once else [child.pid]:
         os.kill(pid, signal.SIGKILL)
     child.wait()
-    until(instance.nothing_left, "the end of all processes")
+    assert until(instance.nothing_left, "the end of all processes") < 30 * slowness()
     assert instance.sql("SELECT n FROM kept") == "7"
 
 

@@ -136,7 +136,7 @@ def plant(collection) -> None:
 
 @pytest.mark.slow
 def test_a_classifier_cannot_tell_checks_from_ordinary_items():
-    """Four walks of 400 items, and Student's interval of their mean AUC: t(0.975, 3 degrees of freedom) = 3.182.
+    """Four walks of 400 items, and the low end of Student's interval of their mean AUC: t(0.975, 3 degrees) = 3.182.
 
     One walk says too little: what is drawn at random differs by chance between 40 checks and 360 others, and over ten
     seeds the AUC lay from 0.37 to 0.58 (mean 0.48), wider than DeLong's interval of one walk knows.
@@ -150,9 +150,9 @@ def test_a_classifier_cannot_tell_checks_from_ordinary_items():
             assert told is not None
             found.append(told.auc)
             transaction.set_rollback(True)
-    mean, half = np.mean(found), 3.182 * np.std(found, ddof=1) / len(found) ** 0.5
-    assert mean - half <= 0.5 <= mean + half, found
-    assert mean < 0.6, found
+    spread = max(np.std(found, ddof=1), 0.06)  # over the ten seeds: four that happen to lie close know no better
+    assert np.mean(found) - 3.182 * spread / len(found) ** 0.5 <= 0.5, found
+    assert np.mean(found) < 0.6, found
 
 
 @pytest.mark.slow
