@@ -31,31 +31,33 @@ UNFINISHED = (State.RUNNING, State.BUDGET)
 
 ENQUEUE = """
 WITH chosen AS (
-    SELECT p.id FROM corpus_pair p
+    SELECT p.id, {place} AS place FROM {pairs}
     JOIN corpus_query q ON q.id = p.query_id AND q.is_current
     JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-    WHERE p.collection_id = %(collection)s AND {which} AND NOT EXISTS (
+    WHERE p.collection_id = %(collection)s {which} AND NOT EXISTS (
         SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = %(campaign)s
             OR (w.campaign_id = ANY(%(earlier)s) AND w.state IN ('labelled', 'escalated', 'failed'))))
-    ORDER BY p.id LIMIT %(limit)s
+    ORDER BY place LIMIT %(limit)s
 ), added AS (
     INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, reason, error, attempt_base)
-    SELECT %(campaign)s, id, 'pending', 0, 0, '', '', 0 FROM chosen ORDER BY id RETURNING 1
+    SELECT %(campaign)s, id, 'pending', 0, 0, '', '', 0 FROM chosen ORDER BY place RETURNING 1
 ), counted AS ({tally})
 SELECT count(*) FROM added
 """.replace(
     "{tally}",
     tallies.ADD.format(rows="SELECT %(campaign)s, 0, 'pairs', count(*) FROM added HAVING count(*) > 0"),
 )
-EVERY = ENQUEUE.replace("{which}", "p.is_candidate")
-ONLY = ENQUEUE.replace("{which}", "p.id IN (SELECT unnest(%(pairs)s::bigint[]))")
-"""ENQUEUE for every candidate, and for the pairs of a scope."""
+EVERY = ENQUEUE.format(place="p.id", pairs="corpus_pair p", which="AND p.is_candidate")
+LISTED = "unnest(%(pairs)s::bigint[]) WITH ORDINALITY AS listed(pair, place) JOIN corpus_pair p ON p.id = listed.pair"
+ONLY = ENQUEUE.format(place="listed.place", pairs=LISTED, which="")
+"""ENQUEUE for every candidate, and for the pairs of a scope in the order in which they were given: workers take up work
+in the order of its rows."""
 
 # A pair whose newest standing target is good needs none, unless all shall be written again; what a person wrote is
 # never written over, and what waits for one is left to them.
 POSITIVES = """
 WITH chosen AS (
-    SELECT p.id FROM corpus_label l
+    SELECT p.id, p.id AS place FROM corpus_label l
     JOIN corpus_pair p ON p.id = l.pair_id AND p.collection_id = %(collection)s
     JOIN corpus_collection c ON c.id = p.collection_id
     JOIN corpus_query q ON q.id = p.query_id AND q.is_current
@@ -137,9 +139,9 @@ def start_or_join(
 ) -> Started:
     """Start a campaign, or go on with the one of this configuration; wake-ups are sent once that is committed.
 
-    `pairs`: only these, candidates or not, in a campaign of their own that `scope` names. Raises BadInput for a paused
-    campaign, and for a money budget, its own or the collection's, while a judge has no known price; ValueError for
-    pairs without a scope, and for a scope without pairs.
+    `pairs`: only these, candidates or not, in this order, in a campaign of their own that `scope` names. Raises
+    BadInput for a paused campaign, and for a money budget, its own or the collection's, while a judge has no known
+    price; ValueError for pairs without a scope, and for a scope without pairs.
     """
     if bool(scope) is not (pairs is not None):
         raise ValueError("pairs have a scope that names them, and every candidate has none")
@@ -236,7 +238,7 @@ def _enqueue(
         "earlier": earlier,
         "limit": room,
         "again": again,
-        "pairs": None if pairs is None else list(pairs),
+        "pairs": None if pairs is None else list(dict.fromkeys(pairs)),
     }
     statement = POSITIVES if campaign.policy == Policy.EVIDENCE else EVERY if pairs is None else ONLY
     with connection.cursor() as cursor:

@@ -17,7 +17,7 @@ from benchmark.models import Filling, Qrels, Run
 from benchmark.pooling import pool
 from corpus.errors import BadInput
 from corpus.items import reprioritise
-from corpus.models import Assessor, Collection, Item, Judgment, Label, Pair
+from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
 from corpus.removal import delete_collection
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Work
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
@@ -228,6 +228,25 @@ def test_judges_label_people_settle_and_the_funnel_counts_every_step(
     after = filling.finish(begun)
     assert after.counts["origins"] == {"debate+ensemble": 2, "original": 3, "people": 2}
     assert "a" not in qrels.named(after)["q2"]
+
+
+def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(books: Collection, runs: list[Run]) -> None:
+    from judges.campaigns import start_or_join
+    from judges.configurations import configuration
+
+    documents = {one.external_id: one.pk for one in Document.objects.all()}
+    queries = {one.external_id: one.pk for one in Query.objects.all()}
+    wanted = [(queries[query], documents[name]) for query, name in (("q2", "d"), ("q1", "c"), ("q2", "a"), ("q1", "d"))]
+    begun = filling.start(collection=books, runs=runs, depth=3, policy="single", panel="offline", pairs=wanted)
+    assert begun.pairs != sorted(begun.pairs), "the ids of the pairs have another order"
+    work = Work.objects.order_by("pk").values_list("pair__query_id", "pair__document_id")
+    assert list(work) == wanted
+    more = [*begun.pairs, begun.pairs[0]]
+    start_or_join(
+        collection=books, wanted=configuration(panel="offline", policy="ensemble"), pairs=more, scope="s", limit=2
+    )
+    late = Work.objects.filter(campaign__scope="s").order_by("pk").values_list("pair", flat=True)
+    assert list(late) == begun.pairs[:2], "a limit keeps the first"
 
 
 def test_more_runs_ask_only_about_what_is_new(books: Collection, runs: list[Run]) -> None:
