@@ -1,20 +1,31 @@
-"""Tests that share something costly run one after the other in one process (`--dist loadgroup`), before all others."""
+"""Tests that share something costly run one after the other in one process, before all others.
+
+xdist's own `--dist loadgroup` marks a test's id, which pytest 9.2 no longer lets it do: each process writes down the
+groups beside the session's services, and the scheduler reads them.
+"""
+
+import json
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.standing import STANDING, end_standing_worker
 
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Where xdist looks for it."""
-    if name := group_of(item):
-        item.add_marker(pytest.mark.xdist_group(name))
+FILE = "groups.json"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups first: what takes long shall not be left over when the other process has nothing more to do."""
     items.sort(key=lambda item: group_of(item) or "~")
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        session = Path(os.environ["QUORUM_VAR"]).parent
+        (session / f"{FILE}.{worker}").write_text(json.dumps({item.nodeid: group_of(item) for item in items}))
+        (session / f"{FILE}.{worker}").rename(session / FILE)
 
 
 def group_of(item: pytest.Item) -> str:
@@ -27,6 +38,25 @@ def group_of(item: pytest.Item) -> str:
         return f"a-worker{apart}"
     shares = any(one[-1].scope == "module" for one in found.name2fixturedefs.values())
     return item.path.stem + apart if shares else ""
+
+
+class ByGroup(LoadScopeScheduling):
+    """A group is given to one process as a whole, everything else one by one."""
+
+    @cached_property
+    def groups(self) -> dict[str, str]:
+        """The group of each test; "" for none."""
+        return dict(json.loads((Path(os.environ["QUORUM_VAR"]) / FILE).read_text()))
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self.groups[nodeid] or nodeid
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """In the order of `items`, not by the number of tests."""
+    config.option.loadscopereorder = False
+    return ByGroup(config, log)
 
 
 @pytest.hookimpl(trylast=True)
