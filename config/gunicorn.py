@@ -1,10 +1,11 @@
 """How gunicorn serves the site: threads, one pool of connections as large as they are many (MECHANICS M6)."""
 
 import gc
+import itertools
 import os
 from typing import Any
 
-from config import env
+from config import env, memory
 from corpus.processes import watch_parent
 
 worker_class = "gthread"
@@ -27,3 +28,14 @@ def post_worker_init(worker: Any) -> None:
     """What is loaded stays: with the usual thresholds a tenth of each request goes into looking at it again."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+WARM = 200
+"""Requests after which a worker has its templates, routes, plans and catalogues."""
+_answered = itertools.count(1)
+
+
+def post_request(worker: Any, request: Any, environ: Any, response: Any) -> None:
+    """Once, when all is loaded: a tenth less time for the same work."""
+    if next(_answered) == WARM:
+        memory.collapse()
