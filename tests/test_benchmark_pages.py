@@ -211,7 +211,7 @@ def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: 
     first = [(query, document) for query, document, _n in Report.objects.get().result["safety"]["first"][:5]]
     assert {(item.pair.query_id, item.pair.document_id) for item in Item.objects.all()} == set(first)
     facts = facts_of(text(charlie, response["Location"]))
-    assert facts == {"Who judges": "people judge every pair", "Pairs": "the first 5 that could settle an order"}
+    assert facts == {"Policy": "people judge every pair", "Pairs": "the first 5 that could settle an order"}
 
 
 def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, books: Collection) -> None:
@@ -505,6 +505,11 @@ def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) ->
     report = Report.objects.latest("pk")
     assert (report.before.number, report.after.number) == (3, 2)
     assert response["Location"] == f"{HOME}report/{report.pk}/"
+    assert reports.take_up()
+    note = "The qrels before judge 2 of these 20 queries"
+    page = text(whole, response["Location"])
+    assert note in page and note not in text(whole, f"{HOME}report/{report.pk - 1}/")
+    assert re.search(r"\b1 pairs of systems change|[^1]1 systems change their ranks", page) is None
     assert "Measure both" not in text(whole, f"{HOME}qrels/diff/?one=2&other=2")
     assert whole.post(f"{HOME}report/make/", {"one": "3", "other": "9"}).status_code == 404
 

@@ -82,6 +82,12 @@ def test_what_is_not_finite_is_left_out() -> None:
     assert "nan" not in chart.svg.replace("nan-", "") and [row[0] for row in chart.rows] == [1, 3]
 
 
+def test_what_is_counted_has_whole_ticks() -> None:
+    whole = line("l", "L", {"n": [(1, 0.5), (2, 0.7), (4, 0.9)]}, x="systems", y="rate")
+    assert ">1.5<" not in whole.svg and ">3<" in whole.svg
+    assert ">1.5<" in line("l", "L", {"n": [(1, 0.5), (2.5, 0.7), (4, 0.9)]}, x="seconds", y="rate").svg
+
+
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0), (-3, 7), (0.001, 0.0012), (5, 5), (0, 1e9)])
 def test_ticks_are_round_and_hold_the_values(low: float, high: float) -> None:
     found = ticks(low, high)

@@ -20,7 +20,7 @@ def asked(filling: Filling) -> list[tuple[str, str]]:
     """
     given = filling.options
     if given.get("policy") == PEOPLE:
-        return [(_("Who judges"), _("people judge every pair")), *_first(given)]
+        return [(_("Policy"), _("people judge every pair")), *_first(given)]
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     if campaign is None:
         rows = [

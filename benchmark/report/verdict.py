@@ -64,8 +64,9 @@ def _said(found: Mapping[str, Any]) -> str:
 
 def _rule() -> str:
     return _(
-        "Saturated: on average over the orders the last system adds at most %(growth)s more holes, and being in the"
-        " pool moves its Hit, nDCG and Recall by at most %(marginal)s. Nearly: at most %(more)s and %(further)s."
+        "The rule: a pool is saturated where, on average over the orders, the last system adds at most %(growth)s more"
+        " holes and being in the pool moves its Hit, nDCG and Recall by at most %(marginal)s; nearly so at %(more)s and"
+        " %(further)s."
     ) % {
         "growth": f"{SATURATED[0]:.0%}",
         "marginal": SATURATED[1],

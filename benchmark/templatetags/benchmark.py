@@ -42,7 +42,7 @@ def duration(value: float | None) -> str:
     if value is None:
         return _("unknown")
     if value < 1:
-        return _("%(value)s ms") % {"value": f"{value * 1000:,.0f}"}
+        return _("%(value)s ms") % {"value": f"{value * 1000:,.0f}" if value >= 0.01 else f"{value * 1000:.1f}"}
     return _("%(value)s s") % {"value": f"{value:,.1f}"}
 
 

@@ -46,10 +46,10 @@ def figure(value: float | None) -> str:
     return text.replace("-", "−")
 
 
-def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round values (steps of 1, 2, 5) from at most `low` to at least `high`."""
+def ticks(low: float, high: float, about: int = 5, *, least: float = 0.0) -> list[float]:
+    """Round values (steps of 1, 2, 5, none below `least`) from at most `low` to at least `high`."""
     span = (high - low) or abs(high) or 1.0
-    rough = span / about
+    rough = max(span / about, least)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

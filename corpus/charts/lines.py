@@ -44,7 +44,8 @@ def line(
     else:
         ends = (min(ys) if low is None else low, max(ys) if high is None else high)
         room = min(180.0, max(wide(name) for name in kept) + 16)
-        across = ticks(min(xs), max(xs), 6) if names is None else [min(xs) - 0.5, max(xs) + 0.5]
+        least = 1.0 if all(float(at).is_integer() for at in xs) else 0.0  # what is counted has no halves
+        across = ticks(min(xs), max(xs), 6, least=least) if names is None else [min(xs) - 0.5, max(xs) + 0.5]
         plot = Plot(64, 14, WIDTH - room, 252, across, ticks(*ends))
         plot.axes(canvas, x, y, None if names is None else _sparse(names, set(xs)))
         for place, name in enumerate(kept):
