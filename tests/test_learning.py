@@ -12,7 +12,6 @@ from training.engine.publishing import MergeDiffers  # noqa: E402
 from training.engine.training import train  # noqa: E402
 from training.folder import JobFolder  # noqa: E402
 
-SLOW = {"cross-encoder": pytest.mark.slow}
 WAYS = {
     "prism": ("tiny:qwen3", {"preset": "tiny", "epochs": 1, "learning_rate": 0.003, "evaluate_every": 45}),
     "cross-encoder": ("tiny:encoder", {"preset": "tiny"}),
@@ -38,13 +37,14 @@ def job(folder, recipe, **changes):
     return one
 
 
-@pytest.fixture(scope="module", params=[pytest.param(way, marks=SLOW.get(way, ())) for way in sorted(WAYS)])
+@pytest.fixture(scope="module", params=sorted(WAYS))
 def learned(request, tmp_path_factory):
     """Trained on labels that follow a rule: folder and result."""
     folder = tmp_path_factory.mktemp("learned")
     return folder, train(job(folder, request.param), lambda: False)
 
 
+@pytest.mark.slow
 def test_the_tuned_model_beats_its_base_on_queries_that_it_never_saw(learned):
     _, result = learned
     gain = result["gain"]
@@ -54,6 +54,7 @@ def test_the_tuned_model_beats_its_base_on_queries_that_it_never_saw(learned):
     assert result["evaluation"]["merged"]["auc"] > 0.9 > result["evaluation"]["base"]["auc"]
 
 
+@pytest.mark.slow
 def test_the_card_says_so_and_that_it_is_a_tiny_model(learned):
     folder, result = learned
     text = (folder / "out" / "README.md").read_text()
@@ -64,6 +65,7 @@ def test_the_card_says_so_and_that_it_is_a_tiny_model(learned):
     assert found["steps"] == result["steps"] and found["dataset"] == "learnable" and len(found["dataset_sha256"]) == 64
 
 
+@pytest.mark.slow
 def test_what_was_trained_is_what_others_load(learned):
     folder, result = learned
     assert result["merge_difference"] <= 1e-4
@@ -73,6 +75,7 @@ def test_what_was_trained_is_what_others_load(learned):
     assert len({round(one, 6) for one in theirs}) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", sorted(WAYS))
 def test_on_shuffled_labels_no_gain_is_shown_and_said(recipe, tmp_path):
     result = train(job(tmp_path, recipe, shuffled=True), lambda: False)

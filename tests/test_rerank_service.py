@@ -25,6 +25,7 @@ from judges.providers import close_providers, open_provider  # noqa: E402
 from judges.records import Inputs, Judge, Reply  # noqa: E402
 from judges.records import Request as JudgeRequest  # noqa: E402
 from judges.verdicts import parse_vote  # noqa: E402
+from tests.called import call  # noqa: E402
 from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
@@ -240,9 +241,9 @@ def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
         (["--model", "MODEL", "--limit", "0"], "--limit must be 1 or more"),
     ],
 )
-def test_what_cannot_be_served_is_refused(options: list[str], words: str, encoder: Path) -> None:
-    args = [str(encoder) if one == "MODEL" else one for one in options]
-    done = subprocess.run(
-        [sys.executable, "manage.py", "serve_model", *args], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2 and done.stdout == "" and words in done.stderr
+def test_what_cannot_be_served_is_refused(
+    options: list[str], words: str, encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("config.serving.listen", lambda *where: pytest.fail("it would be served"))
+    done = call("serve_model", *(encoder if one == "MODEL" else one for one in options))
+    assert done.code == 2 and done.out == "" and words in done.err
