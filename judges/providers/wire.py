@@ -26,7 +26,7 @@ MAX_BODY = 4_000_000
 """Bytes of one answer that are read and kept; a judge's answer has a few thousand."""
 CONNECTIONS = 1024
 """Above any concurrency of one process: the account's limits hold calls back, not the pool."""
-POOLS = 8
+POOLS = 32
 IDLE_S = 4.0
 """A connection that lies idle longer is closed: many servers do so after 5 s, and a call on a dead one is lost."""
 LONGEST_WAIT = 86_400.0
