@@ -1,12 +1,17 @@
 """Limits of accounts hold across worker processes; an account in trouble slows or stops its own calls alone."""
 
+import asyncio
 import time
 from typing import Any
 
+from django.conf import settings
 from django.db.models import F, Sum
+from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
 
 from corpus.models import Collection
 from judges import campaigns, configurations
+from judges.engine.limits import Account, Limits
 from judges.models import Attempt, Campaign, JudgeVersion, Work
 from judges.selectors import status
 from tests.engine_parts import (
@@ -104,6 +109,22 @@ def test_tokens_a_minute_hold_across_workers(worker: object, model_server: Local
     assert 0 < used <= 30_000
     assert Work.objects.filter(state="labelled").count() < 40, "the limit is what holds it back"
     campaigns.cancel(campaign=campaign)
+
+
+def test_what_ended_last_is_told_before_the_connection_is_released(instance: object) -> None:
+    """Else its place would be held until the lease of a process that is gone has run out."""
+    account = ("openai-compatible", "http://127.0.0.1:9", "KEY")
+
+    async def call() -> Account:
+        limits = Limits(lambda: AsyncRedis.from_url(settings.REDIS_URL), settings.PREFIX, "one")
+        permit = await limits.account(account).acquire(10, lambda: False)
+        limits.account(account).release(permit, 10)
+        await limits.close()
+        return limits.account(account)
+
+    closed = asyncio.run(call())
+    with Redis.from_url(settings.REDIS_URL) as client:
+        assert client.hvals(closed.keys[2]) in ([], [b"0"])
 
 
 def test_a_key_that_is_not_accepted_ends_the_campaign_at_once(worker: object, model_server: LocalModels) -> None:

@@ -21,6 +21,7 @@ SCRIPT = (Path(__file__).parent / "limits.lua").read_text()
 GRANTS = 64
 LEASE_S = 15.0
 GATHER_S = 0.004
+CLOSE_S = 1.0
 DENIED_S = 5.0
 """A key that was not accepted is not tried again for so long: whatever waits for the account fails at once."""
 CIRCUIT_MS = 2000
@@ -235,5 +236,11 @@ class Limits:
             account.drop_stopped()
 
     async def close(self) -> None:
-        """Release the connection."""
+        """Tell Redis what ended, and release the connection."""
+        telling = [account.task for account in self.accounts.values() if account.task is not None]
+        if telling:
+            _, late = await asyncio.wait(telling, timeout=CLOSE_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*telling, return_exceptions=True)
         await self.redis.aclose()
