@@ -59,8 +59,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     return ByGroup(config, log)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """The standing worker ends with the last test of its group."""
+    """The standing worker ends with the last test of its group, before the database that it works on."""
     if nextitem is None or STANDING not in getattr(nextitem, "fixturenames", ()):
         end_standing_worker()

@@ -24,6 +24,7 @@ def set_environment() -> None:
     os.environ["QUORUM_VAR"] = str(var)
     os.environ.setdefault("QUORUM_LINGER", "2")
     os.environ.setdefault("QUORUM_DURABLE", "0")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # models are tiny, and the processes of a session share the cores
     if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
         return
     from config import services

@@ -149,6 +149,7 @@ def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(
     until(lambda: model_server.stats()["in_flight"] > 10)
     configure(collection, {"daily_budget": 100.0})
     until(lambda: state_of(running) == "budget")
+    until(lambda: status(collection, running)["running"] == 0)
     found = status(collection, running)
     assert found["stopped_by"] == "price" and 0 < found["calls_without_price"] == found["calls"] <= 256
     assert found["cost"] is None
