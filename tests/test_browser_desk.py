@@ -10,6 +10,7 @@ import pytest
 from annotation.models import Assignment
 from corpus.models import Item, Judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.instances import until
 from tests.judging_scene import make_scene
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -196,7 +197,8 @@ def test_a_key_right_after_a_swap_is_sent_like_any_other(collection, alice, new_
     item = page.locator("#desk").get_attribute("data-item")
     page.keyboard.press("1")
     page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
-    page.wait_for_timeout(500)
+    until(lambda: Judgment.objects.count() == 2)
+    page.wait_for_timeout(300)
     assert Judgment.objects.count() == 2
     assert page.evaluate("() => window.same") is True
 
