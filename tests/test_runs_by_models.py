@@ -226,7 +226,7 @@ def test_a_killed_worker_pays_for_nothing_twice(model_server, manage, instance):
     for number in range(48):
         make_query(things, f"What does mapping number {number} map?")
     make_judge(model_server, "writer")
-    model_server.script(writer={"latency": 0.4})
+    model_server.script(writer={"latency": 1.0})
     environment = {**instance, **FAST}
     own = spawn(fleet.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
     run = start(things, "rewrite", method="hyde", judge="writer")
@@ -234,7 +234,7 @@ def test_a_killed_worker_pays_for_nothing_twice(model_server, manage, instance):
     killed = time.time()
     os.killpg(own.pid, signal.SIGKILL)
     own.wait()
-    time.sleep(0.6)
+    time.sleep(1.2)
     dead = time.time()
     assert not Ranking.objects.exists()
     options = ("--system", "rewrite", "--method", "hyde", "--judge", "writer", "--name", "run", "--depth", 3)
