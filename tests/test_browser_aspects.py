@@ -171,7 +171,7 @@ def test_a_page_is_fetched_refined_and_spread_over_two_aspects(
     with open_web(monkeypatch) as web:
         web.page("/why", NOISY)
         drafts.work(PassageDraft.objects.get().pk)
-    page.get_by_role("link", name="Refine the text").click(timeout=15_000)
+    page.get_by_role("link", name="Refine the text").click()
     assert violations(page) == []
     keep_picture(page, "draft-light")
     assert "penguins" not in page.input_value("#passage")

@@ -56,7 +56,7 @@ def import_and_judge(manage: Manage, folder: "object") -> None:
 
 def finishes(page: "Page", what: str) -> None:
     """The page of a job, which is on its way, tells by itself that it is over."""
-    page.wait_for_url("**/training/jobs/*/", timeout=60_000)
+    page.wait_for_url("**/training/jobs/*/")
     page.wait_for_function("() => /^(Finished|Failed|Refused)/.test(document.querySelector('main h2').innerText)",
                            timeout=400_000)  # fmt: skip
     page.reload()
@@ -84,14 +84,14 @@ def test_labels_become_a_model_and_the_page_says_what_it_gained(
     page.select_option("[name=teacher]", "votes")
     page.fill("[name=split]", "0.5")
     page.click("button:has-text('Make export')")
-    page.wait_for_selector(".snapshot .badge.good", timeout=60_000)  # leaving earlier would cut the making off
+    page.wait_for_selector(".snapshot .badge.good")  # leaving earlier would cut the making off
 
     page.goto("/c/night/training/")
     page.click("summary:has-text('Options')")
     page.fill("[name=max_steps]", "12")
     page.click("button:has-text('Start training')")
-    page.wait_for_url("**/training/jobs/*/", timeout=60_000)
-    page.wait_for_selector("figure.chart", timeout=120_000)
+    page.wait_for_url("**/training/jobs/*/")
+    page.wait_for_selector("figure.chart")
     finishes(page, "training")
     assert "The loss fell" in page.inner_text("main") and "Base, adapter and merged" in page.inner_text("main")
     assert violations(page) == []
