@@ -17,7 +17,7 @@ def connections(judge_workers: int) -> int:
 
 @register()
 def enough_connections(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """The pools together fit into PostgreSQL's max_connections."""
+    """All connections together fit into PostgreSQL's max_connections."""
     wanted = connections(settings.JUDGE_WORKERS)
     if wanted <= settings.MAX_CONNECTIONS:
         return []

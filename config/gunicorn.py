@@ -1,4 +1,4 @@
-"""How gunicorn serves the site: threads, one pool of connections as large as they are many (MECHANICS M6)."""
+"""How gunicorn serves the site: threads, and a connection for each, which it keeps (MECHANICS M6, docs/adr/0010)."""
 
 import gc
 import itertools
@@ -16,7 +16,7 @@ timeout = 60
 graceful_timeout = 5
 worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # heartbeats must not wait for a disk
 control_socket_disable = True
-os.environ["QUORUM_DB_POOL"] = str(threads)
+os.environ["QUORUM_DB_KEEP"] = "1"
 
 
 def post_fork(server: Any, worker: Any) -> None:

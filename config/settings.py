@@ -86,6 +86,8 @@ JUDGE_WORKERS = int(env.number("QUORUM_JUDGE_WORKERS", 1))
 CONNECTIONS_PER_JUDGE_WORKER = 2
 MAX_CONNECTIONS = int(env.number("QUORUM_MAX_CONNECTIONS", 100))
 DATABASES = {"default": services.database(VAR)}
+if env.flag("QUORUM_DB_KEEP"):  # web: each thread keeps its connection
+    DATABASES["default"] |= {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
 if pool_size := int(env.number("QUORUM_DB_POOL", 0)):
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 30}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

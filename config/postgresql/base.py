@@ -1,15 +1,16 @@
-"""Django's PostgreSQL backend, whose pool hands out living connections without asking the server each time."""
+"""Django's PostgreSQL backend, whose connections are known to live without asking the server each time."""
 
 import select
 from typing import Any
 
 from django.db.backends.postgresql import base
 from psycopg import Connection, OperationalError
+from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """As Django's, with CONN_HEALTH_CHECKS off and the health of a pooled connection read from its socket."""
+    """As Django's, with the health of a connection read from its socket: pooled (workers) or kept by a thread (web)."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection[Any]:
         """A connection that was alive a moment ago; dead ones of the pool are replaced."""
@@ -18,6 +19,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.pool.putconn(connection)
             connection = super().get_new_connection(conn_params)
         return connection
+
+    def is_usable(self) -> bool:
+        """The connection that a thread kept lives, in no transaction; once in a request (CONN_HEALTH_CHECKS)."""
+        return alive(self.connection) and self.connection.info.transaction_status == TransactionStatus.IDLE
+
+    def ensure_connection(self) -> None:
+        """As Django's cursors do: what this thread kept is looked at before it is used again."""
+        self.close_if_health_check_failed()
+        super().ensure_connection()
 
 
 def alive(connection: Connection[Any]) -> bool:
