@@ -26,9 +26,15 @@ HOLES = 30
 NEW_AND_RELEVANT = """
 SELECT q.id, q.external_id, q.text, d.id, d.external_id, d.title, one.rank, now.grades[one.at], now.origins[one.at]
 FROM unnest(%(keys)s::bigint[]) WITH ORDINALITY AS asked(query, place)
-JOIN benchmark_ranking r ON r.run_id = %(run)s AND r.query_id = asked.query
-JOIN benchmark_qrelsrow now ON now.qrels_id = %(after)s AND now.query_id = asked.query
-LEFT JOIN benchmark_qrelsrow was ON was.qrels_id = %(before)s AND was.query_id = asked.query
+CROSS JOIN LATERAL (
+    SELECT * FROM benchmark_ranking WHERE run_id = %(run)s AND query_id = asked.query LIMIT 1
+) r
+CROSS JOIN LATERAL (
+    SELECT * FROM benchmark_qrelsrow WHERE qrels_id = %(after)s AND query_id = asked.query LIMIT 1
+) now
+LEFT JOIN LATERAL (
+    SELECT * FROM benchmark_qrelsrow WHERE qrels_id = %(before)s AND query_id = asked.query LIMIT 1
+) was ON true
 CROSS JOIN LATERAL (
     SELECT document, rank, array_position(now.documents, document) AS at
     FROM unnest(r.documents[:%(k)s]) WITH ORDINALITY AS returned(document, rank)
@@ -37,6 +43,7 @@ JOIN corpus_query q ON q.id = asked.query JOIN corpus_document d ON d.id = one.d
 WHERE now.grades[one.at] >= %(relevant)s AND NOT one.document = ANY (coalesce(was.documents, '{}'))
 ORDER BY asked.place, one.rank
 """
+"""LIMIT 1 of what is unique: each row is looked up by its index, also before the tables' statistics are known."""
 
 
 @dataclass(frozen=True)
