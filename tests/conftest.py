@@ -70,6 +70,13 @@ def _in_english() -> None:
     translation.activate(settings.LANGUAGE_CODE)
 
 
+@pytest.fixture(autouse=True)
+def _no_exports_of_others() -> Iterator[None]:
+    """Pages show what lies in VAR for a collection of their name."""
+    yield
+    shutil.rmtree(settings.VAR / "exports", ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     """After a transactional test the tables are as the migrations left them."""

@@ -3,6 +3,7 @@
 What is left in Latin letters on a Chinese page must be data or a proper name. Names and data are listed here.
 """
 
+import json
 import logging
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from html import unescape
 from urllib.parse import urljoin
 
 import pytest
+from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
 
@@ -30,7 +32,7 @@ NAMES = r"""
     tuple list
     scores votes labels resolved people machine negative_ prism tiny qwen\S* rerank
     (?:Hole|Judged|Unjudged)@\d+ (?:Hit|Recall)(?:@\d+)? Kendall Holm tau LaTeX HyDE query2doc MuGI BRIDGE FollowIR
-    Gzip trec min-max z-score docs/judges-file\.md
+    Gzip trec min-max z-score docs/judges-file\.md cross-encoder Qwen3\S* hub none sum mean
 """
 DATA = r"""
     birds stones books zoe stranger outsider bystander annotator adjudicator admin owner offline[-\w]* main
@@ -57,8 +59,11 @@ def quiet() -> Iterator[None]:
 
 @pytest.fixture
 def world() -> World:
-    """One of everything, and beside it a collection in the middle of its campaign."""
+    """One of everything, a training set among it, and beside it a collection in the middle of its campaign."""
     made = World()
+    export = settings.VAR / "exports" / "birds" / "one" / "manifest.json"
+    export.parent.mkdir(parents=True, exist_ok=True)
+    export.write_text(json.dumps({"format": "prism", "counts": {"rows": 3, "queries": 2}}))
     books = judged_collection()
     for who in ("annotator", "adjudicator", "owner"):
         role = {"annotator": Role.ANNOTATOR, "adjudicator": Role.ADJUDICATOR}.get(who, Role.ADMIN)

@@ -24,7 +24,7 @@ class TrainForm(forms.Form):
     training_set = forms.ChoiceField(
         label=gettext_lazy("Training set"), help_text=gettext_lazy("Exports of this collection in the format prism.")
     )
-    recipe = forms.ChoiceField(choices=[(name, name) for name in TABLE], initial="prism")
+    recipe = forms.ChoiceField(choices=[(name, name) for name in TABLE], initial="prism", label=gettext_lazy("Recipe"))
     base = forms.ChoiceField(choices=BASES, initial=BASES[0][0], label=gettext_lazy("Base model"))
     base_path = forms.CharField(
         required=False,
@@ -35,18 +35,19 @@ class TrainForm(forms.Form):
     preset = forms.ChoiceField(
         choices=[("", gettext_lazy("tiny for a tiny base, else paper")), *((name, name) for name in TABLE["prism"])],
         required=False,
+        label=gettext_lazy("Preset"),
         help_text=gettext_lazy("Defaults of the recipe. For the cross-encoder: paper or tiny."),
     )
-    device = forms.ChoiceField(choices=[("cpu", "CPU"), ("cuda", "GPU")], initial="cpu")
+    device = forms.ChoiceField(choices=[("cpu", "CPU"), ("cuda", "GPU")], initial="cpu", label=gettext_lazy("Device"))
     max_steps = forms.IntegerField(required=False, min_value=1, label=gettext_lazy("Steps at most"))
-    epochs = forms.FloatField(required=False, min_value=0.01)
-    learning_rate = forms.FloatField(required=False, min_value=1e-9)
+    epochs = forms.FloatField(required=False, min_value=0.01, label=gettext_lazy("Epochs"))
+    learning_rate = forms.FloatField(required=False, min_value=1e-9, label=gettext_lazy("Learning rate"))
     sft_reduction = forms.ChoiceField(
         choices=[("", gettext_lazy("as the preset")), ("sum", "sum"), ("mean", "mean")],
         required=False,
         label=gettext_lazy("Cross-entropy of a row's tokens"),
     )
-    seed = forms.IntegerField(required=False, min_value=0)
+    seed = forms.IntegerField(required=False, min_value=0, label=gettext_lazy("Seed"))
 
     def __init__(self, *args: Any, found: list[pages.TrainingData], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -93,7 +94,11 @@ def _set(path: Path) -> TrainingData | None:
     made = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
     teacher = str((manifest.get("options") or {}).get("teacher") or "none")
     return TrainingData(
-        str(path.parent), f"{made:%-d %b %H:%M}", teacher, int(counts.get("rows", 0)), int(counts.get("queries", 0))
+        str(path.parent),
+        date_format(made, "MONTH_DAY_TIME_FORMAT"),
+        teacher,
+        int(counts.get("rows", 0)),
+        int(counts.get("queries", 0)),
     )
 
 
