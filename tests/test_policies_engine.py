@@ -7,11 +7,14 @@ from math import log
 import pytest
 from django.core.management import call_command
 
+from config.celery import app
 from corpus.models import Collection, Item
 from judges import tallies
 from judges.models import Attempt, Audit, Campaign
+from judges.wakeups import DRAIN
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, pairs_of, sums_up, worker
 from tests.evidence import make_assessor, make_judgment
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -27,6 +30,12 @@ def find_wrong(campaign: Campaign) -> None:
         tallies.add(campaign.pk, "audited", 1)
 
 
+def nobody_drains() -> bool:
+    """No process of the worker is at a campaign: whoever begins next looks at what was audited."""
+    working = app.control.inspect(timeout=10, limit=1).active()
+    return bool(working) and not any(task["name"] == DRAIN for tasks in working.values() for task in tasks)
+
+
 def test_a_route_that_failed_its_audit_hands_further_pairs_to_people(worker: object, model_server: LocalModels) -> None:
     collection = collection_of(6)
     Collection.objects.filter(pk=collection.pk).update(audit=0.5)
@@ -34,6 +43,7 @@ def test_a_route_that_failed_its_audit_hands_further_pairs_to_people(worker: obj
     first = judge("--limit", 4, check=True).json
     assert (first["labelled"], first["audits"]) == (4, 4)
     campaign = Campaign.objects.get(pk=first["campaign"])
+    until(nobody_drains, "the end of the first run's drains, which know of no audit")
     find_wrong(campaign)
 
     status = judge(check=True).json
