@@ -1,4 +1,4 @@
-"""How gunicorn serves the site: threads, and a connection for each, which it keeps (MECHANICS M6, docs/adr/0010)."""
+"""How gunicorn serves the site: threads, and a connection for each, which it keeps (MECHANICS M6, docs/adr/0039)."""
 
 import gc
 import itertools

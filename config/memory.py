@@ -1,7 +1,7 @@
 """Huge pages for what a process has loaded: a tenth less time for the same work (docs/adr/0039).
 
-Python's objects lie scattered over some 80 MB of small pages, and most of what a request costs is waiting for memory;
-each look-up of a page that the processor has forgotten costs twice in a virtual machine. Linux puts memory together
+Python's objects lie scattered over some 80 MB of small pages, and in a virtual machine each address that the processor
+has forgotten is looked up twice over. Linux puts memory together
 when it is asked to (MADV_COLLAPSE, 6.1 and later). Elsewhere, or where it refuses, nothing happens.
 """
 

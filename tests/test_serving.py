@@ -14,6 +14,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
+from config import serving
 from tests.instances import PATIENCE, ROOT, Instance, until
 from tests.speed import slowness
 
@@ -106,6 +107,13 @@ def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Cal
     again = json.loads(instance.manage("status", "python-reference", "--json").stdout)
     assert again == status
     assert (instance.var / "demo" / "accounts.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_end_whose_exception_was_lost_is_asked_for_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(serving, "_asked", 130)
+    with pytest.raises(serving.Stopped) as stopped:
+        serving.Children().watch()
+    assert stopped.value.code == 130
 
 
 @pytest.mark.slow

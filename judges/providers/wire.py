@@ -30,7 +30,7 @@ POOLS = 32
 IDLE_S = 4.0
 """A connection that lies idle longer is closed: many servers do so after 5 s, and a call on a dead one is lost."""
 LONGEST_WAIT = 86_400.0
-UNSENT = (httpcore2.ConnectError, httpcore2.ProxyError, httpcore2.UnsupportedProtocol)
+UNSENT = (httpcore2.ConnectError, httpcore2.PoolTimeout, httpcore2.ProxyError, httpcore2.UnsupportedProtocol)
 FAILURES = (*UNSENT, httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)
 OURS = {b"authorization", b"x-api-key", b"x-goog-api-key", b"accept-encoding"}
 """Headers that are set on a request as it leaves, whatever the SDK says in them."""
