@@ -5,10 +5,10 @@ import itertools
 import os
 from typing import Any
 
-from config import env, memory
+from config import env, memory, web_worker
 from corpus.processes import watch_parent
 
-worker_class = "gthread"
+worker_class = "config.web_worker.Worker"
 workers = int(env.number("QUORUM_WEB_PROCESSES", 2))
 threads = int(env.number("QUORUM_WEB_THREADS", 8))
 keepalive = 5
@@ -17,6 +17,16 @@ graceful_timeout = 5
 worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # heartbeats must not wait for a disk
 control_socket_disable = True
 os.environ["QUORUM_DB_KEEP"] = "1"
+
+
+def pre_fork(server: Any, worker: Any) -> None:
+    """A place where the others read how many connections it holds."""
+    web_worker.enter(worker)
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """It holds none any more."""
+    web_worker.leave(worker)
 
 
 def post_fork(server: Any, worker: Any) -> None:

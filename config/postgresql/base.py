@@ -8,13 +8,19 @@ from psycopg import Connection, OperationalError
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
+FIRST_PLANS = 16
+"""Requests of a connection after which its plans are made anew for the first time."""
+
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """As Django's, with the health of a connection read from its socket: pooled (workers) or kept by a thread (web)."""
 
+    requests = 0
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection[Any]:
         """A connection that was alive a moment ago; dead ones of the pool are replaced."""
         connection: Connection[Any] = super().get_new_connection(conn_params)
+        self.requests = 0
         while self.pool and not alive(connection):
             self.pool.putconn(connection)
             connection = super().get_new_connection(conn_params)
@@ -22,7 +28,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def is_usable(self) -> bool:
         """The connection that a thread kept lives, in no transaction; once in a request (CONN_HEALTH_CHECKS)."""
-        return alive(self.connection) and self.connection.info.transaction_status == TransactionStatus.IDLE
+        usable = alive(self.connection) and self.connection.info.transaction_status == TransactionStatus.IDLE
+        if usable:
+            self._plan_anew()
+        return usable
+
+    def _plan_anew(self) -> None:
+        """Forget the plans of prepared statements at the 16th request, the 32nd, the 64th and so on.
+
+        A plan that was made while a table was small reads all of it, and is kept however large the table grows until
+        the server's own statistics are renewed, up to a minute later.
+        """
+        self.requests += 1
+        if self.requests >= FIRST_PLANS and self.requests.bit_count() == 1:
+            self.connection.execute("DISCARD PLANS")
 
     def ensure_connection(self) -> None:
         """As Django's cursors do: what this thread kept is looked at before it is used again."""
