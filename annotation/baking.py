@@ -4,20 +4,23 @@ The desk's fragment is rendered some hundred times a second, and most of it is t
 baked template gives the same bytes as the one that it was made of, for any context that agrees with what was known.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from html import escape
 from operator import attrgetter
 from typing import Any, cast
 
 from django.template import Context, Node, NodeList, Template
-from django.template.base import FilterExpression, TextNode, VariableNode
-from django.template.defaulttags import ForNode, IfNode, LoadNode, TemplateLiteral
+from django.template.base import FilterExpression, TextNode, Variable, VariableNode
+from django.template.defaultfilters import default
+from django.template.defaulttags import CsrfTokenNode, ForNode, IfNode, LoadNode, TemplateLiteral
 from django.template.loader import get_template
 from django.template.loader_tags import IncludeNode
 from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 from django.utils.safestring import SafeString, mark_safe
 
 Known = Mapping[str, Any]
+Finder = Callable[[Context], Any]
 ALWAYS = ("True", "False", "None")
 MARK = "\x00"
 """Around a variable's name in a sentence, to find it in the translation. No catalogue and no template holds it."""
@@ -60,6 +63,8 @@ def _parts(template: Template, node: Node, known: Known) -> Iterator[Node]:
         yield from _branches(template, node, known)
     elif isinstance(node, ForNode):
         yield _loop(template, node, known)
+    elif isinstance(node, CsrfTokenNode):
+        yield _Token(node)
     else:
         yield node
 
@@ -82,9 +87,45 @@ def _is_constant(expression: FilterExpression, known: Known) -> bool:
 
 
 def _value(node: VariableNode) -> Node:
+    """{{ a.b }} and {{ a.b|default:c }}, looked up without Django's filters; any other as it stands."""
     expression = node.filter_expression
-    plain = expression.is_var and not expression.filters and expression.var.lookups is not None
-    return _Value(node) if plain and not expression.var.translate else node
+    if not expression.is_var or not _is_path(expression.var):
+        return node
+    if not expression.filters:
+        return _Value(node, _finder(expression.var))
+    (filtered, arguments), *more = expression.filters
+    if filtered is not default or more:
+        return node
+    ((is_variable, argument),) = arguments
+    if not is_variable:
+        return _Value(node, _finder(expression.var), _constant(SafeString(argument)))
+    return _Value(node, _finder(expression.var), _finder(argument)) if _is_path(argument) else node
+
+
+def _is_path(variable: Variable) -> bool:
+    return variable.lookups is not None and not variable.translate
+
+
+def _finder(variable: Variable) -> Finder:
+    """Looks a path up by attributes, where Django tries items first and catches errors.
+
+    It raises KeyError or AttributeError where that is not all there is to it, as for what is to be called.
+    """
+    assert variable.lookups is not None
+    root, *path = variable.lookups
+    rest = attrgetter(".".join(path)) if path else None
+
+    def find(context: Context) -> Any:
+        value = context[root] if rest is None else rest(context[root])
+        if callable(value):
+            raise AttributeError
+        return value
+
+    return find
+
+
+def _constant(value: Any) -> Finder:
+    return lambda context: value
 
 
 def _sentence(template: Template, node: BlockTranslateNode) -> Iterator[Node]:
@@ -123,7 +164,7 @@ def _branches(template: Template, node: IfNode, known: Known) -> Iterator[Node]:
         if constant and not left:
             yield from body
             return
-        left.append((None if constant else _condition(condition), body))
+        left.append((None if constant else _condition(template, condition, known), body))
         if constant:
             break
     if left:
@@ -146,12 +187,21 @@ def _holds(template: Template, condition: Any, known: Known) -> bool:
         return bool(condition.eval(context))
 
 
-def _condition(condition: Any) -> Any:
-    """A condition that is one plain value is looked up as values are."""
+def _condition(template: Template, condition: Any, known: Known) -> Any:
+    """The same condition: what is known is worked out, plain values in it are looked up as values are."""
     if not isinstance(condition, TemplateLiteral):
-        return condition
-    value = _value(VariableNode(_asked(condition)))
-    return _Truth(value, condition) if isinstance(value, _Value) else condition
+        made = copy(condition)
+        for side in ("first", "second"):
+            if (part := getattr(condition, side)) is not None:
+                setattr(made, side, _condition(template, part, known))
+        return made
+    expression = _asked(condition)
+    if _is_known(condition, known):
+        with (context := Context(dict(known))).bind_template(template):
+            return _Asked(_constant(condition.eval(cast(dict[Any, Any], context))), condition)
+    if expression.is_var and not expression.filters and _is_path(expression.var):
+        return _Asked(_finder(expression.var), condition)
+    return condition
 
 
 def _loop(template: Template, node: ForNode, known: Known) -> ForNode:
@@ -162,27 +212,17 @@ def _loop(template: Template, node: ForNode, known: Known) -> ForNode:
 
 
 class _Value(Node):
-    """{{ root.path }} without filters: looked up by attributes first, where Django tries items and catches errors."""
+    """{{ root.path }}, or what `other` finds where it is empty."""
 
-    def __init__(self, node: VariableNode) -> None:
-        self.node = node
-        root, *path = node.filter_expression.var.lookups
-        self.root = root
-        self.path = attrgetter(".".join(path)) if path else None
-
-    def find(self, context: Context) -> Any:
-        """The value. Raises KeyError, AttributeError where it takes Django's way, as it does for what is called."""
-        value = context[self.root]
-        if self.path is not None:
-            value = self.path(value)
-        if callable(value):
-            raise AttributeError
-        return value
+    def __init__(self, node: VariableNode, find: Finder, other: Finder | None = None) -> None:
+        self.node, self.find, self.other = node, find, other
 
     def render(self, context: Context) -> SafeString:
         """As VariableNode does it, for text and whole numbers; else by it."""
         try:
             value = self.find(context)
+            if self.other is not None and not value:
+                value = self.other(context)
         except (KeyError, AttributeError):
             return SafeString(self.node.render(context))
         kind = type(value)
@@ -191,15 +231,29 @@ class _Value(Node):
         return SafeString(escape(value) if kind is str else self.node.render(context))
 
 
-class _Truth:
-    """The condition of an {% if %} that asks for one value."""
+class _Asked:
+    """A value in the condition of an {% if %}."""
 
-    def __init__(self, value: _Value, condition: TemplateLiteral) -> None:
-        self.value, self.condition = value, condition
+    def __init__(self, find: Finder, condition: TemplateLiteral) -> None:
+        self.find, self.condition = find, condition
 
     def eval(self, context: Context) -> Any:
-        """Its value, true or not."""
+        """Its value."""
         try:
-            return self.value.find(context)
+            return self.find(context)
         except (KeyError, AttributeError):
             return self.condition.eval(cast(dict[Any, Any], context))
+
+
+class _Token(Node):
+    """{% csrf_token %}, of a token that needs no escaping."""
+
+    def __init__(self, node: CsrfTokenNode) -> None:
+        self.node = node
+
+    def render(self, context: Context) -> SafeString:
+        """The hidden field."""
+        token = context.get("csrf_token")
+        if type(token) is not str or not token.isalnum():
+            return SafeString(self.node.render(context))
+        return SafeString(f'<input type="hidden" name="csrfmiddlewaretoken" value="{token}">')

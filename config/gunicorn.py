@@ -38,6 +38,7 @@ def post_worker_init(worker: Any) -> None:
     """What is loaded stays: with the usual thresholds a tenth of each request goes into looking at it again."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    worker.keep_to_a_processor()
 
 
 WARM = 200

@@ -65,7 +65,7 @@ def test_pictures_of_a_collection(instance: dict[str, str], new_page: "NewPage",
     picture(page, "home", folder, high=1040)
     page.goto("/c/books/agreement/")
     page.locator(".matrix").scroll_into_view_if_needed()
-    picture(page, "agreement", folder)
+    picture(page, "agreement", folder, high=760)
 
 
 def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:

@@ -22,7 +22,7 @@ from corpus.aspects.files import read_aspects
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from tests import factories
-from tests.bench.report_s import timed
+from tests.bench.report_s import memory_mb, timed
 from tests.large_report import large_report
 from tests.speed import slowness
 
@@ -224,8 +224,9 @@ def test_the_command_prints_the_report_and_writes_its_tables(
 def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures() -> None:
     """A fifth of the size that tests/bench/report_s.py measures."""
     large = large_report(25, 730, documents=5_000)
+    held = memory_mb()  # this process may have trained a model before
     found = timed(large, large.after)
-    assert found["value"] < 30 * slowness() and found["peak_mb"] < 1_000
+    assert found["value"] < 30 * slowness() and found["peak_mb"] - held < 300
     report = Report.objects.get()
     for version, when in ((large.before, "before"), (large.after, "after")):
         for run in large.runs[::12]:

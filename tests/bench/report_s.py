@@ -38,5 +38,10 @@ def timed(large: Large, after: Any) -> dict[str, Any]:
 
 def peak_mb() -> int:
     """Of this process since the peak was set back."""
+    return memory_mb("VmHWM")
+
+
+def memory_mb(kind: str = "VmRSS") -> int:
+    """What this process holds now (VmRSS), or held at its peak (VmHWM)."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024
+    return next(int(line.split()[1]) for line in lines if line.startswith(kind)) // 1024
