@@ -4,7 +4,7 @@
   together one process was seen to take 29, whose people waited five times as long as the other three. Here a process
   that holds more than another leaves a new connection to it.
 - *Within a process.* Few requests are worked on at once, because more only take each other's processor cache, and
-  PostgreSQL's. A long one, a download say, does not count among them.
+  PostgreSQL's. A long one, a download say, does not count among them, nor one that only waits (corpus.turns).
 - A browser that connects and asks for nothing yet holds no thread.
 """
 
@@ -21,6 +21,8 @@ from typing import Any
 
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from corpus import turns
+
 AT_ONCE = 2
 """Requests that a process works on at once: one computes, the others wait for PostgreSQL."""
 LONG_S = 0.25
@@ -35,7 +37,7 @@ _held = RawArray(c_int, [FREE] * MOST_PROCESSES)
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """As gunicorn's; everything here runs in its main thread."""
+    """As gunicorn's; all but `handle` runs in its main thread."""
 
     place = FREE
     """Where in `_held`; FREE where all were taken: then it leaves nothing to others."""
@@ -110,6 +112,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._begun[conn] = time.monotonic()
             super().enqueue_req(conn)
 
+    def handle(self, conn: TConn) -> Any:
+        """As gunicorn's, in a thread: the request may give its turn up."""
+        turns.begin(partial(self.method_queue.defer, self._gave_up, conn))
+        return super().handle(conn)
+
+    def _gave_up(self, conn: TConn) -> None:
+        if conn in self._begun:
+            self._begun[conn] -= LONG_S
+            self._go_on()
+
     def _at_work(self) -> int:
         long_ago = time.monotonic() - LONG_S
         return sum(begun > long_ago for begun in self._begun.values())
@@ -119,6 +131,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         del self._begun[conn]
         super().finish_request(conn, fs)
         self._go_on()
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        """As gunicorn's, when it stops; connections that asked for nothing yet are no reason to go on either."""
+        super()._cap_keepalive(deadline)
+        for conn in self.pending_conns:
+            conn.timeout = min(conn.timeout, deadline)
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
         """As gunicorn's, and no longer than it yields, or until another request has become a long one."""

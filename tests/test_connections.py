@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from config.postgresql.base import DatabaseWrapper, alive
+from config.postgresql.base import FIRST_PLANS, DatabaseWrapper, alive
 
 pytestmark = pytest.mark.django_db
 
@@ -86,3 +86,23 @@ def test_something_to_read_is_not_yet_an_end(pooled: DatabaseWrapper) -> None:
         other.execute("NOTIFY something")
     assert alive(raw)
     raw.execute("UNLISTEN *")
+
+
+def test_a_plan_that_was_made_for_an_empty_table_is_made_anew_as_it_grows(kept: DatabaseWrapper) -> None:
+    kept.ensure_connection()
+    raw: psycopg.Connection[Any] = kept.connection
+    raw.execute("CREATE TEMPORARY TABLE grown (n int PRIMARY KEY, words text)")
+    raw.execute("ANALYZE grown")
+    raw.execute("PREPARE one (int) AS SELECT words FROM grown WHERE n = $1")
+    for _ in range(6):
+        raw.execute("EXECUTE one(1)")
+    raw.execute("INSERT INTO grown SELECT n, repeat('word ', 20) FROM generate_series(1, 20000) n")
+
+    def plan() -> str:
+        return "\n".join(line for (line,) in raw.execute("EXPLAIN EXECUTE one(1)").fetchall())
+
+    assert "Seq Scan" in plan()
+    for _ in range(FIRST_PLANS):
+        kept.close_if_unusable_or_obsolete()
+        kept.ensure_connection()
+    assert kept.connection is raw and "Index Scan" in plan()
