@@ -21,6 +21,7 @@ from typing import Any
 
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from config.threads import Threads
 from corpus import turns
 
 AT_ONCE = 2
@@ -50,6 +51,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         super().__init__(*args, **kwargs)
         self._waiting: deque[TConn] = deque()
         self._begun: dict[TConn, float] = {}
+
+    def get_thread_pool(self) -> Threads:
+        """Threads for as many requests as `_go_on` lets begin."""
+        return Threads()
 
     def keep_to_a_processor(self) -> None:
         """Where the site has as many processes as processors, each has its own.
@@ -105,10 +110,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
     def _go_on(self) -> None:
-        while self._waiting and self._at_work() < AT_ONCE:
+        while self._waiting and self._at_work() < AT_ONCE and len(self._begun) < self.cfg.threads:
             conn = self._waiting.popleft()
-            # No more threads than are wanted: an executor starts another whenever none has come back yet.
-            self.tpool._max_workers = min(self.cfg.threads, AT_ONCE + len(self._begun) - self._at_work())
             self._begun[conn] = time.monotonic()
             super().enqueue_req(conn)
 

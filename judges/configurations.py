@@ -104,52 +104,12 @@ def configuration(
     """The panel's members in their present versions, some of them replaced by name. Raises BadInput."""
     chosen = _panel(panel)
     rule = policy or Policy.DEBATE_ENSEMBLE.value
-    if rule == Policy.LARA:
-        raise BadInput(_("policy lara goes on from the votes of a judge: judge first, then `lara NAME --judge J`"))
-    if rule not in JUDGING:
-        raise BadInput(
-            _("%(rule)s is no policy: use one of %(join)s") % {"rule": f"{rule!r}", "join": ", ".join(JUDGING)}
-        )
-    if rounds is not None and not 1 <= rounds <= 5:
-        raise BadInput(_("--rounds %(rounds)s: a debate has 1 to 5 rounds") % {"rounds": rounds})
-    if options.temperature is not None and not 0 <= options.temperature <= 2:
-        raise BadInput(
-            _("--temperature %(temperature)s: give a number from 0 to 2") % {"temperature": options.temperature}
-        )
+    _check(rule, rounds, options)
     agents = _agents(_members(debaters or chosen.debate, "debaters"), options.agents)
     panelists = _members(voters or chosen.ensemble, "judges")
-    if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
-        raise BadInput(
-            _("policy %(rule)s needs two debaters, panel %(chosen)s has none: give --debaters a,b")
-            % {"rule": rule, "chosen": f"{chosen.name!r}"}
-        )
-    if rule == Policy.SINGLE:
-        panelists = panelists[:1]
-    if rule == Policy.HUMAN:
-        agents, panelists = [], []
-    elif rule == Policy.DEBATE:
-        panelists = []
-    elif not panelists:
-        raise BadInput(
-            _("policy %(rule)s needs judges, panel %(chosen)s has none: give --judges a,b,c,d,e")
-            % {"rule": rule, "chosen": f"{chosen.name!r}"}
-        )
-    if rule in (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE) and chosen.majority > len(panelists):
-        raise BadInput(
-            _("a majority of %(majority)s needs as many judges, there are %(panelists)s")
-            % {"majority": chosen.majority, "panelists": len(panelists)}
-        )
+    agents, panelists = _seated(rule, chosen, agents, panelists)
     filters = filter_judges(options.filter)
     adjudicator = _adjudicator(chosen, rule, options.adjudicator)
-    protocol = Protocol(
-        stance_order=options.stance_order,
-        temperature=options.temperature,
-        play_on=options.play_on,
-        guard=options.guard,
-        adjudicator=adjudicator.id if adjudicator else None,
-        filter=tuple(judge.id for judge in filters),
-        batch=options.batch,
-    )
     everybody = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
     if options.batch and not any(map(is_batched, everybody)):
         raise BadInput(
@@ -163,9 +123,63 @@ def configuration(
         voters=tuple(panelists),
         majority=chosen.majority,
         early_stop=chosen.early_stop,
-        protocol=protocol,
+        protocol=_protocol(options, adjudicator, filters),
         filters=tuple(filters),
         adjudicator=adjudicator,
+    )
+
+
+def _check(rule: str, rounds: int | None, options: Options) -> None:
+    """Raise BadInput for what no panel can do."""
+    if rule == Policy.LARA:
+        raise BadInput(_("policy lara goes on from the votes of a judge: judge first, then `lara NAME --judge J`"))
+    if rule not in JUDGING:
+        raise BadInput(
+            _("%(rule)s is no policy: use one of %(join)s") % {"rule": f"{rule!r}", "join": ", ".join(JUDGING)}
+        )
+    if rounds is not None and not 1 <= rounds <= 5:
+        raise BadInput(_("--rounds %(rounds)s: a debate has 1 to 5 rounds") % {"rounds": rounds})
+    if options.temperature is not None and not 0 <= options.temperature <= 2:
+        raise BadInput(
+            _("--temperature %(temperature)s: give a number from 0 to 2") % {"temperature": options.temperature}
+        )
+
+
+def _seated(rule: str, chosen: Panel, agents: list[Judge], panelists: list[Judge]) -> tuple[list[Judge], list[Judge]]:
+    """Those of the debaters and of the judges whom the policy asks. Raises BadInput where it has too few."""
+    if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
+        raise BadInput(
+            _("policy %(rule)s needs two debaters, panel %(chosen)s has none: give --debaters a,b")
+            % {"rule": rule, "chosen": f"{chosen.name!r}"}
+        )
+    if rule == Policy.HUMAN:
+        return [], []
+    if rule == Policy.DEBATE:
+        return agents, []
+    if not panelists:
+        raise BadInput(
+            _("policy %(rule)s needs judges, panel %(chosen)s has none: give --judges a,b,c,d,e")
+            % {"rule": rule, "chosen": f"{chosen.name!r}"}
+        )
+    if rule == Policy.SINGLE:
+        return agents, panelists[:1]
+    if rule in (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE) and chosen.majority > len(panelists):
+        raise BadInput(
+            _("a majority of %(majority)s needs as many judges, there are %(panelists)s")
+            % {"majority": chosen.majority, "panelists": len(panelists)}
+        )
+    return agents, panelists
+
+
+def _protocol(options: Options, adjudicator: Judge | None, filters: Sequence[Judge]) -> Protocol:
+    return Protocol(
+        stance_order=options.stance_order,
+        temperature=options.temperature,
+        play_on=options.play_on,
+        guard=options.guard,
+        adjudicator=adjudicator.id if adjudicator else None,
+        filter=tuple(judge.id for judge in filters),
+        batch=options.batch,
     )
 
 

@@ -1,6 +1,7 @@
 """Filling the holes: the pool, people and judges, the filled version, the funnel, and that it is safe to run twice."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -321,6 +322,29 @@ def test_what_cannot_be_prepared_any_more_is_cancelled_and_says_why(
     assert filling.prepare(waiting.pk) and not filling.prepare(waiting.pk)
     waiting.refresh_from_db()
     assert waiting.state == "cancelled" and "run one is not ready" in waiting.error
+
+
+def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_other(
+    books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "AT_ONCE", 0)
+    options = {"collection": books, "runs": runs, "policy": "people", "later": True}
+    broken, sound = filling.start(**options, depth=2), filling.start(**options, depth=3)
+    known = starting.pairs_of
+
+    def breaks_once(*given: Any) -> list[int]:
+        monkeypatch.setattr(starting, "pairs_of", known)
+        raise OSError("no room")
+
+    monkeypatch.setattr(starting, "pairs_of", breaks_once)
+    with pytest.raises(ExceptionGroup, match="could not go on"):
+        filling.advance_due()
+    broken.refresh_from_db()
+    sound.refresh_from_db()
+    assert (broken.state, broken.error, sound.state) == ("preparing", "OSError: no room", "people")
+    filling.advance_due()
+    broken.refresh_from_db()
+    assert (broken.state, broken.error) == ("people", "")
 
 
 def test_a_filling_goes_with_its_collection(books: Collection, runs: list[Run]) -> None:

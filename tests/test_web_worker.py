@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,51 +15,52 @@ from typing import Any
 
 import pytest
 
+from config.threads import Threads
 from corpus import turns
 from tests.instances import PATIENCE, ROOT, until
 from tests.plugin_browser import free_port
 
-Served = Callable[..., int]
+Served = Callable[..., "Site"]
 
 
-@pytest.fixture
-def gate(tmp_path: Path) -> Path:
-    """Answers that wait come when it exists."""
-    return tmp_path / "gate"
+class Site:
+    """gunicorn with our settings, and the connections to it that a test holds."""
 
+    def __init__(self, settings: str, environment: dict[str, str], ends: ExitStack) -> None:
+        self.port, self.ends = free_port(), ends
+        args = ["-m", "gunicorn", "-c", settings, "--log-level", "error", "-b", f"127.0.0.1:{self.port}"]
+        command = [sys.executable, *args, "tests.wsgi_of_turns:application"]
+        server = subprocess.Popen(command, cwd=ROOT, env=environment)
+        ends.callback(server.wait)
+        ends.callback(server.terminate)
+        until(self.answers, "the site")
 
-@pytest.fixture
-def served(gate: Path) -> Iterator[Served]:
-    """Starts gunicorn with our settings on a port of its own; all end with the test."""
-    with ExitStack() as ends:
+    def connect(self) -> socket.socket:
+        """A connection on which nothing is asked yet."""
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        self.ends.enter_context(connection)
+        return connection
 
-        def start(settings: str = "config/gunicorn.py", **variables: str) -> int:
-            port = free_port()
-            args = ["-m", "gunicorn", "-c", settings, "--log-level", "error", "-b", f"127.0.0.1:{port}"]
-            environment = {**os.environ, "QUORUM_TEST_GATE": str(gate), **variables}
-            command = [sys.executable, *args, "tests.wsgi_of_turns:application"]
-            server = subprocess.Popen(command, cwd=ROOT, env=environment)
-            ends.callback(server.wait)
-            ends.callback(server.terminate)
-            ends.callback(gate.touch)
-            until(lambda: answers(port), "the site")
-            return port
+    def ask(self, path: str = "/") -> socket.socket:
+        """A connection on which it was asked for."""
+        connection = self.connect()
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        return connection
 
-        yield start
+    def answers(self) -> bool:
+        """It is there."""
+        try:
+            return bool(told(self.ask()))
+        except OSError:
+            return False
 
-
-def answers(port: int) -> bool:
-    try:
-        return bool(told(ask(port)))
-    except OSError:
-        return False
-
-
-def ask(port: int, path: str = "/") -> socket.socket:
-    """A connection on which it was asked for."""
-    connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-    return connection
+    def shared(self, number: int = 32) -> Counter[int]:
+        """Connections that are open together, by the process that answers on them."""
+        connections = [self.ask() for _ in range(number)]
+        found = Counter(told(connection)["pid"] for connection in connections)
+        for connection in connections:
+            connection.close()
+        return found
 
 
 def told(connection: socket.socket) -> dict[str, Any]:
@@ -72,70 +74,78 @@ def told(connection: socket.socket) -> dict[str, Any]:
     return dict(json.loads(answer.split(b"\r\n\r\n", 1)[1]))
 
 
-def shared(port: int, number: int = 32) -> Counter[int]:
-    """Connections that are open together, by the process that answers on them."""
-    connections = [ask(port) for _ in range(number)]
-    found = Counter(told(connection)["pid"] for connection in connections)
-    for connection in connections:
-        connection.close()
-    return found
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """Answers that wait come when it exists."""
+    return tmp_path / "gate"
+
+
+@pytest.fixture
+def served(gate: Path) -> Iterator[Served]:
+    """Starts a site of so many processes; all ends with the test."""
+    with ExitStack() as ends:
+
+        def start(processes: int, settings: str = "config/gunicorn.py") -> Site:
+            given = {"QUORUM_TEST_GATE": str(gate), "QUORUM_WEB_PROCESSES": str(processes)}
+            site = Site(settings, {**os.environ, **given}, ends)
+            ends.callback(gate.touch)
+            return site
+
+        yield start
 
 
 def test_connections_are_shared_out_between_the_processes_also_after_one_has_died(served: Served) -> None:
-    port = served(QUORUM_WEB_PROCESSES="2")
-    until(lambda: len(shared(port)) == 2, "two processes")
-    first = shared(port)
-    assert min(first.values()) >= 12, first
+    site = served(2)
+    until(lambda: len(site.shared()) == 2, "two processes")
+    first = site.shared()
+    assert min(first.values()) >= 10, first
     os.kill(min(first), signal.SIGKILL)
-    until(lambda: len(shared(port)) == 2, "a process in its place")
-    then = shared(port)
-    assert min(then.values()) >= 12 and min(first) not in then, then
+    until(lambda: len(site.shared()) == 2, "a process in its place")
+    then = site.shared()
+    assert min(then.values()) >= 10 and min(first) not in then, then
 
 
 def test_whoever_asks_for_nothing_holds_no_thread(served: Served) -> None:
-    port = served(QUORUM_WEB_PROCESSES="1")
-    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
-    assert told(ask(port))["threads"] <= 2
-    for connection in silent:
-        connection.close()
+    site = served(1)
+    silent = [site.connect() for _ in range(20)]
+    assert told(site.ask())["threads"] <= 2 and len(silent) == 20
 
 
 def test_long_requests_let_others_begin(served: Served, gate: Path) -> None:
-    port = served(QUORUM_WEB_PROCESSES="1")
-    long = [ask(port, "/holds") for _ in range(6)]
-    assert told(ask(port))["threads"] == 7
+    site = served(1)
+    long = [site.ask("/holds") for _ in range(6)]
+    assert told(site.ask())["threads"] <= 8
     gate.touch()
     assert len([told(connection) for connection in long]) == 6
 
 
 def test_a_request_that_only_waits_gives_its_turn_up(served: Served, gate: Path) -> None:
-    port = served("tests/gunicorn_patient.py", QUORUM_WEB_PROCESSES="1")
-    waiting = [ask(port, "/gives-up") for _ in range(4)]
-    assert told(ask(port))["threads"] == 5
-    working = [ask(port, "/holds") for _ in range(2)]
-    third = ask(port)
+    site = served(1, "tests/gunicorn_patient.py")
+    waiting = [site.ask("/gives-up") for _ in range(4)]
+    assert told(site.ask())["threads"] <= 6
+    working = [site.ask("/holds") for _ in range(2)]
+    third = site.ask()
     third.settimeout(1)
     with pytest.raises(TimeoutError):  # two at once are worked on, and no more
         third.recv(1)
     gate.touch()
     third.settimeout(PATIENCE)
-    assert told(third)["threads"] <= 7 and len([told(connection) for connection in waiting + working]) == 6
+    assert told(third)["threads"] <= 8 and len([told(connection) for connection in waiting + working]) == 6
 
 
 def test_as_many_processes_as_processors_have_one_each(served: Served) -> None:
     processors = sorted(os.sched_getaffinity(0))
-    several = served(QUORUM_WEB_PROCESSES=str(len(processors)))
+    several = served(len(processors))
     where = {}
 
     def all_seen() -> bool:
-        connections = [ask(several) for _ in range(8 * len(processors))]
+        connections = [several.ask() for _ in range(8 * len(processors))]
         where.update({answer["pid"]: tuple(answer["processors"]) for answer in map(told, connections)})
         return len(where) == len(processors)
 
     until(all_seen, "an answer of each process")
     assert sorted(where.values()) == [(processor,) for processor in processors]
-    more = served(QUORUM_WEB_PROCESSES=str(len(processors) + 1))
-    assert told(ask(more))["processors"] == processors
+    assert told(served(len(processors) + 1).ask())["processors"] == processors
 
 
 def test_outside_a_web_process_a_turn_means_nothing() -> None:
@@ -145,3 +155,19 @@ def test_outside_a_web_process_a_turn_means_nothing() -> None:
     turns.give_up()
     assert given == [1]
     turns.begin(lambda: None)
+
+
+def test_the_thread_that_worked_last_works_next_and_errors_reach_whoever_asks() -> None:
+    pool = Threads()
+    gate = threading.Event()
+    held = pool.submit(gate.wait)
+    first = pool.submit(threading.get_ident).result(PATIENCE)
+    assert [pool.submit(threading.get_ident).result(PATIENCE) for _ in range(5)] == [first] * 5
+    with pytest.raises(ZeroDivisionError):
+        pool.submit(lambda: 1 / 0).result(PATIENCE)
+    gate.set()
+    assert held.result(PATIENCE)
+    last = pool.submit(threading.current_thread).result(PATIENCE)
+    pool.shutdown()
+    last.join(PATIENCE)
+    assert not last.is_alive()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from config.threads import NAME
 from corpus import turns
 
 
@@ -18,7 +19,7 @@ def application(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[
         turns.give_up()
     while path != "/" and not Path(os.environ["QUORUM_TEST_GATE"]).exists():
         time.sleep(0.01)
-    pool = sum(thread.name.startswith("ThreadPoolExecutor") for thread in threading.enumerate())
+    pool = sum(thread.name == NAME for thread in threading.enumerate())
     told = {"pid": os.getpid(), "threads": pool, "processors": sorted(os.sched_getaffinity(0))}
     body = json.dumps(told).encode()
     start("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])

@@ -139,8 +139,8 @@ def _begin(wish: _Wish, queries: Integers, documents: Integers, begun: Funnel, o
         own = _create(wish)
     if own.state == State.PREPARING or not own.pairs:
         funnel = replace(begun, candidates=len(ids), known=len(ids) - len(asked))
-        own.pairs, own.state, own.funnel = ids, State.JUDGING, funnel.document
-        own.save(update_fields=["pairs", "state", "funnel"])
+        own.pairs, own.state, own.funnel, own.error = ids, State.JUDGING, funnel.document, ""
+        own.save(update_fields=["pairs", "state", "funnel", "error"])
     _ask(wish, own, asked)
     return stored(own)
 
@@ -189,7 +189,7 @@ def _has(filling: Filling, runs: Sequence[Run]) -> bool:
 def prepare(key: int) -> bool:
     """Write the pairs of a filling that waits for it, unless somebody does; whether it was done here.
 
-    What cannot be started any more is cancelled and says why.
+    What cannot be started any more is cancelled and says why. Anything else is tried again; its page says what it was.
     """
     try:
         with transaction.atomic():
@@ -205,4 +205,7 @@ def prepare(key: int) -> bool:
     except BadInput as error:
         over = {"state": State.CANCELLED, "error": str(error), "ended_at": timezone.now()}
         Filling.objects.filter(pk=key, state=State.PREPARING).update(**over)
+    except Exception as error:
+        Filling.objects.filter(pk=key, state=State.PREPARING).update(error=f"{type(error).__name__}: {error}")
+        raise
     return True
