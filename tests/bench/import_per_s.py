@@ -20,7 +20,7 @@ from corpus.removal import delete_collection
 DOCUMENTS = 100_000
 QUERIES = 1_000
 WORDS = 130
-ROUNDS = 3
+ROUNDS = 5
 NAME = "bench-import"
 
 
