@@ -30,6 +30,8 @@ LONG_S = 0.25
 """A request that has taken so long lets the next one begin."""
 YIELDS_S = 0.01
 """How long a process that holds more leaves a new connection to the others, before it takes it all the same."""
+LATE_S = 0.1
+"""What comes so long after that is another connection."""
 MOST_PROCESSES = 64
 FREE = -1
 
@@ -89,9 +91,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def accept(self, listener: socket) -> None:
         """Take a connection; where others hold fewer, only if none of them took it meanwhile."""
-        self._has_yielded = self._is_ahead() and not self._has_yielded
+        now = time.monotonic()
+        nobody_did = self._has_yielded and now < self._yields_until + LATE_S
+        self._has_yielded = self._is_ahead() and not nobody_did
         if self._has_yielded:
-            self._yields_until = time.monotonic() + YIELDS_S
+            self._yields_until = now + YIELDS_S
         else:
             super().accept(listener)
 

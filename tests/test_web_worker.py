@@ -11,10 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from gunicorn.workers.gthread import ThreadWorker
 
+from config import web_worker
 from config.threads import Threads
 from corpus import turns
 from tests.instances import PATIENCE, ROOT, until
@@ -103,6 +106,28 @@ def test_connections_are_shared_out_between_the_processes_also_after_one_has_die
     until(lambda: len(site.shared()) == 2, "a process in its place")
     then = site.shared()
     assert min(then.values()) >= 10 and min(first) not in then, then
+
+
+def test_who_holds_more_takes_a_connection_only_if_nobody_else_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, taken, listener = [0.0], list[float](), socket.socket()
+    monkeypatch.setattr(web_worker, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(web_worker, "_held", [3, 2])
+    monkeypatch.setattr(ThreadWorker, "accept", lambda worker, listener: taken.append(now[0]))
+    worker = web_worker.Worker.__new__(web_worker.Worker)
+    worker.worker_connections, worker.nr_conns, worker.place = 100, 3, 0
+
+    def comes(at: float) -> list[float]:
+        now[0] = at
+        worker.accept(listener)
+        return taken
+
+    assert comes(1.0) == [] and worker.worker_connections == 0, "it is left to the other"
+    assert comes(1.02) == [1.02] and worker.worker_connections == 100, "which did not take it"
+    assert comes(1.03) == [1.02], "the next is left again"
+    assert comes(9.0) == [1.02], "the other took that one, and this is another"
+    web_worker._held[1] = 3
+    assert comes(20.0) == [1.02, 20.0], "nobody holds less"
+    listener.close()
 
 
 def test_whoever_asks_for_nothing_holds_no_thread(served: Served) -> None:
