@@ -170,7 +170,9 @@ def test_as_many_processes_as_processors_have_one_each(served: Served) -> None:
 
     until(all_seen, "an answer of each process")
     assert sorted(where.values()) == [(processor,) for processor in processors]
-    assert told(served(len(processors) + 1).ask())["processors"] == processors
+    more = served(len(processors) + 1)
+    until(lambda: len(more.shared()) == len(processors) + 1, "every process")
+    assert told(more.ask())["processors"] == processors
 
 
 def test_outside_a_web_process_a_turn_means_nothing() -> None:
