@@ -25,7 +25,7 @@ from config.threads import Threads
 from corpus import turns
 
 AT_ONCE = 2
-"""Requests that a process works on at once: one computes, the others wait for PostgreSQL."""
+"""Requests that a process works on at once: one computes, the other waits for PostgreSQL."""
 LONG_S = 0.25
 """A request that has taken so long lets the next one begin."""
 YIELDS_S = 0.01

@@ -132,8 +132,9 @@ def test_who_holds_more_takes_a_connection_only_if_nobody_else_did(monkeypatch: 
 
 def test_whoever_asks_for_nothing_holds_no_thread(served: Served) -> None:
     site = served(1)
-    silent = [site.connect() for _ in range(20)]
-    assert told(site.ask())["threads"] <= 2 and len(silent) == 20
+    for _ in range(20):
+        site.connect()
+    assert told(site.ask())["threads"] <= 2
 
 
 def test_long_requests_let_others_begin(served: Served, gate: Path) -> None:
