@@ -214,8 +214,9 @@ def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(collection, alic
     page.wait_for_selector("#trouble:not([hidden])")
     assert "No connection" in page.locator("#trouble").inner_text()
     shoot(page, "judging-offline")
-    page.context.set_offline(False)
-    settle(page, "1")
+    first = page.locator("#desk").get_attribute("data-item")
+    page.context.set_offline(False)  # the page sends it again by itself; a key pressed now might meet the next pair
+    page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=first)
     assert Judgment.objects.get().comment == "half a thought"
     assert page.locator("#comment-text").input_value() == ""
     console.clear()
