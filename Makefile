@@ -1,10 +1,13 @@
 # Two commands are enough: `make demo` and `make test`. Both need Python 3.11, 3.12 or 3.13 and nothing else.
 # make PYTHON=/path/to/python picks one; otherwise the first supported of python3, python3.13, python3.12, python3.11.
+# make VENV=folder keeps the packages of another Python beside the usual ones.
 
-PY := .venv/bin/python
+VENV := .venv
+PY := $(VENV)/bin/python
+INSTALL := VENV="$(VENV)" sh config/install.sh
 CODE := manage.py config corpus judges annotation benchmark training
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
-.PHONY: help install install-dev install-training demo test test-all check bench messages
+.PHONY: help install install-dev install-cloud install-training demo test test-all check bench messages
 .DEFAULT_GOAL := help
 
 help:
@@ -14,18 +17,22 @@ help:
 	@echo "make check     format, types, import direction, migrations, deployment settings"
 	@echo "make bench     measure, and write docs/benchmarks.md"
 	@echo "make messages  collect the strings of all pages into locale/ and compile the catalogues"
-	@echo "make install   only set up .venv (install-training: with the training extra)"
+	@echo "make install   only set up $(VENV) (install-training: with the training extra, install-cloud: with what judges"
+	@echo "               behind Amazon Bedrock and Vertex AI need)"
 
-install: .venv/.base
-install-dev: .venv/.dev
-install-training: .venv/.training
+install: $(VENV)/.base
+install-dev: $(VENV)/.dev
+install-cloud: $(VENV)/.cloud
+install-training: $(VENV)/.training
 
-.venv/.base: requirements.txt
-	@sh config/install.sh base
-.venv/.dev: requirements.txt requirements-dev.txt
-	@sh config/install.sh dev
-.venv/.training: requirements-training.txt requirements-torch.txt | .venv/.base
-	@sh config/install.sh training
+$(VENV)/.base: requirements.txt
+	@$(INSTALL) base
+$(VENV)/.dev: requirements.txt requirements-cloud.txt requirements-dev.txt
+	@$(INSTALL) dev
+$(VENV)/.cloud: requirements-cloud.txt | $(VENV)/.base
+	@$(INSTALL) cloud
+$(VENV)/.training: requirements-training.txt requirements-torch.txt | $(VENV)/.base
+	@$(INSTALL) training
 
 # The site ends with make, however make ends: QUORUM_WITH_PARENT asks for that.
 demo: install

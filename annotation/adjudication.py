@@ -1,5 +1,6 @@
 """Conflicts: what people could not settle, or flagged, and the senior decision on it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from annotation.auditing import record
 from annotation.exports.snapshots import used_since
 from annotation.models import Assignment, Membership
 from annotation.policies.waking import UNCERTAIN, go_on
-from annotation.queue import SHARDS, Lost, Unknown, arm_of, in_transaction, rows, settled_key
+from annotation.queue import SHARDS, Lost, Unknown, arm_of, check_time, in_transaction, rows, settled_key
 from annotation.settling import UNDO_WITHIN, why_not_undo
 from annotation.undo import unsettle
 from corpus.models import Item, Judgment
@@ -90,6 +91,17 @@ def opinions(item: Item) -> list[Opinion]:
     return [_opinion(number, row) for number, row in enumerate(rows, 1)]
 
 
+def why_conflict(said: Sequence[Opinion]) -> str:
+    """Why an adjudicator is asked, from what stands on the item."""
+    if any(one.flagged for one in said):
+        return _("An annotator flagged the pair.")
+    if len({one.grade for one in said if one.grade is not None}) > 1:
+        return _("The annotators gave different grades.")
+    if said and all(one.grade is None for one in said):
+        return _("Everybody who got the pair skipped it.")
+    return ""
+
+
 def _opinion(number: int, row: Assignment) -> Opinion:
     if row.state == Assignment.State.SKIPPED:
         return Opinion(number, None, "", False, row.get_skip_reason_display())
@@ -106,16 +118,19 @@ def adjudicate(
     comment: str = "",
     milliseconds: int | None = None,
     idle: int | None = None,
+    shown_ms: int | None = None,
 ) -> None:
     """Settle a conflict in three statements. The same decision sent again changes nothing.
 
-    Raises Unknown, and Lost when somebody else was first.
+    Raises Unknown, Lost when somebody else was first, and TooSoon.
     """
     given = {"grade": grade, "comment": comment, "milliseconds": milliseconds, "idle": idle}
-    in_transaction(lambda db: _settle(db, membership, item_id, given))
+    in_transaction(lambda db: _settle(db, membership, item_id, given, shown_ms))
 
 
-def _settle(db: Connection[Any], membership: Membership, item_id: int, given: dict[str, Any]) -> None:
+def _settle(
+    db: Connection[Any], membership: Membership, item_id: int, given: dict[str, Any], shown_ms: int | None
+) -> None:
     who = {"membership": membership.pk, "assessor": membership.assessor_id, "collection": membership.collection_id}
     found = rows(db, _CONFLICT, item=item_id, **who)
     if not found:
@@ -124,6 +139,7 @@ def _settle(db: Connection[Any], membership: Membership, item_id: int, given: di
     if not own["waits"]:
         _known_already(membership, item_id, own["state"], given["grade"])
         return
+    check_time(membership.collection.min_judgment_ms, shown_ms, given["milliseconds"])
     rows(
         db,
         _SETTLE,

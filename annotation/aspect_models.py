@@ -1,6 +1,5 @@
 """Aspects in the workshop: passages on their way in, and the second person's blind reading of weights."""
 
-import pgtrigger
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
@@ -8,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.fetching.problems import said
 from annotation.models import Membership
-from corpus.models import AspectRevision, Collection, Query
+from corpus.models import AspectRevision, Collection, Query, append_only
 
 
 class PassageDraft(models.Model):
@@ -58,7 +57,7 @@ class BlindSample(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.collection} sample {self.pk}"
@@ -76,7 +75,7 @@ class SecondReading(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["sample", "revision"], name="second_reading_once")]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.revision_id} by {self.reader_id}"

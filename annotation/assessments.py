@@ -5,9 +5,9 @@ What does not enter: a debate's turns (their stance is given), withdrawn judgmen
 the reference enter only by name.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import unpack_from
 from typing import Literal
 
@@ -21,6 +21,7 @@ from annotation.agreement.resampling import MISSING
 from corpus.errors import BadInput
 from corpus.items import MEASURING
 from corpus.models import Assessor, Collection, Judgment
+from judges.copies import kind_of, sample_name
 from judges.ensemble import drawn_first, pair_seed
 from judges.models import Campaign, JudgeVersion
 
@@ -35,6 +36,8 @@ CAST: dict[Votes, str] = {
     "final": "true",
 }
 Kind = Assessor.Kind
+SAMPLES = 1_024
+"""More votes than one judge can have on a panel."""
 APART = ("check", "repeat", "qualification")
 """Reasons of items that measure a person, not a pair: what is said there enters no agreement."""
 PEOPLE = (Kind.PERSON, Kind.HUMAN_IMPORT)
@@ -47,12 +50,19 @@ class Known:
     """Somebody whose grades can be compared. `name` is unique in the collection; `id` is a row's of its `kind`.
 
     The newest version of a judge carries its plain name, older ones `name@version`; where a person and an import
-    share a name, both carry `kind:name`.
+    share a name, both carry `kind:name`. A judge that votes several times on one pair is as many assessors, `name #1`,
+    `name #2` and so on: samples of one model.
     """
 
     kind: str
     id: int
     name: str
+    sample: int = 0
+    """Of a judge named several times on a panel: which of its votes, from 0."""
+    one: str = ""
+    """What such a judge is called without its number; "" for others."""
+    model: tuple[str, ...] | None = None
+    """Of a judge: what it has in common with its copies (judges.copies)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +89,58 @@ def known_assessors(collection: Collection) -> list[Known]:
         .values_list("kind", "id", "name")
     )
     campaigns = Campaign.judging.filter(collection=collection).values_list("pk", flat=True)
-    voters = judge_names(campaigns, voters_only=True)
-    found = [*rows, *((Kind.JUDGE.value, pk, name) for pk, name in voters.items())]
-    uses = Counter(name for _, _, name in found)
+    found = [*(Known(kind, pk, name) for kind, pk, name in rows), *voting(campaigns)]
+    uses = Counter(name for _, _, name in {(one.kind, one.id, one.one or one.name) for one in found})
     order = {kind: place for place, kind in enumerate(Kind.values)}
-    named = [Known(kind, pk, f"{kind}:{name}" if uses[name] > 1 else name) for kind, pk, name in found]
-    return sorted(named, key=lambda one: (order[one.kind], one.name))
+    named = [_apart(one) if uses[one.one or one.name] > 1 else one for one in found]
+    return sorted(named, key=lambda one: (order[one.kind], one.one or one.name, one.sample))
+
+
+def _apart(one: Known) -> Known:
+    """With the kind before its name."""
+    return replace(one, name=f"{one.kind}:{one.name}", one=one.one and f"{one.kind}:{one.one}")
+
+
+def voting(campaigns: Iterable[int]) -> list[Known]:
+    """Those who vote in some campaigns: each judge, or as many assessors as it gives samples on one panel."""
+    times: Counter[int] = Counter()
+    for voters in Campaign.objects.filter(pk__in=campaigns).values_list("voters", flat=True):
+        times |= Counter(voters)
+    versions = list(JudgeVersion.objects.filter(pk__in=times).order_by("name", "-version"))
+    names = _names((one.pk, one.name, one.version) for one in versions)
+    found = []
+    for one in versions:
+        name, again = names[one.pk], times[one.pk] > 1
+        found += [
+            Known(Kind.JUDGE, one.pk, sample_name(name, n) if again else name, n, name if again else "", kind_of(one))
+            for n in range(times[one.pk])
+        ]
+    return found
+
+
+def vote_names(campaigns: Iterable[int]) -> dict[tuple[int, int], str]:
+    """Names of those who voted, by judge and sample: `name`, or `name #1`, `name #2` of one with several votes."""
+    return {(one.id, one.sample): one.name for one in voting(campaigns)}
+
+
+def copied_places(panels: Iterable[tuple[int, Sequence[int]]]) -> list[tuple[int, int, int]]:
+    """Places where a judge stands again, of campaigns with their voters: (campaign, place, its sample from 1)."""
+    return [
+        (campaign, at, n)
+        for campaign, voters in panels
+        if len(set(voters)) < len(voters)
+        for at, one in enumerate(voters)
+        if (n := voters[:at].count(one))
+    ]
+
+
+def alike(chosen: Sequence[Known]) -> list[tuple[int, ...]]:
+    """Places of assessors that are copies: judges of one model with the same parameters, or samples of one judge."""
+    found: dict[object, list[int]] = defaultdict(list)
+    for place, one in enumerate(chosen):
+        if one.model:
+            found[one.model].append(place)
+    return [tuple(places) for places in found.values() if len(places) > 1]
 
 
 def judge_names(campaigns: Iterable[int], *, voters_only: bool = False) -> dict[int, str]:
@@ -92,9 +148,14 @@ def judge_names(campaigns: Iterable[int], *, voters_only: bool = False) -> dict[
     members = Campaign.objects.filter(pk__in=campaigns).values_list("voters", "debaters")
     ids = {judge for voters, debaters in members for judge in (voters if voters_only else [*voters, *debaters])}
     versions = JudgeVersion.objects.filter(pk__in=ids).order_by("name", "-version")
+    return _names(versions.values_list("id", "name", "version"))
+
+
+def _names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]:
+    """By id; of each name the newest version comes first."""
     newest: set[str] = set()
     found = {}
-    for pk, name, version in versions.values_list("id", "name", "version"):
+    for pk, name, version in versions:
         found[pk] = f"{name}@{version}" if name in newest else name
         newest.add(name)
     return found
@@ -105,9 +166,13 @@ def choose(
 ) -> list[Known]:
     """Those that are named, plus all people or judges if asked; nobody named: every judge, person and import.
 
-    `reference` and `policy` name all of that kind. Raises BadInput for a name that nobody here has.
+    `reference` and `policy` name all of that kind, a judge that gives several samples all of those. Raises BadInput for
+    a name that nobody here has.
     """
-    by_name = {one.name: one for one in known} | {f"{one.kind}:{one.name}": one for one in known}
+    by_name: dict[str, list[Known]] = {}
+    for one in known:
+        for name in {one.name, f"{one.kind}:{one.name}", *((one.one, f"{one.kind}:{one.one}") if one.one else ())}:
+            by_name.setdefault(name, []).append(one)
     every = {name for name in BY_NAME_ONLY if name in names and name not in by_name}
     every &= {one.kind for one in known}
     names = [name for name in names if name not in every]
@@ -116,7 +181,7 @@ def choose(
             _("no assessor named %(names)s; this collection has %(known)s")
             % {"names": ", ".join(unknown), "known": ", ".join(o.name for o in known) or _("none")}
         )
-    wanted = {by_name[name] for name in names}
+    wanted = {one for name in names for one in by_name[name]}
     kinds = {*(PEOPLE if people else ()), *(JUDGES if judges else ()), *every}
     if not kinds and not names:
         kinds = {*PEOPLE, *JUDGES}
@@ -136,11 +201,11 @@ def assessments(
     campaign counts. Of a person's answers on a pair `votes` says which.
     """
     chosen = list(choose(known_assessors(collection)) if assessors is None else assessors)
-    rows = {(one.kind == Kind.JUDGE, one.id): place for place, one in enumerate(chosen)}
+    rows = {(one.kind == Kind.JUDGE, one.id * SAMPLES + one.sample): place for place, one in enumerate(chosen)}
     spoken = _spoken(collection, [one.id for one in chosen if one.kind != Kind.JUDGE], votes)
-    cast = _votes(collection, [one.id for one in chosen if one.kind == Kind.JUDGE])
+    cast = _votes(collection, [one for one in chosen if one.kind == Kind.JUDGE])
     parts = [
-        (_places(spoken["who"], rows, False), spoken["pair"], spoken["grade"]),
+        (_places(spoken["who"] * SAMPLES, rows, False), spoken["pair"], spoken["grade"]),
         (_places(cast["who"], rows, True), cast["pair"], cast["verdict"] * collection.relevant_from),
     ]
     row, pair, grade = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -187,7 +252,7 @@ def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") 
 
 
 def _places(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judge: bool) -> NDArray[np.int64]:
-    """Rows of the matrix for ids of assessors or of judges."""
+    """Rows of the matrix for assessors or judges, by id and sample in one number."""
     unique, inverse = np.unique(ids, return_inverse=True)
     return np.array([rows[judge, int(one)] for one in unique], dtype=np.int64)[inverse]
 
@@ -211,9 +276,14 @@ def _spoken(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.
     )
 
 
-def _votes(collection: Collection, ids: list[int]) -> NDArray[np.void]:
-    """Counted votes that may enter agreement: the one that shall count for a pair comes last."""
-    campaigns = {campaign.pk: campaign for campaign in Campaign.objects.filter(collection=collection)}
+def _votes(collection: Collection, judges: Sequence[Known]) -> NDArray[np.void]:
+    """Counted votes that may enter agreement: the one that shall count for a pair comes last.
+
+    `who` is the judge's id and its sample in one number.
+    """
+    ids = list({one.id for one in judges})
+    asked = Campaign.objects.filter(collection=collection) if ids else ()
+    campaigns = {campaign.pk: campaign for campaign in asked}
     found = columns(
         """
         SELECT campaign_id, pair_id, judge_id, sample::bigint, verdict::bigint FROM judges_attempt
@@ -224,7 +294,12 @@ def _votes(collection: Collection, ids: list[int]) -> NDArray[np.void]:
     )
     found = found[np.lexsort((-found["sample"], found["campaign"]))]
     early = [pk for pk, campaign in campaigns.items() if campaign.early_stop and campaign.policy == "ensemble"]
-    return found[_drawn(found, campaigns, early)] if early else found
+    found = found[_drawn(found, campaigns, early)] if early else found
+    found["who"] *= SAMPLES
+    for campaign, place, sample in copied_places((pk, one.voters) for pk, one in campaigns.items()):
+        found["who"][(found["campaign"] == campaign) & (found["sample"] == place)] += sample
+    wanted = [one.id * SAMPLES + one.sample for one in judges]
+    return found[np.isin(found["who"], wanted)] if any(one.one for one in judges) else found
 
 
 def _drawn(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[int]) -> NDArray[np.bool_]:

@@ -16,6 +16,8 @@ from annotation.trust.records import Audits, Costs, Decision, Kappa, Route
 from annotation.trust.statistics import Standing, is_stale, standing
 from corpus.charts import Bar, Chart, Link, Node, bars, flow
 from corpus.models import Collection
+from judges import selectors
+from judges.audits import OVERLAP
 from judges.models import Campaign
 
 DEBATES = ("debate", "debate+ensemble")
@@ -23,7 +25,7 @@ HALF = 520
 """Width of a chart beside another, so that its words stay as large as the page's."""
 MOST_ROUTES = 6
 """Routes in the picture: the home is one screen. The table of routes has all."""
-NOT_STATES = {"pairs", "agreed", "disputed"}
+NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}
 SAID_ABOVE = {"conflicts", "skipped", "failed"}
 """Kinds of decisions that the story words itself, with a button that acts."""
 
@@ -53,12 +55,17 @@ class Dashboard:
         return self.standing.trust.audits
 
     @cached_property
+    def _stages(self) -> tuple[list[Node], list[Link]]:
+        campaign = self.story.campaign
+        return _flow(self.story.status, selectors.filtered(campaign)) if campaign else ([], [])
+
+    @cached_property
     def flow(self) -> Chart | None:
         """Where the pairs stand; None before the first campaign."""
         campaign = self.story.campaign
         if campaign is None:
             return None
-        nodes, links = _flow(self.story.status)
+        nodes, links = self._stages
         source = _("%(collection)s, campaign %(campaign)s, %(at)s") % {
             "collection": self.collection.name,
             "campaign": campaign.pk,
@@ -97,7 +104,7 @@ class Dashboard:
             "agreement",
             _("Agreement beyond chance"),
             [kappa_bar(one) for one in known],
-            x=_("Krippendorff's alpha, relevant or not, 95% interval"),
+            x=_("Krippendorff's alpha (nominal), relevant or not, 95% interval"),
             high=1.0,
             width=HALF,
             source=f"{self.collection.name}, {_at(self.standing.trust.at or self.story.at)}",
@@ -106,8 +113,7 @@ class Dashboard:
     @property
     def parts(self) -> list[Node]:
         """The states that the list of pairs can be narrowed to, with their counts."""
-        found = _flow(self.story.status)[0] if self.story.campaign else []
-        return [node for node in found if node.count and node.key not in NOT_STATES]
+        return [node for node in self._stages[0] if node.count and node.key not in NOT_STATES]
 
     @property
     def charts(self) -> tuple[Chart | None, ...]:
@@ -115,10 +121,24 @@ class Dashboard:
         return (self.flow, self.accuracy, self.agreement)
 
     @property
+    def audits_waiting(self) -> int:
+        """Audited pairs of the newest campaign that wait for annotators."""
+        audits = self.audits
+        return max(0, audits.drawn - audits.settled - audits.conflicts) if audits else 0
+
+    @property
+    def people_needed(self) -> int:
+        """How many people a waiting pair needs, where fewer can judge here; 0 where there are enough."""
+        needed = self.collection.overlap if self.story.for_annotators else 0
+        needed = max(needed, OVERLAP if self.audits_waiting else 0)
+        return needed if self.story.judging < needed else 0
+
+    @property
     def waiting(self) -> int:
-        """Kinds of decisions that wait: what stands in the list at the end."""
+        """Lines of the list at the end: what needs somebody."""
         story, status = self.story, self.story.status
-        said = (story.conflicts, story.skipped, story.earlier, status["failed"], status["open"])
+        said = [story.conflicts, story.skipped, story.other_tasks, status["failed"], story.for_annotators]
+        said += [self.audits_waiting, self.people_needed]
         stopped = status["state"] in (Campaign.State.PAUSED, Campaign.State.BUDGET)
         return len(self.alarms) + sum(map(bool, said)) + stopped
 
@@ -136,8 +156,8 @@ class Dashboard:
         if found.calls_without_price:
             n = found.calls_without_price
             words = ngettext(
-                "%(n)s call has an unknown price and stands in no sum.",
-                "%(n)s calls have an unknown price and stand in no sum.",
+                "What %(n)s call cost is unknown and stands in no sum.",
+                "What %(n)s calls cost is unknown and stands in no sum.",
                 n,
             )
             return words % {"n": f"{n:,}"}
@@ -232,6 +252,10 @@ def kappa_bar(one: Kappa) -> Bar:
     relevant = (
         _(", %(prevalence)s relevant") % {"prevalence": f"{one.prevalence:.0%}"} if one.prevalence is not None else ""
     )
+    itself = [
+        _("%(names)s are one model: its agreement with itself counts") % {"names": ", ".join(names)}
+        for names in one.copies
+    ]
     found = one.kappa
     label = _("%(assessors)s %(group)s, %(population)s pairs") % {
         "assessors": one.assessors,
@@ -239,7 +263,13 @@ def kappa_bar(one: Kappa) -> Bar:
         "population": _(one.population),
     }
     return Bar(
-        label, found.value, found.low, found.high, found.n, _(found.reason) if found.reason else "", percent + relevant
+        label,
+        found.value,
+        found.low,
+        found.high,
+        found.n,
+        _(found.reason) if found.reason else "",
+        "; ".join([percent + relevant, *itself]),
     )
 
 
@@ -254,19 +284,27 @@ def route_bar(route: Route) -> Bar:
     return Bar(route.words, found.value, found.low, found.high, None, _("not measured"), detail)
 
 
-def _flow(status: Mapping[str, Any]) -> tuple[list[Node], list[Link]]:
-    """pairs -> debate -> label or people -> settled. Pairs whose debate agreed may still go to people (a conflict)."""
-    labelled, escalated = status["labelled"], status["escalated"]
+def _flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], list[Link]]:
+    """pairs -> debate -> label or people -> settled. Pairs whose debate agreed may still go to people (a conflict).
+
+    `dropped`: labelled by the filter, without a debate.
+    """
+    labelled, escalated, policy = status["labelled"] - dropped, status["escalated"], status["policy"]
     ended = labelled + escalated
-    agreed = min(sum(status["agreed_in_round"].values()), ended) if status["policy"] in DEBATES else ended
-    words = _("agents agreed") if status["policy"] in DEBATES else _("judged by the panel")
+    agreed = min(sum(status["agreed_in_round"].values()), ended) if policy in DEBATES else ended
+    if policy in DEBATES:
+        words = _("agents agreed")
+    else:
+        words = _("people judge every pair") if policy == Campaign.Policy.HUMAN else _("judged by models")
     both = min(labelled, agreed)
     second = [
+        Node("dropped", _("dropped by the filter"), dropped, 1, "accent"),
         Node("agreed", words, agreed, 1, "accent"),
-        Node("disputed", _("agents disagreed"), ended - agreed, 1, "warn"),
+        Node("disputed", _("agents did not agree"), ended - agreed, 1, "warn"),
     ]
-    after = [Link("agreed", "labelled", both), Link("agreed", "escalated", agreed - both)]
+    after = [Link("dropped", "labelled", dropped), Link("agreed", "labelled", both)]
     after += [
+        Link("agreed", "escalated", agreed - both),
         Link("disputed", "labelled", labelled - both),
         Link("disputed", "escalated", escalated - (agreed - both)),
     ]
@@ -276,7 +314,7 @@ def _flow(status: Mapping[str, Any]) -> tuple[list[Node], list[Link]]:
         Node("failed", _("failed"), status["failed"], 1, "danger"),
         Node("running", _("being judged"), status["running"], 1, "quiet"),
         Node("pending", _("waiting for judges"), status["pending"], 1, "quiet"),
-        Node("labelled", _("labelled by judges"), labelled, 2, "accent"),
+        Node("labelled", _("labelled by judges"), status["labelled"], 2, "accent"),
         Node("escalated", _("escalated to people"), escalated, 2, "warn"),
         Node("settled", _("settled"), status["settled"], 3, "accent"),
         Node("open", _("open"), status["open"], 3, "warn"),

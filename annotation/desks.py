@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.care.gates import closed, is_tried
-from annotation.care.placing import place
+from annotation.care.placing import passed, place
 from annotation.models import Membership
 from corpus.arms import ALL_ROUNDS, SHOWN_ONLY, Weights, draw, weights_of
 from corpus.models import Collection
@@ -34,6 +34,8 @@ class Desk:
     """Size of a batch, share of checks, share of repeats."""
     closed: str = ""
     """Why nothing is lent (annotation.care.gates); empty: the queue is open."""
+    least_ms: int = 0
+    """A grade that comes sooner after its pair was served is refused."""
     trial: int | None = None
     """The qualification test that comes before everything else; None: none."""
 
@@ -55,6 +57,7 @@ class Desk:
             closed_to=membership.closed_to,
             shares=shares_of(membership.collection),
             closed=closed(membership),
+            least_ms=membership.collection.min_judgment_ms,
             trial=membership.trial if is_tried(membership) else None,
         )
 
@@ -76,8 +79,30 @@ class Desk:
     @property
     def instead(self) -> str:
         """What is lent next in place of the queue's item: check, repeat, or ""."""
-        _size, checks, repeats = self.shares
-        return place(seed=self.seed, annotator=self.membership, number=self.lent, checks=checks, repeats=repeats)
+        size, checks, repeats = self.shares
+        return place(
+            seed=self.seed,
+            annotator=self.membership,
+            number=self.lent,
+            checks=checks,
+            repeats=repeats,
+            size=size,
+            closed_to=self.closed_to,
+        )
+
+    @property
+    def batch_begins(self) -> int:
+        """The number of the first item of the batch that the next item is in."""
+        return self.lent - (self.lent - self.closed_to) % self.shares[0]
+
+    @property
+    def passed(self) -> int:
+        """Places of checks in this batch that lie before the next item."""
+        size, checks, _repeats = self.shares
+        number, closed = self.lent, self.closed_to
+        return passed(
+            seed=self.seed, annotator=self.membership, number=number, checks=checks, size=size, closed_to=closed
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,11 @@ class Evidence:
         return sorted((a for a in counted if a.campaign_id == newest), key=lambda a: a.sample)
 
     @property
+    def named_votes(self) -> list[tuple[str, Attempt]]:
+        """The votes, each with the name of who cast it: `judge #2` is the second sample of one judge."""
+        return [(selectors.voter_name(vote), vote) for vote in self.votes]
+
+    @property
     def gold(self) -> list[Judgment]:
         """Reference grades: they measure and never settle."""
         return [j for j in self.judgments if j.assessor.kind == "reference"]

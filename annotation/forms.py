@@ -45,7 +45,8 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
             ),
             "title": gettext_lazy("What people read at the top of each page."),
             "instruction": gettext_lazy(
-                "In a sentence or two: what makes a document relevant here. It is part of every prompt."
+                "In a sentence or two: what makes a document relevant here, for people and judges alike. Empty: a "
+                "built-in rubric holds; the settings say which."
             ),
             "grades": gettext_lazy("1 for relevant / not relevant; 3 for grades from 0 to 3."),
         }
@@ -56,33 +57,57 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Collection
-        fields = ("title", "overlap", "order", "rounds", "lease_minutes", "relevant_from")
+        fields = ("title", "rubric", "overlap", "order", "rounds", "lease_minutes", "min_judgment_ms", "relevant_from")
         labels = {
             "title": gettext_lazy("Title"),
+            "rubric": gettext_lazy("Rubric"),
             "order": gettext_lazy("Order"),
             "rounds": gettext_lazy("What annotators read of a debate"),
             "overlap": gettext_lazy("People for each pair"),
             "lease_minutes": gettext_lazy("Lease (minutes)"),
+            "min_judgment_ms": gettext_lazy("Shortest judgment (milliseconds)"),
             "relevant_from": gettext_lazy("Relevant from grade"),
         }
         help_texts = {
             "title": gettext_lazy("What people read at the top of each page."),
+            "rubric": gettext_lazy(
+                "What relevant means where no instruction says it. Another rubric is a new version of the guidelines "
+                "and of the prompts; the next campaign asks anew."
+            ),
             "overlap": gettext_lazy(
                 "Usually 1 or 3. With more than one, the majority settles and a tie goes to an adjudicator."
             ),
             "order": gettext_lazy("What an annotator gets first."),
             "rounds": gettext_lazy("Kept with each judgment. Adjudicators read all rounds."),
             "lease_minutes": gettext_lazy("A pair that is not judged within this time goes back to the queue."),
+            "min_judgment_ms": gettext_lazy(
+                "A grade that comes sooner after its pair arrived is a second press on the pair before: it is refused. "
+                "0: never."
+            ),
             "relevant_from": gettext_lazy("Grades from here up count as relevant."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["rounds"].required = False  # a program that does not know it leaves it as it is
+        for name in ("rounds", "rubric", "min_judgment_ms"):
+            self.fields[name].required = False  # a program that does not know it leaves it as it is
+        self.fields["rubric"].widget.attrs["form"] = "settings"  # it stands beside the definition, outside the form
 
     def clean_rounds(self) -> str:
         """As it is where nothing was said."""
         return str(self.cleaned_data["rounds"] or self.instance.rounds)
+
+    def clean_min_judgment_ms(self) -> int:
+        """At most ten seconds; as it is where nothing was said."""
+        given = self.cleaned_data["min_judgment_ms"]
+        least = int(self.instance.min_judgment_ms if given is None else given)
+        if least > 10_000:
+            raise forms.ValidationError(_("Choose 0 to 10,000 milliseconds."))
+        return least
+
+    def clean_rubric(self) -> str:
+        """As it is where nothing was said."""
+        return str(self.cleaned_data["rubric"] or self.instance.rubric)
 
     def clean_relevant_from(self) -> int:
         """On the scale of the collection."""

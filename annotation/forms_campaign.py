@@ -1,5 +1,7 @@
 """The form that starts a campaign."""
 
+from collections.abc import Iterable
+
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -17,12 +19,15 @@ OPTIONS = {
     "--limit": gettext_lazy("The number of pairs"),
     "--again": gettext_lazy("“start a new one”"),
     "--debaters a,b": gettext_lazy("another panel"),
-    "--judges a,b,c,d,e": gettext_lazy("another panel"),
+    "--judges a,b,c": gettext_lazy("another panel"),
+    "--judges": gettext_lazy("The panel"),
+    "another --policy": gettext_lazy("another policy"),
     "--temperature": gettext_lazy("The temperature"),
     "--agents": gettext_lazy("The number of agents"),
     "--filter": gettext_lazy("The filter"),
     "--adjudicator": gettext_lazy("The adjudicator"),
     "--batch": gettext_lazy("Batches"),
+    "--no-debate-for-people": gettext_lazy("“No debate for people”"),
 }
 """Options of the command `judge` in its errors, as this page calls them."""
 
@@ -32,9 +37,8 @@ SWITCHES = ("batch", "guard", "play_on")
 POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in configurations.JUDGING]
 
 
-def panels(collection: Collection) -> list[tuple[str, str]]:
-    """Names of panels with who sits on them; the default first."""
-    rows = offered(collection)
+def panels(rows: Iterable[Panel]) -> list[tuple[str, str]]:
+    """Names of panels with who sits on them."""
     return [
         (
             row.name,
@@ -123,8 +127,12 @@ class StartForm(forms.Form):
     play_on = forms.BooleanField(
         required=False, label=gettext_lazy("Play every round, even after an agreement (to study debates)")
     )
+    no_debate = forms.BooleanField(
+        required=False,
+        label=gettext_lazy("No debate for people: pairs that the policy did not debate reach them without one"),
+    )
     again = forms.BooleanField(
-        required=False, label=gettext_lazy("Judge pairs again that have an outcome (a new campaign)")
+        required=False, label=gettext_lazy("Judge pairs again that were judged already (a new campaign)")
     )
     failed_to_people = forms.BooleanField(required=False, label=gettext_lazy("Send pairs that fail to people"))
 
@@ -132,18 +140,23 @@ class StartForm(forms.Form):
         if not Panel.objects.exists():
             ensure_offline()
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        names = panels(collection)
+        rows = {row.name: row for row in offered(collection)}  # the default first
+        names = panels(rows.values())
         self.fields["panel"].choices = names  # type: ignore[attr-defined]
         judges = [(name, name) for name in judges_that_vote()]
         self.fields["filter"].choices = judges  # type: ignore[attr-defined]
         self.fields["adjudicator"].choices = [("", _("people")), *judges]  # type: ignore[attr-defined]
-        self.fields["panel"].initial = next((name for name, _words in names if name == chosen_name(collection)), None)
+        chosen = rows.get(chosen_name(collection)) or next(iter(rows.values()), None)
+        if chosen is not None:
+            self.fields["panel"].initial = chosen.name
+            self.fields["policy"].initial = configurations.usual_policy(chosen.debate, chosen.ensemble)
 
     def configuration(self) -> Configuration:
         """What was chosen, with the members in their present versions. Raises BadInput."""
         given = self.cleaned_data
         options = configurations.Options(
             stance_order=given["stance_order"] or "relevant-first",
+            debate_for_people=not given["no_debate"],
             **{name: given[name] for name in ("agents", "temperature", "adjudicator", "filter", *SWITCHES)},
         )
         return configurations.configuration(
@@ -160,7 +173,7 @@ class StartForm(forms.Form):
     @property
     def special(self) -> bool:
         """Whether any option of the protocol was set, or is wrong."""
-        names = ("agents", "temperature", "adjudicator", "filter", *SWITCHES)
+        names = ("agents", "temperature", "adjudicator", "filter", "no_debate", *SWITCHES)
         return any(self[name].errors or self[name].value() for name in names) or (
             self["stance_order"].value() == "irrelevant-first"
         )

@@ -23,9 +23,13 @@ class CareForm(forms.ModelForm):  # type: ignore[type-arg]
             "pass_mark": _("Pass mark (percent)"),
         }
         help_texts = {
-            "checks": _("0 to 0.5; 0.1 is one pair in ten. They come only where checks were made below."),
+            "checks": _(
+                "0 to 0.5; 0.1 is one pair in ten of each batch, one at least. They come where checks were made."
+            ),
             "repeats": _("0 to 0.5. The same pair once more, after 20 others at the least; it changes no label."),
-            "batch": _("5 to 1,000. A batch is accepted when all its checks are passed, else its pairs go back."),
+            "batch": _(
+                "5 to 1,000. A batch is accepted when all its checks are passed; its pairs go back when one is missed."
+            ),
             "qualification": _("Below the pass mark nobody gets pairs. Adjudicators and admins take no test."),
             "pass_mark": _("Of the test; the practice before it counts for nothing."),
         }
@@ -43,6 +47,19 @@ class SizeForm(forms.Form):
 
     size = forms.IntegerField(min_value=1, max_value=10_000, label=_("How many"))
     seed = forms.IntegerField(min_value=0, max_value=LARGEST_SEED, initial=0, label=_("Seed"))
+
+
+class ChecksForm(SizeForm):
+    """Checks: how many, and of which form."""
+
+    form = forms.ChoiceField(
+        choices=[
+            ("own", _("arguments about the pair itself")),
+            ("dream", _("as in DREAM: relevant pairs, arguments about something else")),
+        ],
+        initial="own",
+        label=_("Form"),
+    )
 
 
 class GoldForm(SizeForm):

@@ -6,8 +6,8 @@ from django import forms
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy
 
-from annotation.exports.sets.options import LABELS, PRESETS, RANKS, SHAPES, TEACHERS, Options
-from annotation.exports.uploads import keep_run
+from annotation.exports.sets.options import ENTROPIES, LABELS, PRESETS, RANKS, SHAPES, TEACHERS, Options
+from annotation.exports.uploads import keep_run, keep_tokenizer
 from corpus.errors import BadInput
 from corpus.models import Collection, Pair
 
@@ -23,7 +23,7 @@ class SetForm(forms.Form):
         label=gettext_lazy("Teacher"),
         choices=_worded(TEACHERS),
         help_text=gettext_lazy(
-            "What the model learns to reproduce. Pairs with fewer than five votes are left out with votes."
+            "What the model learns to reproduce. Pairs with fewer votes than the panel has are left out with votes."
         ),
     )
     split = forms.FloatField(
@@ -88,9 +88,21 @@ class SetForm(forms.Form):
     balance = forms.BooleanField(
         required=False, label=gettext_lazy("Balance length by score, so that length is no shortcut to the score")
     )
+    balance_entropy = forms.ChoiceField(
+        choices=_worded(ENTROPIES), initial="filled", required=False, label=gettext_lazy("Measure of the balance")
+    )
+    tokenizer = forms.FileField(
+        required=False,
+        label=gettext_lazy("Tokenizer for lengths"),
+        help_text=gettext_lazy("A tokenizer.json: lengths are counted in its tokens. Leave blank to count words."),
+    )
     preset = forms.ChoiceField(choices=_worded(PRESETS), initial="paper", label=gettext_lazy("Losses (Prism)"))
     shape = forms.ChoiceField(
         choices=_worded(SHAPES), initial="pair", label=gettext_lazy("Shape (sentence-transformers)")
+    )
+
+    allow_incomplete = forms.BooleanField(
+        required=False, label=gettext_lazy("Export even if a split is empty or train has only one label")
     )
 
     def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
@@ -105,12 +117,15 @@ class SetForm(forms.Form):
         """The options, as the command would take them."""
         given = {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
         first, last = given.pop("first_rank", RANKS[0]), given.pop("last_rank", RANKS[1])
-        upload = given.pop("run", None)
+        upload, tokenizer = given.pop("run", None), given.pop("tokenizer", None)
         if not self.errors:
             try:
-                run = keep_run(self.collection, upload) if upload else None
+                files = {
+                    "run": keep_run(self.collection, upload) if upload else None,
+                    "tokenizer": keep_tokenizer(self.collection, tokenizer) if tokenizer else None,
+                }
                 near = self.cleaned_data["near"]
-                self.options = Options(**{**given, "near": near, "run": run, "ranks": (first, last)})
+                self.options = Options(**{**given, **files, "near": near, "ranks": (first, last)})
             except BadInput as error:
                 raise forms.ValidationError(str(error)) from None
         return self.cleaned_data

@@ -1,53 +1,140 @@
-"""What annotators are told: versions of the guidelines, and the text that holds until somebody writes one."""
+"""What annotators are told: versions of the guidelines, and the built-in text around the definition of relevance."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_noop, override
 
-from annotation.models import Guideline, User
-from corpus.models import Collection
+from annotation.models import Guideline, Membership, User
+from corpus.models import Collection, Query
+from corpus.rubric import Definition, Rubric
 
-DEFAULT = gettext_noop("""\
-Decide one thing: does this document help to answer this query?
+HEAD = gettext_noop("Decide one thing: is this document relevant to this query?")
+WHERE = (gettext_noop("Where the query lists answers:"), gettext_noop("Where the query lists no answers:"))
+"""Before the definition of each kind of query, where they differ."""
+HOW = (
+    gettext_noop("How to judge"),
+    gettext_noop("- Judge what the text says, not what you know about the subject."),
+    gettext_noop("- Where “What counts as relevant here” stands under a query, that holds for its pairs."),
+    gettext_noop("- Whether the text is short or long decides nothing."),
+    gettext_noop("- Read the text before the debate. The two sides argue as well as they can, and each may be wrong."),
+    gettext_noop("- When you cannot decide, flag the pair and say why. When you cannot read it, skip it."),
+)
 
-Relevant (1)
-- It states an answer, a part of an answer, or a fact from which an answer follows.
-- It supports at least one of the listed answers. It need not support all of them.
-- It answers for the very thing that is asked about: the same person, version, place and time.
 
-Not relevant (0)
-- It shares words or the topic with the query, and answers nothing.
-- It answers another question, however close.
-- It only points to where an answer might be found.
+def defined(rubric: Rubric) -> str:
+    """What relevant means, in English: the definition that judges, training sets and rerankers are given, too."""
+    definitions = rubric.definitions()
+    if len(definitions) == 1:
+        return definitions[0].text
+    return "\n\n".join(f"{where}\n\n{one.text}" for where, one in zip(WHERE, definitions, strict=True))
 
-How to judge
-- Judge what the text says, not what you know about the subject.
-- A short passage that answers is relevant; a long one that does not is not.
-- Read the passage before the debate. The two sides argue as well as they can, and each may be wrong.
-- When you cannot decide, flag the pair and say why. When you cannot read it, skip it.
-""")
+
+def built_in(rubric: Rubric) -> str:
+    """The text that holds until somebody writes one, in English."""
+    return "\n\n".join([HEAD, defined(rubric), "\n".join(HOW)]) + "\n"
+
+
+def translated(text: str) -> str:
+    """A built-in text in the reader's language; each of its lines is translated by itself."""
+    return "\n".join(_(line) if line.strip() else line for line in text.split("\n"))
 
 
 def current(collection: Collection) -> tuple[int, str]:
     """The number and text of the guidelines that hold; number 0 is the built-in text."""
-    newest = collection.guidelines.order_by("-version").values_list("version", "text").first()
-    return newest or (0, _(DEFAULT))
+    newest = _newest(collection)
+    if newest is None:
+        return 0, translated(built_in(collection.relevance))
+    return newest.version, shown(newest)
+
+
+def shown(guideline: Guideline) -> str:
+    """Its text as people read it."""
+    return translated(guideline.text) if guideline.is_built_in else guideline.text
 
 
 def versions(collection: Collection) -> QuerySet[Guideline]:
-    """All versions that were written, newest first, with their writers."""
+    """All versions that were kept, newest first, with their writers."""
     return collection.guidelines.select_related("written_by").order_by("-version")
+
+
+def follows(collection: Collection) -> bool:
+    """Whether the guidelines hold the definition that judges follow, word for word, in some language of the site."""
+    newest = _newest(collection)
+    if newest is None:
+        return True
+    text = _plain(newest.text)
+    lines = [line for one in _asked(collection) for line in one.text.split("\n") if line.strip()]
+    for code, _name in settings.LANGUAGES:
+        with override(code):
+            if all(_plain(_(line)) in text for line in lines):
+                return True
+    return False
 
 
 @transaction.atomic
 def write(*, collection: Collection, text: str, author: User) -> int:
     """Keep a new version and return its number; the same text again changes nothing."""
-    Collection.objects.select_for_update().get(pk=collection.pk)
+    collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     version, held = current(collection)
     text = text.replace("\r\n", "\n").strip() + "\n"
     if text == held:
         return version
-    made = Guideline.objects.create(collection=collection, version=version + 1, text=text, written_by=author)
+    ours = built_in(collection.relevance)
+    is_built_in = text in (ours, translated(ours))
+    return _add(collection, collection.relevance, ours if is_built_in else text, author, is_built_in)
+
+
+@contextmanager
+def redefining(collection: Collection, author: User | None = None) -> Iterator[None]:
+    """Around a change of what relevant means in a collection: a new version comes of it.
+
+    The built-in text takes the new definition. Somebody's own words stay as they are, under a new number, so that each
+    judgment tells which definition held; nobody is asked to read them again.
+    """
+    with transaction.atomic():
+        before = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk).relevance
+        yield
+        after = Collection.objects.get(pk=collection.pk)
+        if before.definitions() == after.relevance.definitions():
+            return
+        newest = _newest(after)
+        if newest is None or newest.is_built_in:
+            _add(after, before, built_in(after.relevance), author, True)
+        else:
+            version = _add(after, before, newest.text, author, False)
+            readers = Membership.objects.filter(collection=after, guideline_read=newest.version)
+            readers.update(guideline_read=version)
+
+
+def _add(collection: Collection, before: Rubric, text: str, author: User | None, is_built_in: bool) -> int:
+    """The next version. Before the first one the built-in text that held is kept as number 0."""
+    newest = _newest(collection) or Guideline.objects.create(
+        collection=collection, version=0, text=built_in(before), is_built_in=True
+    )
+    made = Guideline.objects.create(
+        collection=collection, version=newest.version + 1, text=text, written_by=author, is_built_in=is_built_in
+    )
     Collection.objects.filter(pk=collection.pk).update(guideline_version=made.version)
     return made.version
+
+
+def _asked(collection: Collection) -> tuple[Definition, ...]:
+    """The definitions that queries of the collection are judged by; all, where there is no query yet."""
+    definitions = collection.relevance.definitions()
+    queries = Query.objects.filter(collection=collection, is_current=True)
+    there = (queries.exclude(answers=[]).exists(), queries.filter(answers=[]).exists())
+    found = (one for one, some in zip(definitions, there, strict=True) if some) if len(definitions) > 1 else definitions
+    return tuple(found) or definitions
+
+
+def _newest(collection: Collection) -> Guideline | None:
+    return collection.guidelines.order_by("-version").first()
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

@@ -3,7 +3,6 @@
 import secrets
 from typing import ClassVar
 
-import pgtrigger
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -11,7 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
-from corpus.models import Assessor, Collection, Item, Judgment, Pair
+from corpus.models import Assessor, Collection, Item, Judgment, Pair, append_only
 from judges.models import JudgeVersion
 
 
@@ -129,6 +128,9 @@ class Assignment(models.Model):
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
     token = models.CharField(max_length=43, default=new_token)
     lent_at = models.DateTimeField(db_default=Now())
+    served_at = models.DateTimeField(
+        db_default=Now(), help_text="When the pair came to this person as they see it: lent, revealed or opened again."
+    )
     lease_until = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     number = models.PositiveIntegerField(
@@ -215,6 +217,9 @@ class Guideline(models.Model):
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="guidelines")
     version = models.PositiveIntegerField()
     text = models.TextField()
+    is_built_in = models.BooleanField(
+        default=False, db_default=False, help_text="The text is ours, in English: readers see it in their language."
+    )
     written_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
 
@@ -278,6 +283,23 @@ class Computed(models.Model):
         return f"{self.collection} at {self.at}"
 
 
+class StoredAgreement(models.Model):
+    """Agreement that takes too long for a page, for one choice of assessors, pairs and grades. It names nobody."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="stored_agreement", db_index=False)
+    key = models.CharField(max_length=64, help_text="Of the choice: annotation.agreement.standing.")
+    options = models.JSONField(default=dict)
+    values = models.JSONField(default=dict)
+    at = models.DateTimeField(null=True, help_text="The moment whose data they describe; null: not computed yet.")
+    asked_at = models.DateTimeField(null=True, help_text="A worker was asked to compute them anew.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "key"], name="stored_agreement_once")]
+
+    def __str__(self) -> str:
+        return f"{self.collection} agreement at {self.at}"
+
+
 class TeacherAnswer(models.Model):
     """One call to a rerank API, whatever came of it. Append-only: nothing that was paid for is asked again."""
 
@@ -293,7 +315,7 @@ class TeacherAnswer(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.api} {self.model} {self.pk}"
@@ -308,7 +330,7 @@ class TeacherScore(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["answer", "pair"], name="teacher_score_once")]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.pair_id}: {self.score}"
@@ -325,7 +347,7 @@ class SelfCheck(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["collection", "judge", "-id"], name="self_check_newest")]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.judge_id}: {'passes' if self.passes else 'fails'}"
@@ -359,7 +381,7 @@ class AuditEntry(models.Model):
             models.Index(fields=["concerns", "-id"], name="audit_concerning"),
             models.Index(fields=["act", "-id"], name="audit_of_act"),
         ]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.act} {self.pk}"

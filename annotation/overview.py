@@ -1,5 +1,6 @@
 """What the start page and a collection's home show, read from counters and small indexes only."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -7,14 +8,16 @@ from typing import Any
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Assignment, Membership, Role, User
 from annotation.skipped import skipped_by_all
 from corpus.models import Collection, Item
 from judges import selectors
 from judges.batching.models import Batch
-from judges.models import Campaign, Tally, Work
-from judges.money import Paid, of_calls
+from judges.configurations import VOTED, panel_words
+from judges.models import Campaign, JudgeVersion, Tally, Work
+from judges.money import Paid, money, of_calls
 
 MANY = 1000
 """Counts without a counter are exact up to here."""
@@ -47,13 +50,18 @@ class Counted:
         return self._sum("escalated:") - self._sum("escalated:audit")
 
     @property
+    def with_label(self) -> int:
+        """Labelled by the policy or settled by people."""
+        return self.labelled + self._sum("settled")
+
+    @property
     def failed(self) -> int:
         """Failed."""
         return self._sum("failed")
 
     @property
     def ended(self) -> int:
-        """Pairs with an outcome."""
+        """Pairs that the judges are done with: labelled, sent to people, or failed."""
         return self.labelled + self.escalated + self.failed
 
 
@@ -74,8 +82,8 @@ class Card(Counted):
 
     @property
     def percent(self) -> int:
-        """Of its pairs, rounded down: 100 means all."""
-        return 100 * self.ended // self.pairs if self.pairs else 0
+        """Pairs with a label of its pairs, rounded down: 100 means all."""
+        return 100 * self.with_label // self.pairs if self.pairs else 0
 
 
 def cards(user: User) -> list[Card]:
@@ -132,6 +140,16 @@ class CampaignRow(Counted):
 
     campaign: Campaign
     counts: dict[str, float]
+    voters: tuple[JudgeVersion, ...] = ()
+    """In the order of the panel; a judge stands there once for each of its samples."""
+
+    @property
+    def counted(self) -> str:
+        """How many votes decide, and which of them are samples of one model; "" where no panel votes."""
+        if self.campaign.policy not in VOTED or not self.voters:
+            return ""
+        early = self.campaign.early_stop and self.campaign.policy == Campaign.Policy.ENSEMBLE
+        return panel_words(self.voters, self.campaign.majority, early_stop=early)
 
     @property
     def waiting(self) -> int:
@@ -152,7 +170,26 @@ class CampaignRow(Counted):
     @property
     def paid(self) -> Paid:
         """What it cost, and how many calls are not in it."""
-        return of_calls(self.cost, self.calls, int(self.counts.get("calls_without_price", 0)))
+        return of_calls(
+            self.cost,
+            self.calls,
+            int(self.counts.get("calls_without_price", 0)),
+            int(self.counts.get("calls_assumed", 0)),
+            self.counts.get("cost_assumed", 0.0),
+        )
+
+    @property
+    def assumed(self) -> str:
+        """How much of what counts against its budget is assumed, in a sentence; "" for nothing."""
+        n, most = int(self.counts.get("calls_assumed", 0)), self.counts.get("cost_assumed", 0.0)
+        if not n:
+            return ""
+        words = ngettext(
+            "%(most)s of what counts against the budget is assumed: %(n)s answer did not say what it used.",
+            "%(most)s of what counts against the budget is assumed: %(n)s answers did not say what they used.",
+            n,
+        )
+        return words % {"most": money(most), "n": f"{n:,}"}
 
     @property
     def may_pause(self) -> bool:
@@ -170,17 +207,26 @@ class CampaignRow(Counted):
         return self.may_pause or self.may_resume
 
     @property
+    def has_lost_batch(self) -> bool:
+        """Nobody knows of one of its batches whether the provider began it."""
+        return any(batch.is_lost for batch in getattr(self.campaign, "out", []))
+
+    @property
     def may_retry(self) -> bool:
         """Pairs failed, and it was not cancelled."""
         return bool(self.failed) and self.campaign.state != Campaign.State.CANCELLED
 
 
 def campaign_rows(collection: Collection, limit: int = 100) -> list[CampaignRow]:
-    """The newest campaigns of a collection with the batches that are out, in three statements."""
+    """The newest campaigns of a collection with the batches that are out and who votes, in four statements."""
     out = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="out")
     found = list(Campaign.objects.filter(collection=collection).prefetch_related(out).order_by("-pk")[:limit])
     counts = _counters([campaign.pk for campaign in found])
-    return [CampaignRow(campaign, counts[campaign.pk]) for campaign in found]
+    judges = JudgeVersion.objects.in_bulk({pk for campaign in found for pk in campaign.voters})
+    return [
+        CampaignRow(campaign, counts[campaign.pk], tuple(judges[pk] for pk in campaign.voters if pk in judges))
+        for campaign in found
+    ]
 
 
 @dataclass(frozen=True)
@@ -225,7 +271,13 @@ def _waiting_for(membership: Membership) -> int:
 
 def conflicts(collection: Collection) -> int:
     """Items that wait for an adjudicator, exact up to MANY."""
-    return Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY].count()
+    return len(_conflicts(collection))
+
+
+def _conflicts(collection: Collection) -> list[tuple[int | None, str]]:
+    """Campaign and reason of each."""
+    found = Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()
+    return list(found.values_list("campaign", "reason")[:MANY])
 
 
 @dataclass(frozen=True)
@@ -244,12 +296,14 @@ class Overview:
     status: Status
     campaign: Campaign | None
     conflicts: int
+    own_conflicts: int
+    """Of the conflicts, escalations of this campaign: they wait for an adjudicator, not for annotators."""
     skipped: int
     """Pairs that everybody skipped."""
-    earlier: int
-    """Pairs of earlier campaigns that still wait for people, exact up to MANY."""
+    others: tuple["Share", ...]
+    """Other tasks that wait for annotators, by reason: earlier campaigns, holes, texts; together exact up to MANY."""
     judging: int
-    """Active members: people who could judge a pair."""
+    """Active members who are not paused: people who could judge a pair."""
     failures: list[Work]
     latency: selectors.Latency | None
     """Medians over the campaign's pairs."""
@@ -261,6 +315,31 @@ class Overview:
     def ended(self) -> int:
         """Pairs that the campaign is done with."""
         return int(self.status["pairs"] - self.status["pending"] - self.status["running"])
+
+    @property
+    def with_label(self) -> int:
+        """Pairs of the campaign that have a label: by its policy or by people."""
+        return int(self.status["labelled"] + self.status["settled"])
+
+    @property
+    def unjudged(self) -> int:
+        """Pairs that judges still have to look at."""
+        return int(self.status["pending"] + self.status["running"])
+
+    @property
+    def for_annotators(self) -> int:
+        """Escalated pairs of this campaign that wait for annotators."""
+        return max(0, int(self.status["open"]) - self.own_conflicts)
+
+    @property
+    def other_tasks(self) -> int:
+        """How many other tasks wait."""
+        return sum(one.count for one in self.others)
+
+    @property
+    def sent(self) -> int:
+        """Pairs that went to people, audits among them."""
+        return int(sum(self.status["escalations"].values()))
 
     @property
     def relevant(self) -> int:
@@ -310,24 +389,33 @@ class Overview:
 def overview(collection: Collection, campaign: Campaign | None) -> Overview:
     """Everything on an admin's home, from counters, and the last failures by their index."""
     status = selectors.status(collection, campaign)
+    disputed = _conflicts(collection)
+    number = campaign.pk if campaign else None
     return Overview(
         status=status,
         campaign=campaign,
-        conflicts=conflicts(collection),
+        conflicts=len(disputed),
+        own_conflicts=sum(one == number and reason != Item.Reason.AUDIT for one, reason in disputed),
         skipped=skipped_by_all(collection).count(),
-        earlier=_earlier(collection, campaign) if campaign else 0,
-        judging=collection.memberships.filter(is_active=True, user__is_active=True).count(),
+        others=_others(collection, campaign) if campaign else (),
+        judging=collection.memberships.filter(is_active=True, user__is_active=True, paused_at=None).count(),
         failures=_failures(campaign) if campaign and status["failed"] else [],
         latency=selectors.latency_medians(campaign) if campaign else None,
-        pairs=0 if campaign else collection.pair_set.order_by()[: MANY + 1].count(),
+        pairs=0 if campaign else _candidates(collection),
         at=timezone.now(),
     )
 
 
-def _earlier(collection: Collection, campaign: Campaign) -> int:
+def _candidates(collection: Collection) -> int:
+    found = collection.pair_set.filter(is_candidate=True, query__is_current=True, document__is_current=True)
+    return found.order_by()[: MANY + 1].count()
+
+
+def _others(collection: Collection, campaign: Campaign) -> tuple[Share, ...]:
     """The queue holds items of all campaigns; the newest one's counters know only its own."""
-    waiting = Item.objects.filter(collection=collection, state__in=[Item.State.OPEN, Item.State.CONFLICT])
-    return waiting.exclude(campaign=campaign.pk).order_by()[:MANY].count()
+    waiting = Item.objects.filter(collection=collection, state=Item.State.OPEN).exclude(campaign=campaign.pk)
+    reasons = Counter(waiting.order_by().values_list("reason", flat=True)[:MANY])
+    return tuple(Share(reason, str(Item.Reason(reason).label), n) for reason, n in reasons.most_common())
 
 
 def _failures(campaign: Campaign, limit: int = 5) -> list[Work]:

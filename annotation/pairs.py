@@ -17,6 +17,7 @@ from annotation.skipped import skipped_by_all
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
 from judges.configurations import JUDGING
 from judges.models import Audit, Campaign, Work
+from judges.routing import ORIGINS as ROUTES
 
 PAGE = 50
 COUNTED = 1000
@@ -36,7 +37,7 @@ STATES = [
     ("new", gettext_lazy("in no campaign")),
 ]
 WITHOUT_CONTROL = ("campaign", "verdict", "round", "route", "cross", "a", "b", "cell")
-ORIGINS = ["people", "adjudicator", *(policy for policy in JUDGING if policy != HUMAN), LARA]
+ORIGINS = ["people", "adjudicator", *(policy for policy in JUDGING if policy != HUMAN), LARA, *ROUTES.values()]
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,7 @@ def _membership_by_session(request: HttpRequest, collection: str) -> Membership 
     known = session.decode(data)
     if not _is_of(known, membership.user):
         return None
-    session._session_cache = known  # what it would load from the cache, with the server there and back
+    session._session_cache = known  # what it would load from the database once more
     request._cached_user = membership.user  # type: ignore[attr-defined]  # request.user reads it
     session.accessed = True
     return membership

@@ -20,7 +20,7 @@ from psycopg.rows import tuple_row
 
 from annotation import queue_sql as sql
 from annotation.care.gates import why_closed
-from annotation.care.placing import QUALIFICATION, SEPARATE
+from annotation.care.placing import CHECK, QUALIFICATION, SEPARATE
 from annotation.care.qualification import decide
 from annotation.desks import Answer, Desk
 from annotation.models import new_token
@@ -48,6 +48,10 @@ EVIDENCE = "evidence"
 
 class Lost(Exception):
     """The answer no longer counts: somebody or something closed the item. The text says what happened."""
+
+
+class TooSoon(Exception):
+    """The grade came before anybody can have looked at the pair. The text says so."""
 
 
 class Unknown(Exception):
@@ -106,7 +110,7 @@ def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | Non
     """Settle one judgment and claim the next item: its assignment's id, or None when nothing is left.
 
     In the reveal arm the first judgment is kept as the blind one, and the same item comes back with its debate. The
-    same token again changes nothing and answers the same. Raises Unknown, and Lost when the item is closed.
+    same token again changes nothing and answers the same. Raises Unknown, Lost when the item is closed, and TooSoon.
     """
     own = settle(db, desk, answer)
     if own is None:
@@ -130,6 +134,7 @@ def settle(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> dict[str,
     _check(own, answer.token)
     if own["reason"] == EVIDENCE:
         raise Lost(_("This pair asks for its contribution and evidence, not for a grade."))
+    check_time(desk.least_ms, own["served_ms"], answer.milliseconds)
     if asks_first(own):
         _first(db, desk, own, answer)
         return own | {"revealed": True}
@@ -230,21 +235,27 @@ def flag(
     return _next(db, desk, own) if following else None
 
 
-def claim(db: psycopg.Connection[Any], desk: Desk) -> int | None:
-    """The member's open lease, renewed, or a new one: its assignment's id; None when nothing is left for them."""
+def claim(db: psycopg.Connection[Any], desk: Desk, *, catches_up: bool = False) -> int | None:
+    """The member's open lease, renewed, or a new one: its assignment's id; None when nothing is left for them.
+
+    `catches_up`: a check whose place was passed over comes now.
+    """
     mine = _one(db, sql.OPEN, membership=desk.membership)
     if mine is not None:
         if mine["item_state"] in WORKABLE:
             _one(db, sql.RENEW, membership=desk.membership, minutes=desk.minutes)
             return int(mine["id"])
         _end(db, mine, ended="returned", state=mine["item_state"])
-    return _claim_new(db, desk, None)
+    return _claim_new(db, desk, None, catches_up=catches_up)
 
 
 def claim_query(db: psycopg.Connection[Any], desk: Desk) -> int | None:
-    """As `claim`, and with a new lease all that waits of its query, up to 20 pairs: one lease group."""
+    """As `claim`, and with a new lease all that waits of its query, up to 20 pairs: one lease group.
+
+    Only the first pair of a group can be a check, so the places that a group passes over are made up for.
+    """
     held = _one(db, sql.OPEN, membership=desk.membership)
-    lease = claim(db, desk)
+    lease = claim(db, desk, catches_up=True)
     if held is None and lease is not None:
         arms = [desk.arm_at(desk.drawn + number) for number in range(sql.GROUP_SIZE)]
         _one(
@@ -279,7 +290,9 @@ def _next(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any]) -> int |
     return _claim_new(db, desk, desk.watermark if own["id"] % FROM_THE_START else None)
 
 
-def _claim_new(db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, int] | None) -> int | None:
+def _claim_new(
+    db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, int] | None, *, catches_up: bool = False
+) -> int | None:
     if desk.closed:
         return None
     common = {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
@@ -291,6 +304,9 @@ def _claim_new(db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, 
     if desk.ends_batch:
         _close_batch(desk)
     before = desk.instead
+    if catches_up and before != CHECK and desk.passed:
+        lent = _one(db, sql.CHECKS_LENT, membership=desk.membership, begin=desk.batch_begins)
+        before = CHECK if lent is not None and lent["n"] < desk.passed else before
     common |= {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
     found = None
     if watermark:
@@ -333,6 +349,17 @@ def _check(own: dict[str, Any], token: str) -> None:
         raise Lost(_("Your time on this pair ran out, and it went to somebody else."))
     if own["token"] != token:
         raise Lost(_("This page is out of date: the pair was opened again since, perhaps in another window."))
+
+
+def check_time(least: int, *measured: float | None) -> None:
+    """Raise TooSoon where one of the measures (ours since it was served, the browser's) is shorter than `least` ms."""
+    if any(one is not None and one < least for one in measured):
+        raise TooSoon(
+            _(
+                "This pair had only just arrived, so your press was taken for a second one on the pair before. Nothing "
+                "was saved, and what you typed is still here: look at the pair and judge it."
+            )
+        )
 
 
 def _outcome(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], grade: int) -> Outcome:

@@ -8,7 +8,8 @@ OWN = """
 SELECT a.id, a.item_id, a.token, a.state, a.judgment_id, a.flagged, a.ended_at, a.lease_until <= now() AS late,
        i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done, i.arm,
        i.priority, a.first_id, f.grade AS first_grade, a.place,
-       extract(epoch FROM clock_timestamp() - a.lent_at)::float8 AS held
+       extract(epoch FROM clock_timestamp() - a.lent_at)::float8 AS held,
+       1000 * extract(epoch FROM statement_timestamp() - a.served_at)::float8 AS served_ms
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
 LEFT JOIN corpus_judgment f ON f.id = a.first_id
 WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
@@ -45,7 +46,7 @@ WITH judged AS (
 )
 UPDATE annotation_assignment
 SET state = 'open', ended_at = NULL, first_id = (SELECT id FROM judged), token = %(token)s,
-    lease_until = now() + make_interval(mins => %(minutes)s)
+    lease_until = now() + make_interval(mins => %(minutes)s), served_at = clock_timestamp()
 WHERE id = %(assignment)s
 """
 
@@ -224,13 +225,13 @@ def _lend(*, counts: bool, keeps: bool = False) -> str:
     RETURNING lent
 )
 INSERT INTO annotation_assignment (item_id, membership_id, state, token, lease_until, skip_reason, flagged, flag_note,
-                                   number)
+                                   number, served_at)
 SELECT id, %(membership)s, 'open', %(token)s, now() + make_interval(mins => %(minutes)s), '', false, '',
-       {"lent - 1" if counts else "NULL"}
+       {"lent - 1" if counts else "NULL"}, clock_timestamp()
 FROM found, marked
 ON CONFLICT (item_id, membership_id) DO UPDATE
 SET state = 'open', token = excluded.token, lent_at = now(), lease_until = excluded.lease_until, ended_at = NULL,
-    number = excluded.number, place = 0
+    number = excluded.number, place = 0, served_at = excluded.served_at
 RETURNING id"""
 
 
@@ -275,13 +276,18 @@ WITH first AS MATERIALIZED (
     RETURNING lent - n AS before
 )
 INSERT INTO annotation_assignment (item_id, membership_id, state, token, lease_until, skip_reason, flagged, flag_note,
-                                   number, place)
+                                   number, place, served_at)
 SELECT id, %(membership)s, 'open', (%(tokens)s::text[])[place], now() + make_interval(mins => %(minutes)s), '', false,
-       '', before + place - 1, place
+       '', before + place - 1, place, clock_timestamp()
 FROM placed, marked
 ON CONFLICT (item_id, membership_id) DO UPDATE
 SET state = 'open', token = excluded.token, lent_at = now(), lease_until = excluded.lease_until, ended_at = NULL,
-    number = excluded.number, place = excluded.place
+    number = excluded.number, place = excluded.place, served_at = excluded.served_at
+"""
+
+CHECKS_LENT = """
+SELECT count(*) AS n FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
+WHERE a.membership_id = %(membership)s AND a.number >= %(begin)s AND i.reason = 'check'
 """
 
 CLAIM_AGAIN = claim(above_watermark=False, again=True)

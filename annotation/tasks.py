@@ -2,11 +2,13 @@
 
 from celery import shared_task
 
+from annotation.agreement import standing as agreement
 from annotation.aspects import drafts
-from annotation.care import near_pairs
+from annotation.care import gold_reasons, near_pairs
+from annotation.care.models import GoldSet
 from annotation.exports.listing import MAKE, tell_progress
 from annotation.exports.snapshots import fill
-from annotation.models import Snapshot
+from annotation.models import Snapshot, StoredAgreement
 from annotation.panels.self_checks import TASK, run_later
 from annotation.policies import lara_live, waking
 from annotation.policies import standing as policies
@@ -34,6 +36,21 @@ def _compute_statistics(collection: int) -> None:
 
 
 compute_statistics = shared_task(_compute_statistics, name=COMPUTE, ignore_result=True)
+
+
+def _compute_agreement(row: int) -> None:
+    """Measure what an agreement page asked for; quiet when it is gone."""
+    found = StoredAgreement.objects.select_related("collection").filter(pk=row).first()
+    if found is None:
+        return
+    try:
+        agreement.store(found)
+    except Exception:  # whoever asked may ask again at once; the worker's log has the reason
+        StoredAgreement.objects.filter(pk=row).update(asked_at=None)
+        raise
+
+
+compute_agreement = shared_task(_compute_agreement, name=agreement.COMPUTE, ignore_result=True)
 
 
 def _compare_policies(campaign: int) -> None:
@@ -66,5 +83,15 @@ def _go_on_with_lara(campaign: int) -> None:
 
 
 go_on_with_lara = shared_task(_go_on_with_lara, name=waking.GO_ON, ignore_result=True)
+
+
+def _write_gold_reasons(gold_set: int) -> None:
+    """Let the configured models write a sample's reasons; quiet when it is gone."""
+    found = GoldSet.objects.select_related("collection").filter(pk=gold_set).first()
+    if found is not None:
+        gold_reasons.write(found)
+
+
+write_gold_reasons = shared_task(_write_gold_reasons, name=gold_reasons.WRITE, ignore_result=True)
 
 fetch_passage = shared_task(drafts.work, name=drafts.FETCH, ignore_result=True)

@@ -62,7 +62,8 @@ def write_instruction(*, collection: Collection, text: str, author: User, base: 
         version = 1
         InstructionVersion.objects.create(collection=held, version=version, text=before)
     InstructionVersion.objects.create(collection=held, version=version + 1, text=text, written_by=author)
-    Collection.objects.filter(pk=held.pk).update(instruction=text)
+    with guidelines.redefining(held, author):
+        Collection.objects.filter(pk=held.pk).update(instruction=text)
     record(author, "settings.instruction", collection, version=version + 1)
     return version + 1
 
@@ -82,7 +83,8 @@ def configure(*, collection: Collection, changed: Sequence[str], by: User | None
     """Save changed settings; another order or overlap holds for what waits already, too."""
     if not changed:
         return
-    collection.save(update_fields=list(changed))
+    with guidelines.redefining(collection, by):
+        collection.save(update_fields=list(changed))
     record(by, "settings.changed", collection, **{name: _plain(getattr(collection, name)) for name in changed})
     if "order" in changed:
         reprioritise(collection)
@@ -111,11 +113,13 @@ EDITORS = {
         kind="instruction",
         label=gettext_noop("Instruction"),
         lead=gettext_noop(
-            "What makes a document relevant in this collection. It is part of every prompt that judges get."
+            "What makes a document relevant in this collection. It stands in place of the rubric: in every prompt that "
+            "judges get, in the built-in guidelines, in training sets and for rerankers. Empty: the rubric holds."
         ),
         warning=gettext_noop(
-            "A new instruction changes the prompts: campaigns that started keep theirs, the next one asks "
-            "anew and cannot use earlier answers. Labels made under two instructions are not comparable."
+            "A new instruction changes the prompts and makes a new version of the guidelines: campaigns that started "
+            "keep theirs, the next one asks anew and cannot use earlier answers. Labels made under two definitions are "
+            "not comparable."
         ),
         rows=6,
         required=False,

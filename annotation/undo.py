@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -60,7 +61,7 @@ def _take_back_first(own: Assignment, first: Judgment, membership: Membership) -
     if reason:
         raise Lost(reason)
     withdrawal = _withdraw(first, membership)
-    Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token())
+    Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token(), served_at=Now())
 
 
 def _locked_assignments(membership: Membership, item: int) -> list[Assignment]:
@@ -111,6 +112,7 @@ def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
         token=new_token(),
         judgment=withdrawal,
         lease_until=timezone.now() + timedelta(minutes=membership.collection.lease_minutes),
+        served_at=Now(),
         ended_at=None,
         skip_reason="",
         flagged=False,

@@ -16,6 +16,7 @@ collection_urls = [
     path("", collection.home, name="collection"),
     path("import/", imports.import_files, name="import"),
     path("settings/", texts.settings, name="settings"),
+    path("settings/preset/", texts.apply_preset, name="apply_preset"),
     path("settings/instruction/", texts.instruction, name="instruction"),
     path("settings/guidelines/", texts.guidelines_editor, name="guidelines_editor"),
     path("members/", members.people, name="members"),

@@ -6,6 +6,7 @@ from annotation.views import agreement, reports
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/agreement/", agreement.agreement, name="agreement"),
+    path("c/<slug:name>/agreement/measure/", agreement.measure_agreement, name="measure_agreement"),
     path("c/<slug:name>/agreement/table.csv", agreement.agreement_csv, name="agreement_csv"),
     path("c/<slug:name>/agreement/two/", agreement.two_assessors, name="two_assessors"),
     path("c/<slug:name>/agreement/over-time/", agreement.over_time, name="agreement_over_time"),

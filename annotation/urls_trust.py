@@ -6,6 +6,7 @@ from annotation.views import policies, trust
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/audits/", trust.audit, name="audits"),
+    path("c/<slug:name>/audits/<int:campaign>/draw/", trust.draw_more, name="audit_draw"),
     path("c/<slug:name>/audits/<int:campaign>/to-people/", trust.to_people, name="audit_to_people"),
     path("c/<slug:name>/audits/<int:campaign>/go-on/", trust.go_on, name="audit_go_on"),
     path("c/<slug:name>/policies/", policies.policies, name="policies"),

@@ -28,6 +28,8 @@ SHOWN = (
     gettext_noop("debate+ensemble"),
     gettext_noop("single"),
     gettext_noop("lara"),
+    gettext_noop("filter"),
+    gettext_noop("llm-adjudicator"),
     gettext_noop("human"),
     gettext_noop("people"),
     gettext_noop("judges"),

@@ -12,7 +12,7 @@ from math import log2
 
 import numpy as np
 
-from benchmark.measures import Run
+from benchmark.measures import Run, ranked
 from corpus.aspects.entries import weights
 from corpus.aspects.files import Row, by_query
 from corpus.errors import BadInput
@@ -89,11 +89,6 @@ def evaluate_aspects(rows: Sequence[Row], run: Run, names: Sequence[str]) -> Asp
     return AspectResult(len(queries), sorted(query for query in queries if not run.get(query)), means, per_query)
 
 
-def ranked(scores: Mapping[str, float]) -> list[str]:
-    """Documents as trec_eval orders them: score as float32 descending, then id descending."""
-    return sorted(sorted(scores, reverse=True), key=lambda document: -float(np.float32(scores[document])))
-
-
 def alpha_ndcg(
     ranking: Sequence[str], aspects: Sought, cut: int, *, alpha: float = ALPHA, best: float | None = None
 ) -> float:
@@ -135,10 +130,14 @@ def _gain(document: str, aspects: Sought, seen: Sequence[int], alpha: float) -> 
 
 
 def _discounted(ranking: Sequence[str], aspects: Sought, alpha: float) -> float:
-    """Equation 4."""
+    """Equation 4; a document that was there before gains nothing."""
     seen = [0] * len(aspects.weights)
+    gone: set[str] = set()
     total = 0.0
     for rank, document in enumerate(ranking, 1):
+        if document in gone:  # it keeps its rank, and says nothing new
+            continue
+        gone.add(document)
         total += _gain(document, aspects, seen, alpha) / log2(rank + 1)
         for place in aspects.supports.get(document, ()):
             seen[place] += 1

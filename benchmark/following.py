@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.aspects import ranked
-from benchmark.measures import Qrels, Run
+from benchmark.measures import Qrels, Run, ranked
 from corpus.errors import BadInput
 
 Changed = Mapping[str, Set[str]]
@@ -31,11 +30,12 @@ class Following:
 
 
 def became_irrelevant(original: Qrels, changed: Qrels, relevant_from: int = 1) -> dict[str, set[str]]:
-    """Documents that were relevant and that the changed qrels judge not relevant; whom they do not judge is unknown."""
+    """Documents that were relevant and that the changed qrels judge not relevant; without a grade there: unknown."""
     found = {}
     for query, grades in original.items():
         now = changed.get(query, {})
-        gone = {doc for doc, grade in grades.items() if grade >= relevant_from and now.get(doc, grade) < relevant_from}
+        relevant = [document for document, grade in grades.items() if grade >= relevant_from]
+        gone = {document for document in relevant if 0 <= now.get(document, -1) < relevant_from}
         if gone:
             found[query] = gone
     return found

@@ -104,11 +104,30 @@ class MakeForm(forms.Form):
     depth = forms.IntegerField(
         min_value=1, max_value=10_000, initial=100, label=gettext_lazy("Documents for each query")
     )
-    k1 = forms.FloatField(min_value=0, initial=1.5)
-    b = forms.FloatField(min_value=0, max_value=1, initial=0.75)
+    k1 = forms.FloatField(
+        min_value=0,
+        max_value=10,
+        initial=1.5,
+        label=gettext_lazy("k1 of BM25"),
+        help_text=gettext_lazy("How soon further occurrences of a term stop counting. Pyserini's default is 0.9."),
+    )
+    b = forms.FloatField(
+        min_value=0,
+        max_value=1,
+        initial=0.75,
+        label=gettext_lazy("b of BM25"),
+        help_text=gettext_lazy("How much long documents are discounted. Pyserini's default is 0.4."),
+    )
+    scores = forms.ChoiceField(
+        required=False,
+        label=gettext_lazy("Scores of the reranked run"),
+        choices=[
+            ("", gettext_lazy("detect: margins if any is below 0")),
+            ("margins", gettext_lazy("margins (log odds): the sigmoid is applied first")),
+            ("plain", gettext_lazy("use as they are")),
+        ],
+    )
     method = forms.ChoiceField(label=gettext_lazy("How"))
-    one = forms.ChoiceField(label=gettext_lazy("First run (BM25)"))
-    other = forms.ChoiceField(label=gettext_lazy("Second run"))
     run = forms.ChoiceField(label=gettext_lazy("Run that is reranked"))
     judge = forms.ChoiceField(label=pgettext_lazy("judge", "Asked"), help_text=gettext_lazy("From the judges file."))
     samples = forms.IntegerField(
@@ -143,7 +162,7 @@ class MakeForm(forms.Form):
 
     FIELDS = {
         Run.Kind.BM25: ("name", "depth", "k1", "b"),
-        Run.Kind.HYBRID: ("name", "depth", "method", "one", "other"),
+        Run.Kind.HYBRID: ("name", "depth", "run", "method", "scores", "k1", "b"),
         Run.Kind.REWRITE: ("name", "depth", "method", "judge", "samples", "over", "budget", "max_calls"),
         Run.Kind.REASONING: ("name", "depth", "judge", "over", "budget", "max_calls"),
         Run.Kind.DENSE: (
@@ -160,9 +179,9 @@ class MakeForm(forms.Form):
     }
     METHODS = {
         Run.Kind.HYBRID: [
-            ("minmax", gettext_lazy("min-max: 0.1 of the first, 0.9 of the second")),
-            ("zscore", gettext_lazy("z-score: 0.2 of the first, 0.8 of the second")),
-            ("sum", gettext_lazy("sum: the first, and 100 times the second")),
+            ("minmax", gettext_lazy("min-max: 0.1 × BM25 + 0.9 × reranker")),
+            ("zscore", gettext_lazy("z-score: 0.2 × BM25 + 0.8 × reranker")),
+            ("sum", gettext_lazy("sum: BM25 + 100 × reranker")),
         ],
         Run.Kind.REWRITE: [
             ("hyde", gettext_lazy("HyDE: search for a passage that would answer")),
@@ -178,18 +197,18 @@ class MakeForm(forms.Form):
         for name in set(self.fields) - set(wanted):
             del self.fields[name]
         ready = Run.objects.filter(collection=collection, is_deleted=False, state=Progress.READY).order_by("name")
-        names = [(run.name, run.name) for run in ready] if {"one", "run"} & set(wanted) else []
+        names = [(run.name, run.name) for run in ready] if "run" in wanted else []
         judges = paying.judges_for(kind) if "judge" in wanted else []
         dense = paying.judges_for(Run.Kind.DENSE) if "over" in wanted else []
         self._choose(
-            one=names,
-            other=names,
             run=names,
             judge=[(name, name) for name in judges],
             over=[("", _("BM25")), *((name, _("vectors of %(judge)s") % {"judge": name}) for name in dense)],
             method=self.METHODS.get(Run.Kind(kind), []),
         )
         self.fields["name"].initial = kind
+        if kind == Run.Kind.HYBRID:
+            self.fields["run"].label = _("Reranked run")
 
     def _choose(self, **choices: Sequence[tuple[str, Any]]) -> None:
         """What there is to choose from, in the fields that this kind has."""
@@ -200,8 +219,6 @@ class MakeForm(forms.Form):
     def recipe(self) -> dict[str, Any]:
         """What the maker of the kind takes."""
         given = {key: value for key, value in self.cleaned_data.items() if key not in ("name", "depth")}
-        if self.kind == Run.Kind.HYBRID:
-            return {"method": given["method"], "runs": [given["one"], given["other"]]}
         if given.get("over"):
             given["over"] = {"kind": Run.Kind.DENSE.value, "judge": given["over"]}
         return {key: value for key, value in given.items() if value not in ("", None)}
@@ -211,7 +228,7 @@ class MakeForm(forms.Form):
         """What there has to be first; empty where everything is there."""
         if self._count("judge") == 0:
             return _("No model is configured for this. Add one to the judges file first (docs/judges-file.md).")
-        if self._count("run") == 0 or self._count("one") in (0, 1):
+        if self._count("run") == 0:
             return _("It starts from runs that are there already: bring or make those first.")
         return ""
 
@@ -268,6 +285,13 @@ class ReportForm(ChoiceOfRuns):
 
     before = forms.ChoiceField(label=pgettext_lazy("value", "Before"))
     after = forms.ChoiceField(label=pgettext_lazy("value", "After"))
+    aspects_k = forms.IntegerField(
+        min_value=1,
+        max_value=1000,
+        required=False,
+        label=gettext_lazy("Depth of alpha-nDCG and A-Recall"),
+        help_text=gettext_lazy("Leave blank for depth k. BRIGHT-Pro uses 25."),
+    )
 
     def __init__(self, *args: Any, versions: Sequence[Qrels], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

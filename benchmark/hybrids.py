@@ -1,11 +1,9 @@
-"""One ranking of a query out of several: normalise each system's scores, weigh, add (ERank, appendix G). Pure.
+"""A reranker's scores with BM25's over the same candidates: normalise, weigh, add (ERank, appendix G). Pure.
 
-Three ways that the literature on BRIGHT uses, each per query: min-max with 0.1 of BM25 and 0.9 of the other system
-(Rank-R1), z-scores with 0.2 and 0.8 (ERank), and 100 times the other's score plus BM25's as it is (JudgeRank).
-
-What the papers leave open: a document that one system did not return counts as that system's lowest score for the
-query, because it would have come below it; scores that are all equal say nothing about the order, so they become 0; a
-system that has nothing for a query adds nothing to any document, and the others decide.
+Three ways that the literature on BRIGHT uses, each per query: min-max with 0.1 of BM25 and 0.9 of the reranker
+(Rank-R1), z-scores with 0.2 and 0.8 (ERank), and 100 times the reranker's score plus BM25's as it is (JudgeRank). The
+candidates are those of the reranked run, each with its own BM25 score; a reranker's score is from 0 to 1, so that
+margins (log odds) go through the sigmoid first. Scores that are all equal say nothing about the order and become 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,10 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
-Part = tuple[Keys, Scores]
-"""What one system returned: documents and their scores."""
 
 
 def minmax(scores: Scores) -> Scores:
@@ -36,22 +31,19 @@ def plain(scores: Scores) -> Scores:
     return scores
 
 
+def sigmoid(margins: Scores) -> Scores:
+    """From margins to shares, without overflow."""
+    found: Scores = 0.5 * (1 + np.tanh(margins / 2))
+    return found
+
+
 METHODS: dict[str, Callable[[Scores], Scores]] = {"minmax": minmax, "zscore": zscore, "sum": plain}
 WEIGHTS = {"minmax": (0.1, 0.9), "zscore": (0.2, 0.8), "sum": (1.0, 100.0)}
-"""Of BM25 and of the other system, in this order."""
+"""Of BM25 and of the reranker, in this order."""
 
 
-def combine(parts: Sequence[Part], weights: Sequence[float], method: str) -> Part:
-    """Every document that a system returned, ascending by key, with the weighted sum of its normalised scores."""
-    if not any(len(documents) for documents, _scores in parts):
-        return np.empty(0, dtype=np.int64), np.empty(0)
-    everything = np.unique(np.concatenate([documents for documents, _scores in parts]))
-    total = np.zeros(len(everything))
-    for (documents, scores), weight in zip(parts, weights, strict=True):
-        if not len(documents):
-            continue
-        normal = METHODS[method](scores)
-        filled = np.full(len(everything), normal.min())
-        filled[np.searchsorted(everything, documents)] = normal
-        total += weight * filled
-    return everything, total
+def combine(bm25: Scores, scores: Scores, method: str, weights: Sequence[float] | None = None) -> Scores:
+    """The score of each candidate of one query, from its BM25 score and its reranker's, in their order."""
+    of_bm25, of_reranker = weights or WEIGHTS[method]
+    normal = METHODS[method]
+    return of_bm25 * normal(bm25) + of_reranker * normal(scores)

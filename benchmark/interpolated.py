@@ -25,7 +25,7 @@ def precision(measure: Any, grades: Mapping[str, int], scores: Mapping[str, floa
     relevant = {document for document, grade in grades.items() if grade >= given.get("rel", 1)}
     ranked = sorted(scores, key=lambda document: (scores[document], document), reverse=True)
     if given.get("judged_only", False):
-        ranked = [document for document in ranked if document in grades]
+        ranked = [document for document in ranked if grades.get(document, -1) >= 0]
     found = np.cumsum([document in relevant for document in ranked])
     wanted = floor(given["recall"] * len(relevant) + 0.5)
     if not len(found) or wanted > found[-1]:

@@ -1,27 +1,36 @@
 """Measures of rankings by ir_measures, and paired tests between two of them (pure)."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from benchmark.interpolated import is_interpolated, precision
+from benchmark.report.paired import LEVEL, Tests
 from corpus.errors import BadInput
 
 Qrels = Mapping[str, Mapping[str, int]]
-"""query id -> document id -> grade."""
+"""query id -> document id -> grade; below 0: in the pool, and nobody judged it."""
 Run = Mapping[str, Mapping[str, float]]
 """query id -> document id -> score; higher is better, ties by document id descending, as trec_eval has them."""
-RESAMPLES = 10_000
-EXACT = 16
-"""Queries up to which all 2^n sign patterns are counted."""
+
+_VALUE = r"(?:[0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9}|True|False|'[\w-]+'|\"[\w-]+\"|\{(?:[0-9]{1,9}:[0-9]{1,9},?)+\})"
+_GIVEN = re.compile(rf"(\w+)={_VALUE}")
+_NAME = re.compile(
+    rf"[^\W\d]\w*(?:\((?:\w+={_VALUE}(?:,\w+={_VALUE})*)?\))?(?:@(?:[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?|\.[0-9]{{1,9}}))?"
+)
+_HIT = re.compile(r"Hit(?=[(@])")
+RANGES = {"cutoff": (1, 10**9), "rel": (1, 10**9), "recall": (0, 1), "p": (0, 1), "beta": (0.001, 1000)}
+"""What a parameter may be. trec_eval's C code ends the whole process for others."""
+GDEVAL_GRADES = 4
+"""The highest grade that gdeval, the program behind ERR and nDCG with exponential gain, takes."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """Means over the qrels' queries, each query's values, and queries that the run lacks: they count 0."""
+    """Means over the qrels' queries (sums of what is counted), each query's values, and queries that the run lacks."""
 
     queries: int
     missing: list[str]
@@ -40,51 +49,150 @@ class Paired:
     low: float
     high: float
     p: float
-    test: str = "paired randomisation test; 95% bootstrap interval over queries"
+    test: str = "paired randomisation test over queries; 95% interval: the differences that it does not exclude"
 
 
 def parse(measures: str | Sequence[str]) -> dict[str, Any]:
-    """ir_measures' objects by the names as given. Raises BadInput for one that does not exist."""
+    """ir_measures' objects by the names as given. Raises BadInput for one that does not exist or cannot be computed."""
+    names = measures.split() if isinstance(measures, str) else list(measures)
+    if not names:
+        raise BadInput('name at least one measure, such as --measures "nDCG@10 R@100"')
+    return {name: _parsed(name) for name in names}
+
+
+def _parsed(name: str) -> Any:
+    """`Hit@k` is trec_eval's Success@k."""
     import ir_measures
 
-    names = measures.split() if isinstance(measures, str) else list(measures)
-    found = {}
-    for name in names:
-        try:
-            found[name] = ir_measures.parse_measure(name)
-        except (ValueError, NameError, KeyError) as error:
-            raise BadInput(
-                f"{name!r} is no measure that ir_measures knows, such as nDCG@10, R@100, RR, AP ({error})"
-            ) from None
-    if not found:
-        raise BadInput('name at least one measure, such as --measures "nDCG@10 R@100"')
-    return found
+    written = "".join(name.split())
+    given = _GIVEN.findall(written)
+    try:
+        if not _NAME.fullmatch(written) or len(set(given)) < len(given):
+            raise ValueError("it is not written as one")
+        measure = ir_measures.parse_measure(_HIT.sub("Success", written))
+        if "@" in written and measure.AT_PARAM in given:
+            raise ValueError(f"{measure.AT_PARAM} is named twice")
+        measure = _checked(measure)
+    except (ValueError, NameError, AssertionError, SyntaxError) as error:
+        why = " ".join(str(error).split())
+        raise BadInput(
+            f"{name[:100]!r} is no measure that ir_measures knows, such as nDCG@10, Hit@10, R@100, RR, AP ({why})"
+        ) from None
+    if cast(Any, ir_measures.pyndeval).supports(measure):
+        raise BadInput(
+            f"{name!r} needs subtopics, which these qrels do not have: name an aspects file with --aspects F, and "
+            "alpha-nDCG@k or A-Recall@k"
+        )
+    if not cast(Any, ir_measures.DefaultPipeline).supports(measure):
+        raise BadInput(f"{name!r} cannot be computed here: as it stands it needs a program that is not installed")
+    return measure
+
+
+def _checked(measure: Any) -> Any:
+    """The measure with numbers of the types that it wants. Raises ValueError or AssertionError for wrong ones."""
+    for key, wanted in measure.SUPPORTED_PARAMS.items():
+        if wanted.required and key not in measure.params:
+            raise ValueError(f"{key} is missing")
+    for key, value in measure.params.items():
+        wanted = measure.SUPPORTED_PARAMS.get(key)
+        if wanted is None:
+            raise ValueError(f"it takes no {key}")
+        if wanted.dtype is float and type(value) is int:
+            measure = measure(**{key: float(value)})
+        if isinstance(value, bool) and wanted.dtype is not bool:
+            raise ValueError(f"{key} is a number")
+        if (span := RANGES.get(key)) and not (isinstance(value, int | float) and span[0] <= value <= span[1]):
+            raise ValueError(f"{key} is a number from {span[0]} to {span[1]:,}")
+    measure.validate_params()
+    return measure
 
 
 def evaluate(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Result:
-    """Every measure on every query of the qrels. Scores are compared as float32, as trec_eval does."""
-    import ir_measures
+    """Every measure on every query of the qrels. Scores are compared as float32, as trec_eval does.
 
+    Raises BadInput for measures that do not exist or that these qrels do not allow.
+    """
     wanted = parse(measures)
     if not qrels:
         raise BadInput("the qrels hold no query: there is nothing to measure")
-    shared = {query: dict(run[query]) for query in qrels if run.get(query)}
-    per_query = {name: dict.fromkeys(qrels, 0.0) for name in wanted}
-    names: dict[str, list[str]] = {}
+    shared = {query: _by_rank(run[query]) for query in qrels if run.get(query)}
+    per_query = {
+        name: {query: 0.0 if query in shared else _of_nothing(measure, grades) for query, grades in qrels.items()}
+        for name, measure in wanted.items()
+    }
+    names: dict[Any, list[str]] = {}
     for name, measure in wanted.items():
-        names.setdefault(str(measure), []).append(name)
-    scores = {query: {doc: float(np.float32(score)) for doc, score in docs.items()} for query, docs in shared.items()}
-    grades = {query: dict(docs) for query, docs in qrels.items() if query in scores}
-    theirs = {measure for measure in wanted.values() if not is_interpolated(measure)}
-    if scores and theirs:
-        for one in ir_measures.iter_calc(list(theirs), grades, scores):
-            for name in names[str(one.measure)]:
-                per_query[name][one.query_id] = float(one.value)
-    for name, measure in wanted.items():
-        if measure not in theirs:
-            per_query[name] |= {query: precision(measure, grades[query], scores[query]) for query in scores}
-    means = {name: float(np.mean(list(values.values()))) for name, values in per_query.items()}
+        names.setdefault(measure, []).append(name)
+    for measure, query, value in _values(qrels, shared, list(names)) if shared else ():
+        for name in names[measure]:
+            per_query[name][query] = value
+    means = {name: _mean(wanted[name], list(values.values())) for name, values in per_query.items()}
     return Result(len(qrels), sorted(set(qrels) - set(shared)), means, per_query)
+
+
+def ranked(scores: Mapping[str, float]) -> list[str]:
+    """Documents as trec_eval orders them: score as float32 descending, then id descending."""
+    return sorted(sorted(scores, reverse=True), key=lambda document: -float(np.float32(scores[document])))
+
+
+def _by_rank(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores without ties in trec_eval's order: each program behind ir_measures breaks ties in a way of its own."""
+    return {document: float(len(scores) - place) for place, document in enumerate(ranked(scores))}
+
+
+def _values(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[tuple[Any, str, float]]:
+    """(measure, query, value) of every query of the run; of some measures no value, where it is 0."""
+    import ir_measures
+
+    kept = {query: dict(qrels[query]) for query in run}
+    judged = {query: {document: grade for document, grade in kept[query].items() if grade >= 0} for query in run}
+    for measure in wanted:
+        if is_interpolated(measure):
+            yield from ((measure, query, precision(measure, judged[query], run[query])) for query in run)
+    left = [measure for measure in wanted if not is_interpolated(measure)]
+    by_trec_eval = [measure for measure in left if ir_measures.pytrec_eval.supports(measure)]
+    if by_trec_eval:  # it knows what a grade below 0 means; the others would take it for a judgment
+        for one in _calculated(by_trec_eval, kept, run):
+            yield one.measure, one.query_id, float(one.value)
+    others = [measure for measure in left if measure not in by_trec_eval]
+    if not others:
+        return
+    for measure in others:
+        is_gdeval = measure.NAME == "ERR" or measure.params.get("dcg") == "exp-log2"
+        if is_gdeval and max((max(of.values(), default=0) for of in judged.values()), default=0) > GDEVAL_GRADES:
+            raise BadInput(f"{measure} is computed for grades up to {GDEVAL_GRADES}, and the qrels have higher ones")
+    number = {query: str(place) for place, query in enumerate(run, 1)}  # gdeval takes no other names of queries
+    query_of = {place: query for query, place in number.items()}
+    numbered = {number[query]: of for query, of in judged.items()}
+    for one in _calculated(others, numbered, {number[query]: of for query, of in run.items()}):
+        yield one.measure, query_of[one.query_id], float(one.value)
+
+
+def _calculated(measures: Sequence[Any], qrels: Qrels, run: Run) -> list[Any]:
+    """What ir_measures says. Raises BadInput where it fails, by whatever error."""
+    import ir_measures
+
+    try:
+        return list(ir_measures.iter_calc(list(measures), qrels, run))
+    except Exception as error:  # its programs end with assertions, divisions by zero, errors of subprocesses
+        names, why = ", ".join(map(str, measures)), " ".join(f"{type(error).__name__}: {error}".split())
+        raise BadInput(f"{names} cannot be computed of these qrels and this run ({why[:200]})") from None
+
+
+def _of_nothing(measure: Any, grades: Mapping[str, int]) -> float:
+    """The value for a query that the run lacks: 0, but it counts as a query, and so do its relevant documents."""
+    if measure.NAME == "NumRel":
+        return float(sum(grade >= measure["rel"] for grade in grades.values()))
+    return float(measure.NAME == "NumQ")
+
+
+def is_count(measure: Any) -> bool:
+    """Whether it is added up over the queries, such as trec_eval's num_ret, num_rel and num_rel_ret."""
+    return bool(measure.NAME.startswith("Num"))
+
+
+def _mean(measure: Any, values: Sequence[float]) -> float:
+    return float(np.sum(values)) if is_count(measure) else float(np.mean(values))
 
 
 def compare(measure: str, one: Mapping[str, float], other: Mapping[str, float], *, seed: int = 0) -> Paired:
@@ -92,35 +200,8 @@ def compare(measure: str, one: Mapping[str, float], other: Mapping[str, float], 
     shared = sorted(one.keys() & other.keys())
     if not shared:
         raise BadInput(f"the two runs share no query to compare {measure} on")
-    differences = np.array([one[query] - other[query] for query in shared])
-    random = np.random.default_rng(seed)
-    picks = random.integers(0, len(shared), (2000, len(shared)))
-    low, high = np.quantile(differences[picks].mean(axis=1), [0.025, 0.975])
-    return Paired(measure, len(shared), float(differences.mean()), float(low), float(high), _p(differences, random))
-
-
-def _p(differences: "np.ndarray[Any, Any]", random: np.random.Generator) -> float:
-    """Two-sided: how often random signs give a mean at least as far from 0."""
-    differing = differences[np.abs(differences) > 1e-12]
-    if not len(differing):
-        return 1.0
-    observed = abs(differing.sum()) - 1e-9
-    if len(differing) <= EXACT:
-        return exact_p(differing)
-    signs = random.integers(0, 2, (RESAMPLES, len(differing))) * 2 - 1
-    return float((1 + (np.abs(signs @ differing) >= observed).sum()) / (RESAMPLES + 1))
-
-
-def exact_p(differing: "np.ndarray[Any, Any]") -> float:
-    """The share of all 2^n sign patterns whose sum is at least as far from 0."""
-    return float((np.abs(all_signs(len(differing)) @ differing) >= abs(differing.sum()) - 1e-9).mean())
-
-
-@lru_cache(maxsize=EXACT + 1)
-def all_signs(queries: int) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    """(2^(queries - 1), queries) of 1 and -1; at most EXACT queries.
-
-    The last sign is the same in all: turning every sign round leaves a sum as far from 0, so half the patterns do.
-    """
-    bits = (np.arange(2 ** (queries - 1))[:, None] >> np.arange(queries)) & 1
-    return (2 * bits - 1).astype(np.float64)
+    values = np.array([[one[query], other[query]] for query in shared])
+    tests = Tests(values, seed)
+    low, high = tests.interval(0, 1, LEVEL)
+    difference = float((values[:, 0] - values[:, 1]).mean())
+    return Paired(measure, len(shared), difference, low, high, tests.p(0, 1))

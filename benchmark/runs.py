@@ -8,7 +8,7 @@ from pathlib import Path
 
 from corpus.errors import BadInput
 from corpus.importing.files import MAX_ID, Source
-from corpus.importing.grades import grades
+from corpus.importing.grades import grades, refuse_json
 
 _FLOAT = struct.Struct("f")
 TOP_GRADE = 1_000_000_000
@@ -17,14 +17,17 @@ SHOWN = 20
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """query id -> document id -> grade, below 0 as 0. Raises BadInput for bad rows and for a pair that stands twice."""
+    """query id -> document id -> grade. Raises BadInput for bad rows and for a pair with two grades.
+
+    A grade below 0 stays: the pair is in the pool, and nobody judged it, as trec_eval has it.
+    """
     source = Source(path)
     found: dict[str, dict[str, int]] = {}
     bad: list[str] = []
     for row in grades(source, TOP_GRADE):
         if row.problem:
             bad.append(f"line {row.line}: {row.problem}")
-        elif found.setdefault(row.query, {}).setdefault(row.document, max(0, row.grade)) != max(0, row.grade):
+        elif found.setdefault(row.query, {}).setdefault(row.document, row.grade) != row.grade:
             bad.append(f'line {row.line}: document "{row.document}" has another grade for query "{row.query}" above')
     if bad:
         more = f" and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
@@ -103,6 +106,8 @@ class RunFile:
         known: dict[str, int] = {}
         queries, problems = self.queries, self.problems
         for number, text in source.texts():
+            if not known and not problems:
+                refuse_json(source, number, text)
             columns = text.split()
             if len(columns) != 6:
                 problems.add(number, f"{len(columns)} columns instead of the 6 of a run{_hint(columns)}")

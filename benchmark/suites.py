@@ -10,7 +10,7 @@ import numpy as np
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
 from benchmark import qrels
@@ -85,6 +85,7 @@ def collections_of(suite: Suite) -> list[Collection]:
 def standing(collection: Collection, k: int = reports.K) -> Report | None:
     """The report that speaks for a member: its newest that is ready at k, of two versions where there is one."""
     ready = Report.objects.filter(collection=collection, state=Progress.READY, options__k=k).order_by("-pk")
+    ready = ready.filter(Q(options__aspects_k__isnull=True) | Q(options__aspects_k=k), result__version=VERSION)
     return ready.exclude(after=F("before")).first() or ready.first()
 
 

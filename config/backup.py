@@ -2,15 +2,13 @@
 
 A backup is a tar file: `manifest.json` first (version, applied migrations, rows of every table, sha256 of every file),
 then `database.dump` (pg_dump's own format, taken in the snapshot in which the rows were counted), then `var/...`.
-Restoring happens in one transaction of the database, after everything in the file was checked against the manifest.
+`config.restoring` reads it.
 """
 
-import contextlib
 import hashlib
 import io
 import json
 import os
-import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -18,21 +16,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from django.apps import apps
-from django.core.cache import cache
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.services import migrations, postgres
+from config.services import postgres
+from config.services.versions import unsupported
 from corpus.errors import BadInput, QuorumError
 
 VERSION = 1
 MANIFEST, DUMP = "manifest.json", "database.dump"
-KEPT = ("secret_key", "audit.jsonl", "demo", "exports", "jobs", "models", "spool", "teachers")
-"""What of VAR belongs to an instance and cannot be made again. Indexes, logs, static files and services are not."""
-FOLDERS = "folder"
-"""Name of the columns that hold a path, which moves with VAR."""
-CHUNK = 1 << 20
+KEPT = ("secret_key", "audit.jsonl", "demo", "exports", "jobs", "models", "spool", "teachers", "vectors")
+"""What of VAR cannot be made again, or was paid for.
+
+Indexes, logs, static files and services are left out, and base models (VAR/bases): they come from outside.
+"""
+BEFORE_RESTORE = "before-restore-*.tar"
+NO_HASH = "0" * 64
 
 Say = Callable[[str], None]
 
@@ -61,28 +61,105 @@ def backup(path: Path, var: Path, say: Say = quiet) -> dict[str, Any]:
     return manifest
 
 
+def instance() -> str:
+    """What tells this instance from others whose VAR has the same path, as in Docker: made of its secret key."""
+    return hashlib.sha256(settings.SECRET_KEY.encode()).hexdigest()[:16]
+
+
+def prune(folder: Path, keep: int, pattern: str = "*") -> list[Path]:
+    """Remove backups of this instance from the folder until the `keep` newest are left; those removed, newest first.
+
+    What is no backup, what another instance wrote, and backups that do not name their instance stay; so do copies that
+    `restore` made of what was there before, unless the pattern is theirs.
+    """
+    ours = [
+        path
+        for path in folder.glob(pattern)
+        if path.is_file()
+        and (pattern == BEFORE_RESTORE or not path.match(BEFORE_RESTORE))
+        and _instance_of(path) == instance()
+    ]
+    older = sorted(ours, key=lambda path: path.stat().st_mtime, reverse=True)[keep:]
+    for path in older:
+        path.unlink()
+    return older
+
+
+def _instance_of(path: Path) -> str | None:
+    """The instance that the backup was made of; None for what is no backup, or an older one that does not say."""
+    try:
+        with tarfile.open(path, "r:") as tar:
+            first = tar.next()
+            file = tar.extractfile(first) if first is not None and first.name == MANIFEST else None
+            return str(json.loads(file.read())["instance"]) if file is not None else None
+    except (tarfile.TarError, EOFError, OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def _write(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str, Any]:
+    """The manifest stands first and is known last: its place is kept, for a hash is as long as any other."""
+    version = server_version()
+    if line := unsupported(version):
+        raise BadInput(line)
     say("dumping the database ...")
     rows = _dump(dump)
-    files = list(_files(var))
-    say(f"packing {len(files):,} files ...")
-    hashes = {DUMP: _sha256(dump)} | {f"var/{one.relative_to(var)}": _sha256(one) for one in files}
-    manifest = {
+    files = {DUMP: dump} | {f"var/{one.relative_to(var)}": one for one in _files(var)}
+    say(f"packing {len(files) - 1:,} files ...")
+    manifest: dict[str, Any] = {
         "quorum_backup": VERSION,
+        "instance": instance(),
         "var": str(var),
+        "postgresql": version // 10_000,
         "migrations": _applied(),
         "rows": rows,
-        "files": hashes,
+        "files": dict.fromkeys(files, NO_HASH),
     }
+    room = len(_text(manifest))
+    first = tarfile.TarInfo(MANIFEST)
+    first.size = room
     with tarfile.open(fileobj=file, mode="w") as tar:
-        text = json.dumps(manifest, indent=1, sort_keys=True).encode()
-        entry = tarfile.TarInfo(MANIFEST)
-        entry.size = len(text)
-        tar.addfile(entry, io.BytesIO(text))
-        tar.add(dump, DUMP)
-        for one in files:
-            tar.add(one, f"var/{one.relative_to(var)}")
+        tar.addfile(first, io.BytesIO(b" " * room))
+        hashes = {name: _add(tar, name, path) for name, path in files.items()}
+    manifest["files"] = {name: found for name, found in hashes.items() if found}
+    file.seek(len(first.tobuf()))
+    file.write(_text(manifest).ljust(room))
     return manifest
+
+
+def _text(manifest: dict[str, Any]) -> bytes:
+    return json.dumps(manifest, indent=1, sort_keys=True).encode()
+
+
+def _add(tar: tarfile.TarFile, name: str, path: Path) -> str:
+    """Pack a file as long as it is now, for others may append to it; its sha256, or "" when it is gone meanwhile."""
+    try:
+        source = path.open("rb")
+    except FileNotFoundError:
+        return ""
+    with source:
+        found = os.fstat(source.fileno())
+        entry = tarfile.TarInfo(name)
+        entry.size, entry.mode, entry.mtime = found.st_size, found.st_mode & 0o777, int(found.st_mtime)
+        hashing = _Hashing(source)
+        try:
+            tar.addfile(entry, hashing)
+        except OSError as error:
+            if error.errno is None:  # tarfile's own: the file ended early
+                raise QuorumError(f"{path} became shorter while it was read: back up again") from error
+            raise
+        return hashing.digest.hexdigest()
+
+
+class _Hashing:
+    """A file that hashes what is read of it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.digest = file, hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.file.read(size)
+        self.digest.update(data)
+        return data
 
 
 def _files(var: Path) -> Iterator[Path]:
@@ -95,9 +172,11 @@ def _files(var: Path) -> Iterator[Path]:
                 yield path
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def server_version() -> int:
+    """Of PostgreSQL: 180004 is 18.4."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        return int(cursor.fetchone()[0])
 
 
 def _dump(path: Path) -> dict[str, int]:
@@ -107,7 +186,7 @@ def _dump(path: Path) -> dict[str, int]:
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
         with path.open("wb") as file:
-            _run("pg_dump", "-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}", stdout=file)
+            run("pg_dump", "-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}", stdout=file)
         return _counts(cursor)
 
 
@@ -128,7 +207,7 @@ def _applied() -> list[str]:
     return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
 
 
-def _run(program: str, *args: str, stdout: Any = subprocess.DEVNULL, stdin: Any = subprocess.DEVNULL) -> None:
+def run(program: str, *args: str, stdout: Any = subprocess.DEVNULL, stdin: Any = subprocess.DEVNULL) -> None:
     """A program of PostgreSQL on our database. Raises QuorumError with the last thing that it said."""
     values = connection.get_connection_params()
     known = {"dbname": "PGDATABASE", "user": "PGUSER", "password": "PGPASSWORD", "host": "PGHOST", "port": "PGPORT"}
@@ -140,107 +219,3 @@ def _run(program: str, *args: str, stdout: Any = subprocess.DEVNULL, stdin: Any 
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
         raise QuorumError(f"{program} failed: {said[-1]}")
-
-
-def restore(path: Path, var: Path, say: Say = quiet) -> dict[str, Any]:
-    """Put the instance back to what the file holds; returns its manifest.
-
-    Everything is checked before anything changes. Raises BadInput for a file that is no backup, is damaged, or was
-    made by a newer version.
-    """
-    try:
-        with tarfile.open(path) as tar, tempfile.TemporaryDirectory(dir=var, prefix=".restore-") as folder:
-            manifest = _manifest(tar, path)
-            say(f"checking {len(manifest['files']):,} files ...")
-            _unpack(tar, Path(folder), manifest, path)
-            say("loading the database ...")
-            _load(Path(folder), manifest, var)
-            _replace_files(Path(folder) / "var", var)
-    except (tarfile.TarError, EOFError) as error:
-        raise BadInput(f"{path} is no backup of Quorum, or it is damaged ({error}): nothing was changed") from error
-    except FileNotFoundError as error:
-        raise BadInput(f"{error.filename}: no such file") from error
-    cache.clear()
-    migrations.forget(var)
-    return manifest
-
-
-def _manifest(tar: tarfile.TarFile, path: Path) -> dict[str, Any]:
-    first = tar.next()
-    file = tar.extractfile(first) if first is not None and first.name == MANIFEST else None
-    if file is None:
-        raise BadInput(f"{path} is no backup of Quorum: nothing was changed")
-    manifest: dict[str, Any] = json.loads(file.read())
-    if manifest.get("quorum_backup") != VERSION:
-        raise BadInput(f"{path} has a form that this version does not read: restore it with the version that made it")
-    known = {f"{app}.{name}" for app, name in _known_migrations()}
-    if newer := sorted(set(manifest["migrations"]) - known):
-        raise BadInput(f"{path} was made by a newer version ({newer[0]}): upgrade, then restore")
-    return manifest
-
-
-def _known_migrations() -> set[tuple[str, str]]:
-    from django.db.migrations.loader import MigrationLoader
-
-    return set(MigrationLoader(None).disk_migrations)
-
-
-def _unpack(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], path: Path) -> None:
-    """Every file of the manifest, and no other, with the content that it had."""
-    wanted = dict(manifest["files"])
-    for entry in tar:
-        if entry.name == MANIFEST:
-            continue
-        if entry.name not in wanted or not entry.isfile():
-            raise BadInput(f"{path} holds {entry.name!r}, which its manifest does not know: nothing was changed")
-        tar.extract(entry, folder, filter="data")
-        if _sha256(folder / entry.name) != wanted.pop(entry.name):
-            raise BadInput(f"{path} is damaged at {entry.name!r}: nothing was changed")
-    if wanted:
-        raise BadInput(f"{path} is cut off: {min(wanted)!r} is missing, nothing was changed")
-
-
-def _load(folder: Path, manifest: dict[str, Any], var: Path) -> None:
-    """Everything in one transaction: whoever looks sees the old instance, or the new one."""
-    script = folder / "database.sql"
-    with script.open("wb") as file:
-        file.write(b"DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n")
-        file.flush()
-        _run("pg_restore", "--no-owner", "--no-privileges", "-f", "-", str(folder / DUMP), stdout=file)
-    with script.open("a") as file:
-        file.write("\nSET search_path = public;\n" + _checks(manifest["rows"]) + _moved(Path(manifest["var"]), var))
-    connection.close()
-    with script.open("rb") as file:
-        _run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", stdin=file)
-
-
-def _checks(rows: dict[str, int]) -> str:
-    """Ends the transaction with an error when a table does not hold what it held."""
-    return "".join(
-        f'DO $$ BEGIN IF (SELECT count(*) FROM "{table}") <> {int(count)} '
-        f"THEN RAISE EXCEPTION 'table {table} is not whole'; END IF; END $$;\n"
-        for table, count in rows.items()
-    )
-
-
-def _moved(old: Path, new: Path) -> str:
-    """Paths inside VAR follow it to where it is now."""
-    if old == new:
-        return ""
-    models = [model for model in apps.get_models() if any(field.name == FOLDERS for field in model._meta.get_fields())]
-    before, after = (str(path).replace("'", "''") + "/" for path in (old, new))
-    return "".join(
-        f"UPDATE \"{model._meta.db_table}\" SET folder = '{after}' || substr(folder, {len(str(old)) + 2}) "
-        f"WHERE starts_with(folder, '{before}');\n"
-        for model in models
-    )
-
-
-def _replace_files(source: Path, var: Path) -> None:
-    """The files of VAR that a backup keeps are those of the backup, and no others."""
-    for name in KEPT:
-        old, new = var / name, source / name
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
-        if new.exists():
-            shutil.move(new, old)

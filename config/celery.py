@@ -27,10 +27,13 @@ app.autodiscover_tasks()
 
 def prepare_worker(**_: Any) -> None:
     """A worker is a user of the instance's services like any command, and ends with whoever spawned it."""
+    from config import env
     from config.services import ensure
     from config.services.migrations import apply_or_refuse
+    from config.services.versions import check_server
 
     ensure()
+    check_server(env.var())
     apply_or_refuse()
     watch_parent()
     threading.Thread(target=watch_keeper, name="watch-keeper", daemon=True).start()

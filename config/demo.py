@@ -22,9 +22,9 @@ def load_collection(folder: Path, out: TextIO) -> tuple[Collection, bundled.Buil
     files: dict[str, Any] = {"corpus": built.corpus, "queries": built.queries, "pairs": built.pairs}
     call_command("import_collection", bundled.NAME, **files, bm25=bundled.BM25, grades=1, stdout=out)
     collection = Collection.objects.get(name=bundled.NAME)
-    if not collection.instruction:  # once: whoever edits it in the browser keeps what they wrote
-        collection.instruction, collection.title = bundled.INSTRUCTION, bundled.TITLE
-        collection.save(update_fields=["instruction", "title"])
+    if not collection.title:  # once: whoever edits it in the browser keeps what they wrote
+        collection.rubric, collection.title = bundled.RUBRIC, bundled.TITLE
+        collection.save(update_fields=["rubric", "title"])
     return collection, built
 
 

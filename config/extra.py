@@ -2,8 +2,10 @@
 
 import importlib.metadata
 import json
+import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +56,10 @@ class Extra:
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.log.open("w") as log:
             args: list[str | Path] = ["sh", env.ROOT / "config" / "install.sh", "training"]
-            self.process = spawn(args, cwd=env.ROOT, stdout=log, stderr=log)
+            here = (
+                {"VENV": sys.prefix} if sys.prefix != sys.base_prefix else {}
+            )  # this Python's packages, not another's
+            self.process = spawn(args, {**os.environ, **here}, cwd=env.ROOT, stdout=log, stderr=log)
         self.tell("installing", "installing packages")
 
     def look(self) -> None:

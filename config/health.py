@@ -1,31 +1,88 @@
-"""GET /healthz: 200 when the database and Redis answer, else 503. For load balancers and `serve` itself."""
+"""GET /healthz (this process lives) and GET /readyz (it can serve pages), for load balancers, Docker and `serve`.
 
-from django.core.cache import cache
+Both are answered before anything else looks at a request: a probe needs neither a name of ALLOWED_HOSTS nor TLS.
+Anybody may ask, so what a driver says (hosts, users, names of databases) goes to the log alone.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import cache
+
 from django.db import connection
 from django.http import HttpRequest, JsonResponse
+from django.http.response import HttpResponseBase
+from redis.exceptions import RedisError
 
-from annotation.permissions import PublicScope, action
+from config.services.migrations import are_pending
+from judges import wakeups
 
-
-@action("public")
-def healthz(request: HttpRequest, scope: PublicScope) -> JsonResponse:
-    """{"database": bool, "redis": bool}."""
-    found = {"database": _database_answers(), "redis": _redis_answers()}
-    return JsonResponse(found, status=200 if all(found.values()) else 503)
+log = logging.getLogger(__name__)
 
 
-def _database_answers() -> bool:
+class HealthMiddleware:
+    """Answers the two addresses; every other request goes on."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+        self.answers: dict[str, Callable[[], JsonResponse]] = {"/healthz": healthz, "/readyz": readyz}
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        answer = self.answers.get(request.path_info)
+        if answer is None or request.method not in ("GET", "HEAD"):
+            return self.get_response(request)
+        response = answer()
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+
+def healthz() -> JsonResponse:
+    """Alive: nothing else is asked, because a restart of this process mends neither PostgreSQL nor Redis."""
+    return JsonResponse({"alive": True})
+
+
+def readyz() -> JsonResponse:
+    """Ready, or 503 with the reasons.
+
+    Without Redis pages are read and written all the same: that is said as `degraded` and keeps nobody out.
+    """
+    reasons = _reasons()
+    document = {"ready": not reasons, "reasons": reasons, "degraded": _degraded()}
+    return JsonResponse(document, status=503 if reasons else 200)
+
+
+def _reasons() -> list[str]:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except Exception:
-        return False
-    return True
+        _is_migrated()
+    except NotMigratedError:
+        return ["The database has pending migrations: run `manage.py migrate`."]
+    except Exception as error:
+        connection.close()
+        log.warning("PostgreSQL does not answer: %s", _line(error))
+        return ["PostgreSQL does not answer"]
+    return []
 
 
-def _redis_answers() -> bool:
+def _degraded() -> list[str]:
     try:
-        cache.get("healthz")
-    except Exception:
-        return False
-    return True
+        wakeups.redis().ping()
+    except (RedisError, OSError) as error:
+        log.warning("Redis does not answer: %s", _line(error))
+        return ["Redis does not answer: workers and judges' calls wait"]
+    return []
+
+
+class NotMigratedError(Exception):
+    """The database lacks migrations of this version."""
+
+
+@cache
+def _is_migrated() -> None:
+    """Raise unless all migrations are applied; once they are, they are not looked up again by this process."""
+    if are_pending():
+        raise NotMigratedError
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

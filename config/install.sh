@@ -1,9 +1,12 @@
 #!/bin/sh
-# Sets up .venv with the pinned, hashed packages: `sh config/install.sh base|dev|training`. Quick when nothing changed.
-# base: the site. dev: base and what tests need. training: what the trainer and the scorer need beside base.
+# Sets up .venv (VENV=folder: another one) with the pinned, hashed packages: `sh config/install.sh base|dev|cloud|training`.
+# Quick when nothing changed.
+# base: the site. cloud: what judges behind Amazon Bedrock and Vertex AI need beside base. dev: base, cloud and what tests
+# need. training: what the trainer and the scorer need beside base.
 set -eu
 cd "$(dirname "$0")/.."
 kind=${1:-base}
+venv=${VENV:-.venv}
 supported='import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'
 
 say() { echo "quorum: $*" >&2; }
@@ -21,18 +24,22 @@ find_python() {
 }
 
 make_venv() {
-    rm -rf .venv
-    if command -v uv >/dev/null 2>&1 && uv venv --quiet --seed --python "$(command -v "$python")" .venv 2>/dev/null; then
+    if [ -e "$venv" ] && [ ! -e "$venv"/pyvenv.cfg ] && ! rmdir "$venv" 2>/dev/null; then
+        say "$venv is no virtual environment and holds files: name another folder with VENV"
+        exit 2
+    fi
+    rm -rf "$venv"
+    if command -v uv >/dev/null 2>&1 && uv venv --quiet --seed --python "$(command -v "$python")" "$venv" 2>/dev/null; then
         return
     fi
-    "$python" -m venv .venv && return
-    rm -rf .venv
+    "$python" -m venv "$venv" && return
+    rm -rf "$venv"
     say "$python cannot make virtual environments: install its venv package (python3-venv), or install uv"
     exit 2
 }
 
 install_packages() {
-    if command -v uv >/dev/null 2>&1 && uv pip install --quiet --python .venv/bin/python --require-hashes "$@"; then
+    if command -v uv >/dev/null 2>&1 && uv pip install --quiet --python "$venv"/bin/python --require-hashes "$@"; then
         return
     fi
     pip_install --require-hashes "$@"
@@ -42,37 +49,39 @@ install_packages() {
 # takes what its index offers. What torch needs beside the pinned packages comes along: a CUDA build brings libraries.
 install_torch() {
     wanted=$(sed -n 's/^torch==//p' requirements-torch.txt)
-    .venv/bin/python -c "import sys, torch; sys.exit(torch.__version__.split('+')[0] != '$wanted')" 2>/dev/null && return
+    "$venv"/bin/python -c "import sys, torch; sys.exit(torch.__version__.split('+')[0] != '$wanted')" 2>/dev/null && return
     build=cpu
     [ ! -e /proc/driver/nvidia/version ] || build=auto
     if command -v uv >/dev/null 2>&1 &&
-        uv pip install --quiet --python .venv/bin/python --torch-backend "$build" -r requirements-torch.txt 2>/dev/null; then
+        uv pip install --quiet --python "$venv"/bin/python --torch-backend "$build" -r requirements-torch.txt 2>/dev/null; then
         return
     fi
     pip_install -r requirements-torch.txt
 }
 
 pip_install() {
-    .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip --default-pip >/dev/null
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+    "$venv"/bin/python -m pip --version >/dev/null 2>&1 || "$venv"/bin/python -m ensurepip --default-pip >/dev/null
+    "$venv"/bin/python -m pip install --quiet --disable-pip-version-check "$@"
 }
 
 python=$(find_python) || exit 2
-.venv/bin/python -c "$supported" 2>/dev/null || make_venv
+"$venv"/bin/python -c "$supported" 2>/dev/null || make_venv
 say "installing packages ($kind) ..."
 case $kind in
     base) install_packages -r requirements.txt ;;
-    dev) install_packages -r requirements.txt -r requirements-dev.txt ;;
+    cloud) install_packages -r requirements-cloud.txt ;;
+    dev) install_packages -r requirements.txt -r requirements-cloud.txt -r requirements-dev.txt ;;
     training)
         install_packages --no-deps -r requirements-training.txt
         install_torch
         ;;
-    *) say "$kind is none of base, dev and training" && exit 2 ;;
+    *) say "$kind is none of base, cloud, dev and training" && exit 2 ;;
 esac
 # Tools that do not start in this folder (pytest, celery, gunicorn) find the project all the same.
-.venv/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "quorum.pth").write_text(str(pathlib.Path.cwd()) + "\n")'
+"$venv"/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "quorum.pth").write_text(str(pathlib.Path.cwd()) + "\n")'
 case $kind in
-    base) touch .venv/.base ;;
-    dev) touch .venv/.base .venv/.dev ;;
-    training) touch .venv/.training ;;
+    base) touch "$venv"/.base ;;
+    cloud) touch "$venv"/.cloud ;;
+    dev) touch "$venv"/.base "$venv"/.cloud "$venv"/.dev ;;
+    training) touch "$venv"/.training ;;
 esac

@@ -1,8 +1,17 @@
-"""How large a request may be. Django spools uploads to the disk before any view asks who sent them; this asks first."""
+"""What a request may not be: larger than its sender may send, or with a NUL character where it names something.
 
+Django spools uploads to the disk before any view asks who sent them; this asks first.
+"""
+
+from collections.abc import Callable
+
+import psycopg
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
+from django.core.exceptions import BadRequest
+from django.db import DataError
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
@@ -20,3 +29,33 @@ class BodyLimitMiddleware(MiddlewareMixin):
         if size <= STRANGER or (size <= settings.MAX_UPLOAD_BYTES and SESSION_KEY in request.session):
             return None
         return render(request, "413.html", {"most": settings.MAX_UPLOAD_BYTES // 1_000_000}, status=413)
+
+
+NUL = "\x00"
+REFUSED = "NUL (0x00)"
+"""psycopg says so of a text that PostgreSQL cannot hold, Django of a field's value."""
+
+
+class NoNulMiddleware:
+    """400 for a NUL character in an address, its query or a cookie: PostgreSQL holds none, so it names nothing.
+
+    Forms say which of their fields holds one, or leave it out; what comes through all the same is a 400 too.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        asked = request.META.get("QUERY_STRING", "")
+        if NUL in request.path_info or "%00" in asked or NUL in asked or any(map(_holds_nul, request.COOKIES.values())):
+            raise BadRequest("a NUL character")
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> None:
+        """A value of a body that reached the database."""
+        if isinstance(error, ValueError | DataError | psycopg.DataError) and REFUSED in str(error):
+            raise BadRequest("a NUL character") from error
+
+
+def _holds_nul(value: str) -> bool:
+    return NUL in value

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 from django.conf import settings
 
@@ -177,10 +177,14 @@ class Children:
         stop(self.running.values(), patience=15)
 
 
+_direct = build_opener(ProxyHandler({}))
+"""Our own address is asked without the proxy of the environment."""
+
+
 def answers(address: str) -> bool:
     """The site says that it is well."""
     try:
-        with urlopen(f"{address}/healthz", timeout=5) as response:
+        with _direct.open(f"{address}/readyz", timeout=5) as response:
             return bool(response.status == 200)
     except (URLError, OSError):
         return False

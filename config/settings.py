@@ -1,5 +1,7 @@
 """Settings: one flat file, everything from the environment (config/env.py), safe by default."""
 
+from pathlib import Path
+
 from csp.constants import NONE, SELF
 
 from config import env, loopback, services, single_sign_on
@@ -9,6 +11,7 @@ if env.flag("QUORUM_LOOPBACK_ONLY"):
 
 BASE_DIR = env.ROOT
 VAR = env.var()
+services.keep_private(VAR)
 
 # PREFIX keeps two instances apart on one external server: Redis keys and queue names begin with it.
 PREFIX = env.text("QUORUM_PREFIX", "quorum")
@@ -43,6 +46,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.health.HealthMiddleware",
+    "config.limits.NoNulMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -56,6 +61,7 @@ MIDDLEWARE = [
     "config.csp.PolicyMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "config.limits.BodyLimitMiddleware",
+    "config.away.AwayMiddleware",
 ]
 
 MAX_UPLOAD_BYTES = int(env.number("QUORUM_UPLOAD_MB", 2_000)) * 1_000_000
@@ -73,6 +79,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "config.away.services",
             ],
         },
     }
@@ -92,15 +99,17 @@ if pool_size := int(env.number("QUORUM_DB_POOL", 0)):
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 30}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = services.redis_url(VAR)
+# Who is signed in, and how often somebody tried a password, is kept where the rows are: pages do not need Redis
+# (docs/adr/0049).
 CACHES = {
     "default": {
-        "BACKEND": "config.cache.Cache",
-        "LOCATION": REDIS_URL,
-        "KEY_PREFIX": PREFIX,
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "annotation_cache",
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
     }
 }
 
-SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = PRODUCTION
 CSRF_COOKIE_SECURE = PRODUCTION
@@ -108,7 +117,6 @@ SECURE_SSL_REDIRECT = PRODUCTION
 SECURE_HSTS_SECONDS = 31_536_000 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
 SECURE_HSTS_PRELOAD = PRODUCTION
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PRODUCTION else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -187,6 +195,9 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["config.formats"]
 LANGUAGE_COOKIE_NAME = "language"
 
+# Folders of base models that the training page may name, each in a folder of its own (training/bases.py).
+BASE_MODELS = Path(env.text("QUORUM_BASE_MODELS", str(VAR / "bases"))).resolve()
+
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -216,6 +227,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"away": {"()": "config.away.InOneLine"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["away"]}},
     "root": {"handlers": ["stderr"], "level": env.text("QUORUM_LOG_LEVEL", "WARNING")},
 }

@@ -12,7 +12,7 @@ from config.services import locks
 
 def collect() -> bool:
     """Bring VAR/static up to date. Returns whether anything had to be done."""
-    settings.VAR.mkdir(parents=True, exist_ok=True)
+    settings.VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
     stamp: Path = settings.VAR / "static.stamp"
     lock = locks.open_lock(settings.VAR / "static.lock")
     with open(lock) as _held:  # noqa: PTH123 - closes the descriptor, and with it the lock

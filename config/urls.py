@@ -1,11 +1,10 @@
-"""Addresses. Each app brings its own; Django's admin is not mounted."""
+"""Addresses. Each app brings its own; Django's admin is not mounted. /healthz and /readyz: config/health.py."""
 
 from django.urls import include, path
 
-from config.health import healthz
+handler500 = "config.away.server_error"
 
 urlpatterns = [
-    path("healthz", healthz, name="healthz"),
     path("", include("annotation.urls")),
     path("", include("training.urls")),
     path("", include("benchmark.urls")),

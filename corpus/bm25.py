@@ -1,7 +1,8 @@
 """BM25 over a collection's current documents: candidates for pairs, and a lexical assessor's evidence.
 
 `Index` is pure. `index_for` loads a collection's index, built once per content and kept in VAR. Scores are those of
-the `lucene` variant over `corpus.text.words`; k1 = 1.5 and b = 0.75 are pinned, so that candidates stay the same.
+the `lucene` variant over `corpus.text.words`. Candidates and assessors have k1 = 1.5 and b = 0.75, so that they stay
+the same; a run may have others, such as pyserini's 0.9 and 0.4.
 """
 
 import logging
@@ -28,6 +29,7 @@ VERSION = "1"
 """Part of the cache's key: raise it when tokens, parameters or the file layout change."""
 K1, B = 1.5, 0.75
 EVERY = 1000
+Keys = np.ndarray[tuple[int], np.dtype[np.int64]]
 Tell = Callable[[int], None]
 """Told how many documents an index that is being built has read."""
 
@@ -41,7 +43,7 @@ def _scorer(k1: float, b: float) -> bm25s.BM25:
 class Index:
     """Documents by their primary keys. Equal scores are ordered by document id, descending, as trec_eval does."""
 
-    def __init__(self, scorer: bm25s.BM25, keys: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
+    def __init__(self, scorer: bm25s.BM25, keys: Keys) -> None:
         self._scorer = scorer
         self._keys = keys
         self._order = np.argsort(keys)
@@ -114,23 +116,35 @@ class Index:
 
     def score(self, query: str, document: int) -> float:
         """The BM25 score of one document by its primary key; 0.0 for one that the index does not hold."""
-        row = self._row(document)
-        if row is None:
-            return 0.0
-        total = 0.0
+        return float(self.scores(query, [document])[0])
+
+    def scores(self, query: str, documents: Sequence[int] | Keys) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+        """The BM25 scores of these documents, in their order, whatever a search would find."""
+        wanted, held = self._rows(documents)
+        total = np.zeros(len(wanted))
+        if not held.any():
+            return total
         data, indices, starts = (self._scorer.scores[part] for part in ("data", "indices", "indptr"))
         for token in self._tokens(query):
-            rows = indices[starts[token] : starts[token + 1]]
-            at = int(np.searchsorted(rows, row))
-            if at < len(rows) and rows[at] == row:
-                total += float(data[starts[token] + at])
+            begin, end = starts[token], starts[token + 1]
+            rows = indices[begin:end]
+            at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+            found = held & (rows[at] == wanted)
+            total[found] += data[begin + at[found]]
         return total
 
-    def _row(self, document: int) -> int | None:
-        at = int(np.searchsorted(self._keys, document, sorter=self._order))
-        if at == len(self._keys) or self._keys[self._order[at]] != document:
-            return None
-        return int(self._order[at])
+    def holds(self, documents: Sequence[int] | Keys) -> bool:
+        """Whether it knows all of them; an index without a word knows none and misses none."""
+        return not len(self._keys) or bool(self._rows(documents)[1].all())
+
+    def _rows(self, documents: Sequence[int] | Keys) -> tuple[Keys, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
+        """Where the documents stand in the index, and whether they do."""
+        wanted = np.asarray(documents, dtype=np.int64)
+        if not len(self._keys):
+            return wanted, np.zeros(len(wanted), dtype=bool)
+        at = np.minimum(np.searchsorted(self._keys, wanted, sorter=self._order), len(self._keys) - 1)
+        rows = self._order[at]
+        return rows, self._keys[rows] == wanted
 
     def frequency(self, word: str) -> int:
         """In how many documents a word (as `corpus.text.words` gives it) stands."""

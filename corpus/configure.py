@@ -9,8 +9,10 @@ from django.db import transaction
 
 from corpus.arms import ARMS, weights_of
 from corpus.errors import BadInput
+from corpus.importing.files import read_text
 from corpus.items import change_overlap, reprioritise
 from corpus.models import Assessor, Collection, Judgment
+from corpus.models.texts import shown_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +27,14 @@ class Key:
 
 
 KEYS = {
+    "rubric": Key(str),
     "instruction": Key(str),
     "grades": Key(int, 1, 100),
     "relevant_from": Key(int, 1, 100),
     "overlap": Key(int, 1, 25),
     "order": Key(str),
     "lease_minutes": Key(int, 1, 32_767),
+    "min_judgment_ms": Key(int, 0, 10_000),
     "seed": Key(int, -(2**31), 2**31 - 1),
     "audit": Key(float, 0, 1),
     "checks": Key(float, 0, 0.5),
@@ -43,23 +47,34 @@ KEYS = {
     "budget": Key(float, 0, 1e9, removable=True),
     "daily_budget": Key(float, 0, 1e9, removable=True),
 }
+PRESETS: dict[str, dict[str, Any]] = {
+    "dream": {"overlap": 3, "rounds": "final", "checks": 0.1, "pass_mark": 90, "arms": shown_only()},
+}
+"""Settings by the paper that used them. DREAM 3.2.4, 4.1, F: three people a pair, and all read the final round."""
+CHOICES = {
+    "rubric": Collection.Rubrics.values,
+    "order": Collection.Order.values,
+    "rounds": Collection.Rounds.values,
+}
 NONE = "none"
 TYPES = {str: "a string", int: "an integer", float: "a number", dict: "a table like {shown=1, hidden=0, reveal=0}"}
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Keys and values of the file, each of a known name and the right type. Raises BadInput that names the key."""
+    """Keys and values of the file, each of a known name and the right type; those of its `preset` come first.
+
+    Raises BadInput that names the key.
+    """
     try:
-        found = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: byte {error.start + 1} is not UTF-8") from None
+        found = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path}: not TOML: {error}") from None
+    preset = found.pop("preset", None)
+    if preset is not None and preset not in [*PRESETS]:
+        raise BadInput(f'{path}: the key "preset" must be one of {", ".join(PRESETS)}, not {preset!r}')
     for key, value in found.items():
         _check(path, key, value)
-    return {key: _stored(key, value) for key, value in found.items()}
+    return PRESETS.get(preset, {}) | {key: _stored(key, value) for key, value in found.items()}
 
 
 def _stored(key: str, value: Any) -> Any:
@@ -70,7 +85,7 @@ def _stored(key: str, value: Any) -> Any:
 
 def _check(path: Path, key: str, value: object) -> None:
     if key not in KEYS:
-        raise BadInput(f'{path}: unknown key "{key}"; known are {", ".join(KEYS)}')
+        raise BadInput(f'{path}: unknown key "{key}"; known are preset, {", ".join(KEYS)}')
     wanted = KEYS[key]
     if wanted.removable and value == NONE:
         return
@@ -85,7 +100,7 @@ def _check(path: Path, key: str, value: object) -> None:
             weights_of(value)
         except ValueError as error:
             raise BadInput(f'{path}: the key "arms" {error}') from None
-    choices = {"order": Collection.Order.values, "rounds": Collection.Rounds.values}.get(key)
+    choices = CHOICES.get(key)
     if choices and value not in choices:
         raise BadInput(f'{path}: the key "{key}" must be one of {", ".join(choices)}, not {value!r}')
     if isinstance(value, str) and "\0" in value:
@@ -97,7 +112,8 @@ def configure(collection: Collection, settings: dict[str, Any]) -> list[str]:
     """Set the values that `read_settings` returned; the names of those that changed.
 
     A new order or seed gives open items their place anew; a new overlap holds for open items too, but never below
-    what people already took. Raises BadInput for a scale that the judgments contradict.
+    what people already took. A new rubric or instruction is a new version of the guidelines, too: whoever changes one
+    does so within `annotation.guidelines.redefining`. Raises BadInput for a scale that the judgments contradict.
     """
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]

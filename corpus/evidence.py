@@ -91,6 +91,8 @@ class Measures:
     altered: tuple[str, ...]
     """Of those, numbers, percentages and dates."""
     fidelity: float | None
+    fidelity_prism: float | None
+    """The same as in the Prism paper: any substring of the document counts, so 12 stands in 120."""
     language: str
     expected_language: str
     language_fits: bool
@@ -132,6 +134,15 @@ def parse_output(text: str) -> Output:
         return Output(None, None, None, text.strip())
     rest = text[first.end() :].strip()
     return Output(int(first[1] == "yes"), _field(rest, "contribution"), _field(rest, "evidence"), rest)
+
+
+def closed(text: str) -> str:
+    """An answer that broke off, with the field that it was in ended there."""
+    text = re.sub(r"</?[a-z]*\Z", "", text)
+    for name in _FIELDS:
+        if text.count(f"<{name}>") == 1 and f"</{name}>" not in text:
+            return f"{text}</{name}>"
+    return text
 
 
 def _field(text: str, name: str) -> str | None:
@@ -273,6 +284,7 @@ def measure(
         missing=missing,
         altered=tuple(entity for entity in missing if entity in patterns),
         fidelity=fidelity(entities, document),
+        fidelity_prism=fidelity(entities, document, whole=False),
         language=language(said),
         expected_language=expected,
         language_fits=language_fits(said, document, expected),

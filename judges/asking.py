@@ -63,6 +63,7 @@ def ask_alone(
     values = wanted.values | {"panel": f"{wanted.panel}, {purpose}"[:100]}
     campaign = Campaign.objects.create(
         collection=collection,
+        rubric=collection.rubric,
         instruction=collection.instruction,
         state=Campaign.State.FINISHED,
         budget=limits.budget,
@@ -103,9 +104,9 @@ def _held(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
 
 def _inputs(pair: Pair, campaign: Campaign) -> Inputs:
     query, document = pair.query, pair.document
-    instruction = query.instruction or campaign.instruction
+    definition = campaign.relevance.of(query)
     return Inputs(
-        query.text, tuple(query.answers), document.title, document.text, instruction, pair.collection_id, document.pk
+        query.text, tuple(query.answers), document.title, document.text, definition, pair.collection_id, document.pk
     )
 
 

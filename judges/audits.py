@@ -1,20 +1,29 @@
 """The audit of automatic labels: how strata are formed and pairs drawn (MECHANICS M4, SPEC S3). Pure.
 
-A stratum is a route: how the policy came to its label. A pair is drawn at labelling time, before any person sees it,
-by a hash of the collection's seed and the pair, so that the same pair is drawn again in a later campaign and people's
-blind answers serve once more. The probability is kept for a whole campaign: within a stratum every pair has the same.
+A stratum is a route: how the policy came to its label. Every pair has a number, a hash of the collection's seed and the
+pair. At labelling time, before any person sees it, a pair is drawn where its number is below the share asked for. When
+the campaign ends, the sample is filled up to its size: in each route the pairs with the smallest numbers. Those that
+were drawn already are the smallest, so the sample of a route is a simple random one, and every pair of a route is in it
+with the same probability. The same numbers serve in a later campaign, and people's blind answers once more.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from math import lgamma, log
+from math import ceil, lgamma, log, sqrt
 
 from django.utils.translation import gettext as _
 
 from corpus.phrases import gettext_noop
 
-LEAST = 60
-"""Audited pairs that a stratum is expected to have at least, where it is large enough."""
+LEAST = 30
+"""Audited pairs of a campaign at least, where it labelled so many."""
+
+HALF_WIDTH = 0.05
+"""Half the width of an interval that tells enough: plus and minus five points."""
+
+USUAL = (19.0, 20.0)
+"""What a route is taken to be before anything is settled: 19 right of 20."""
 
 SPECIAL = {
     "filter": gettext_noop("dropped by the filter"),
@@ -58,16 +67,15 @@ class Route:
         return ", ".join([*parts, _("relevant") if self.label else _("not relevant")])
 
     @property
-    def expected_share(self) -> float:
-        """Of a campaign's pairs, roughly, before anything is known: most debates agree at once, most votes are one.
+    def risk(self) -> float:
+        """Share of wrong labels, roughly, before anything is known: the more a label was disputed, the more.
 
-        Only how many people are asked hangs on it; estimates weight by what was counted.
+        Only which pairs people are asked about hangs on it; estimates weight by what was counted.
         """
-        if self.special:
-            return 0.1
-        by_round = {0: 1.0, 1: 0.6, 2: 0.2}.get(self.round, 0.1)
-        by_margin = 1.0 if not self.margin else 0.6 if self.margin >= 5 else 0.2 if self.margin >= 3 else 0.1
-        return 0.5 * by_round * by_margin
+        by_round = {0: 0.05, 1: 0.05, 2: 0.1}.get(self.round, 0.15)
+        by_margin = 0.05 if not self.margin or self.margin >= 5 else 0.1 if self.margin >= 3 else 0.2
+        by_special = {"filter": 0.1, "adjudicator": 0.2}.get(self.special, 0.0)
+        return max(by_round, by_margin, by_special)
 
 
 def route_of(key: str) -> Route:
@@ -78,12 +86,36 @@ def route_of(key: str) -> Route:
     return Route(int(round[1:]), int(margin[1:]), int(label == "y"), *special)
 
 
-def probability(audit: float, pairs: int, route: Route) -> float:
-    """max(audit, 60 / expected size), at most 1; 0 where audits are off (audit = 0)."""
-    if audit <= 0:
-        return 0.0
-    expected = pairs * route.expected_share
-    return min(1.0, max(audit, LEAST / expected if expected > 0 else 1.0))
+def target(audit: float, labelled: int, others: int = 0) -> int:
+    """How many of a campaign's labelled pairs are audited: the share, and at least 30 of the whole collection.
+
+    `others`: labelled pairs of the collection that are not this campaign's; they take their part of the 30.
+    """
+    if audit <= 0 or not labelled:
+        return 0
+    least = LEAST * labelled / (labelled + others)
+    return min(labelled, ceil(max(audit * labelled, least) - 1e-9))
+
+
+def allocate(sizes: Mapping[str, int], wanted: int, drawn: Mapping[str, int] | None = None) -> dict[str, int]:
+    """How many pairs of each route are in a sample of `wanted`, by size and risk (Neyman's allocation).
+
+    No route gets fewer than are `drawn` of it, or more than it has. Each has one at least while there are enough: the
+    largest first.
+    """
+    drawn = drawn or {}
+    found = {key: min(size, drawn.get(key, 0)) for key, size in sizes.items()}
+    weight = {key: size * sqrt(route_of(key).risk * (1 - route_of(key).risk)) for key, size in sizes.items()}
+    for key in sorted(sizes, key=lambda key: (-sizes[key], key)):
+        if sum(found.values()) < wanted and not found[key] and sizes[key]:
+            found[key] = 1
+    while sum(found.values()) < wanted:
+        open_routes = [key for key, size in sizes.items() if found[key] < size]
+        if not open_routes:
+            break
+        # The one that is furthest below its share, as the divisor method of Webster has it.
+        found[max(open_routes, key=lambda key: (weight[key] / (2 * found[key] + 1), key))] += 1
+    return found
 
 
 def chance(seed: int, pair: int) -> float:

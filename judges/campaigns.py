@@ -27,6 +27,8 @@ from judges.prices import price
 
 State = Campaign.State
 Policy = Campaign.Policy
+DEFINED = ("rubric", "instruction")
+"""Fields of a campaign that say what relevant means for it, and of a collection."""
 UNFINISHED = (State.RUNNING, State.BUDGET)
 
 ENQUEUE = """
@@ -92,13 +94,19 @@ class Started:
 
 
 def same_configuration(collection: Collection, wanted: Configuration) -> list[Campaign]:
-    """Campaigns of the collection with this configuration, newest first."""
-    return list(Campaign.objects.filter(collection=collection, **wanted.values).order_by("-pk"))
+    """Campaigns of the collection with this configuration and its present definition of relevance, newest first."""
+    found = Campaign.objects.filter(collection=collection, **_defined(collection), **wanted.values)
+    return list(found.order_by("-pk"))
+
+
+def _defined(collection: Collection) -> dict[str, Any]:
+    """A campaign's definition of relevance: the collection's, as it is now."""
+    return {name: getattr(collection, name) for name in DEFINED}
 
 
 def alike(campaign: Campaign) -> list[Campaign]:
     """The campaign and those of its collection with the same configuration, newest first."""
-    fields = ("panel", "policy", "rounds", "debaters", "voters", "majority", "early_stop", "protocol")
+    fields = ("panel", "policy", "rounds", "debaters", "voters", "majority", "early_stop", "protocol", *DEFINED)
     values = {name: getattr(campaign, name) for name in fields}
     return list(Campaign.objects.filter(collection=campaign.collection_id, **values).order_by("-pk"))
 
@@ -151,12 +159,13 @@ def start_or_join(
         known = same_configuration(collection, wanted)
         campaign = _newest_to_join([one for one in known if one.scope == scope]) if not again else None
         if campaign is not None and campaign.state == State.PAUSED:
+            because = f" ({campaign.paused_because})" if campaign.paused_because else ""
             raise BadInput(
                 _(
-                    "campaign %(campaign)s is paused: resume it with `campaign %(collection)s resume`, or start "
-                    "another with --again"
+                    "campaign %(campaign)s is paused%(because)s: resume it with `campaign %(collection)s resume`, or "
+                    "start another with --again"
                 )
-                % {"campaign": campaign.pk, "collection": collection.name}
+                % {"campaign": campaign.pk, "because": because, "collection": collection.name}
             )
         joined = campaign is not None
         if campaign is None:
@@ -192,8 +201,8 @@ def check_budget(
     if unknown and budget is not None:
         raise BadInput(
             _(
-                "--budget needs a price for every judge, and %(unknown)s has none: set input_price and "
-                "output_price in the judges file, or use --max-calls"
+                "--budget needs a price for every judge, and %(unknown)s has none: set input_price and output_price "
+                "in the judges file (0 and 0 where it costs nothing), enter them on the page Prices, or use --max-calls"
             )
             % {"unknown": unknown}
         )
@@ -201,8 +210,8 @@ def check_budget(
         raise BadInput(
             _(
                 "%(collection)s has a budget, which needs a price for every judge, and %(unknown)s has none: "
-                "set input_price and output_price in the judges file, or take the collection's budget away and "
-                "use --max-calls"
+                "set input_price and output_price in the judges file (0 and 0 where it costs nothing), enter them on "
+                "the page Prices, or take the collection's budget away and use --max-calls"
             )
             % {"collection": collection.name, "unknown": unknown}
         )
@@ -210,18 +219,21 @@ def check_budget(
 
 def _create(collection: Collection, wanted: Configuration, scope: str) -> Campaign:
     return Campaign.objects.create(
-        collection=collection, scope=scope, instruction=collection.instruction, seed=collection.seed, **wanted.values
+        collection=collection, scope=scope, seed=collection.seed, **_defined(collection), **wanted.values
     )
 
 
 def _set(campaign: Campaign, *, budget: float | None, max_calls: int | None, failed_to_people: bool) -> None:
     """The new limits replace the old ones; what was spent so far stands in the tallies."""
     sums = dict(
-        Tally.objects.filter(campaign=campaign, key__in=("cost", "calls")).values_list("key").annotate(Sum("value"))
+        Tally.objects.filter(campaign=campaign, key__in=("cost", "cost_assumed", "calls"))
+        .values_list("key")
+        .annotate(Sum("value"))
     )
     bounded = campaign.budget is not None or campaign.max_calls is not None
     if not bounded:  # an unbounded campaign does not keep these two
-        campaign.spent, campaign.calls_spent = sums.get("cost", 0.0), int(sums.get("calls", 0))
+        campaign.spent = sums.get("cost", 0.0) + sums.get("cost_assumed", 0.0)
+        campaign.calls_spent = int(sums.get("calls", 0))
     campaign.budget, campaign.max_calls, campaign.failed_to_people = budget, max_calls, failed_to_people
     fields = ["budget", "max_calls", "failed_to_people"] + ([] if bounded else ["spent", "calls_spent"])
     campaign.save(update_fields=fields)
@@ -252,7 +264,8 @@ def _run(campaign: Campaign) -> None:
     if not Work.objects.filter(campaign=campaign, state__in=[Work.State.PENDING, Work.State.RUNNING]).exists():
         campaign.refresh_from_db()
         return
-    Campaign.objects.filter(pk=campaign.pk).update(state=State.RUNNING, stopped_by="", finished_at=None)
+    fresh = {"state": State.RUNNING, "stopped_by": "", "paused_because": "", "finished_at": None}
+    Campaign.objects.filter(pk=campaign.pk).update(**fresh)
     campaign.refresh_from_db()
     _wake(campaign)
 
@@ -295,6 +308,16 @@ def cancel(*, campaign: Campaign) -> Campaign:
     return _change(campaign, State.CANCELLED, (State.RUNNING, State.PAUSED, State.BUDGET))
 
 
+def send_again(*, campaign: Campaign) -> int:
+    """Send batches once more of which nobody knows whether the provider began them; how many. Both may be paid for."""
+    lost = campaign.batches.filter(ended_at=None, provider_id="").exclude(sent_at=None).exclude(problem="")
+    with transaction.atomic():
+        count = lost.update(sent_at=None, problem="")
+        if count:
+            _wake(campaign)
+    return count
+
+
 def retry_failed(*, campaign: Campaign) -> int:
     """Judge the failed pairs again, with attempts counted anew; how many. A paused campaign stays paused."""
     with transaction.atomic():
@@ -331,7 +354,7 @@ def _change(campaign: Campaign, state: str, from_states: Sequence[str]) -> Campa
         _lock(campaign.collection)
         finished = Now() if state == State.CANCELLED else None
         found = Campaign.objects.filter(Q(pk=campaign.pk), state__in=from_states)
-        changed = found.update(state=state, stopped_by="", finished_at=finished)
+        changed = found.update(state=state, stopped_by="", paused_because="", finished_at=finished)
         campaign = Campaign.objects.get(pk=campaign.pk)
     if not changed and campaign.state != state:
         raise BadInput(

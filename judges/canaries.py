@@ -28,8 +28,9 @@ from judges.canary_texts import Canary, canaries
 from judges.engine.answers import Retry, Sent
 from judges.engine.calls import _tell
 from judges.engine.limits import Account, CircuitOpen, Limits
-from judges.engine.plan import judge_of, limit_of, prompt_ids
-from judges.estimates import CampaignOptions, Estimate, estimate
+from judges.engine.plan import limit_of, prompt_ids, records_of
+from judges.estimates import CampaignOptions, Estimate, ballots_of, estimate
+from judges.mixes import mixes_of
 from judges.models import JudgeVersion, Panel
 from judges.panels import ensure_offline
 from judges.prices import price
@@ -65,14 +66,14 @@ def default_panel() -> Panel | None:
 def members(panel: Panel) -> list[Judge]:
     """Every judge of the panel once, in its present version."""
     names = list(dict.fromkeys(filter(None, [*panel.debate, *panel.ensemble, panel.adjudicator])))
-    rows = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
-    return [judge_of(rows[name]) for name in names if name in rows]
+    found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
+    return [found[name] for name in names if name in found]
 
 
 def is_free(judge: Judge) -> bool:
     """Surely without cost; an unknown price is not."""
     known = price(judge)
-    return known is not None and not (known.input or known.output)
+    return known is not None and known.is_free
 
 
 def questions(judge: Judge) -> tuple[Canary, ...]:
@@ -82,15 +83,16 @@ def questions(judge: Judge) -> tuple[Canary, ...]:
 
 def forecast(judges: Sequence[Judge]) -> Estimate:
     """Calls and cost of asking them all once. Turns are taken for votes: there are few."""
-    sample = [prompts.vote_prompt(one.inputs) for one in canaries()]
-    return estimate(CampaignOptions(pairs=len(canaries()), policy="ensemble", voters=judges), sample)
+    mixes, ballots = mixes_of(judges), ballots_of(judges, [one.inputs for one in canaries()])
+    options = CampaignOptions(pairs=len(canaries()), policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
+    return estimate(options, [])
 
 
 def ask(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda count: None) -> CanaryRound:
     """Send every canary to every judge and keep the answers. `done` is told how many are here."""
     made = CanaryRound.objects.create(panel=panel, by=by)
     limits = {judge.account: limit_of(judge.account) for judge in judges}
-    asking = Asking(made, prompt_ids(), done)
+    asking = Asking(made, prompt_ids(judges=judges), done)
 
     async def main() -> None:
         holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
@@ -188,8 +190,9 @@ class Asking:
 def _request(judge: Judge, canary: Canary) -> Request:
     if canary.role == "vote":
         prompt, schema = prompts.ballot(canary.inputs, judge)
-        return Request(judge, prompt, schema, canary.inputs, "vote")
+        return Request(judge, prompts.fitted(prompt, judge, schema), schema, canary.inputs, "vote")
     prompt = prompts.turn_prompt(canary.inputs, canary.seat, 2, canary.history)
+    prompt = prompts.fitted(prompt, judge, prompts.TURN_SCHEMA)
     return Request(judge, prompt, prompts.TURN_SCHEMA, canary.inputs, canary.role, round=2, history=canary.history)
 
 

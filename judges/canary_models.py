@@ -1,12 +1,12 @@
 """What judges said to canaries, and when they are asked again. Answers are append-only."""
 
-import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from corpus.models import append_only
 from judges.models import Attempt, JudgeVersion, PromptVersion
 
 
@@ -23,7 +23,7 @@ class CanaryRound(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"round {self.pk}"
@@ -54,7 +54,7 @@ class CanaryAnswer(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["judge", "round", "name"], name="canary_once")]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.judge_id} {self.name}: {self.outcome}"

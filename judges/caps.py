@@ -96,7 +96,7 @@ def stopped_words(collection: Collection, cap: str) -> tuple[str, str]:
     if cap == Campaign.Cap.PRICE:
         return (
             _("the collection's budget, because a judge has no known price"),
-            _("set input_price and output_price in the judges file or take the budget away, %(again)s")
+            _("enter its price in the judges file or on the page Prices, or take the budget away, %(again)s")
             % {"again": again},
         )
     return _("the budget"), _("the same command with a larger --budget or --max-calls goes on")

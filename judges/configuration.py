@@ -5,8 +5,13 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from judges.judges_file import JudgeEntry, JudgesFile, PanelEntry
+from judges.judge_keys import JudgeEntry
+from judges.judges_file import JudgesFile
 from judges.models import JudgeVersion, Panel
+from judges.panel_table import PanelEntry
+from judges.price_entries import PriceEntry
+from judges.price_rows import enter_price
+from judges.providers import require_extra
 
 LOCK = 0x6A75_6467
 """Of the advisory lock under which one file at a time is taken over."""
@@ -17,12 +22,17 @@ def take_over(file: JudgesFile) -> dict[str, Any]:
     """Store the file's judges and panel, and make the panel the default. The same file again changes nothing.
 
     Returns {"judges": [{"name", "version", "change": new | changed | unchanged}], "panel": {"name", "change"}}.
-    Judges that the file does not name stay as they are.
+    Judges and prices that the file does not name stay as they are; "prices" is there where the file has some.
+    Raises BadInput for a provider whose packages are missing.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+    for entry in file.judges:
+        require_extra(entry.provider)
     judges = [_judge(entry) for entry in file.judges]
-    return {"judges": judges, "panel": {"name": file.panel.name, "change": _panel(file.panel)}}
+    prices = [_price(entry) for entry in file.prices]
+    panel = {"name": file.panel.name, "change": _panel(file.panel)}
+    return {"judges": judges, "panel": panel, **({"prices": prices} if prices else {})}
 
 
 def _judge(entry: JudgeEntry) -> dict[str, Any]:
@@ -34,6 +44,13 @@ def _judge(entry: JudgeEntry) -> dict[str, Any]:
     version = newest.version + 1 if newest else 1
     JudgeVersion.objects.create(version=version, **fields)
     return {"name": entry.name, "version": version, "change": "changed" if newest else "new"}
+
+
+def _price(entry: PriceEntry) -> dict[str, Any]:
+    change = enter_price(
+        provider=entry.provider, model=entry.model, base_url=entry.base_url, prices=entry.prices, source="file"
+    )
+    return {"provider": entry.provider, "model": entry.model, "change": change}
 
 
 def _panel(entry: PanelEntry) -> str:

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 
-FIRST = 3
-"""Judges that an early-stopping panel asks together."""
+SIZES = (1, 3, 5, 7, 9)
+"""Voters that a panel may have (CONTRACT): an even number could tie."""
+
+ALIKE = 7 / 8
+"""Expected share of votes that are as the pair's likelier verdict: five voters then cast 3.4 before an early stop."""
 
 Votes = Mapping[int, int | None]
 """By the judge's place on the panel, from 0: 1, 0, or None for a vote that was asked for and brought no verdict."""
@@ -48,18 +52,29 @@ def count(votes: Iterable[int | None]) -> Count:
     return Count(yes=cast.count(1), no=cast.count(0), missing=cast.count(None))
 
 
+def usual_majority(panel_size: int) -> int:
+    """More than half: 1 of 1, 2 of 3, 3 of 5, 4 of 7, 5 of 9."""
+    return panel_size // 2 + 1
+
+
+def asked_first(panel_size: int) -> int:
+    """Judges that an early-stopping panel asks together: the fewest who can be its majority, three of five (M4)."""
+    return usual_majority(panel_size)
+
+
 def next_votes(votes: Votes, panel_size: int, majority: int, early_stop: bool, seed: int) -> list[int]:
     """Places to ask now, at the same time; empty when the panel is done.
 
-    Without early stop: all that are missing. With it: three in an order drawn from `seed` (give `pair_seed`), then one
-    by one until the rest cannot change the outcome. The policy debate+ensemble asks all five: pass early_stop=False.
+    Without early stop: all that are missing. With it: more than half of them (1 of 1, 2 of 3, 3 of 5, 4 of 7, 5 of 9),
+    in an order drawn from `seed` (give `pair_seed`), then one by one until the rest cannot change the outcome. The
+    policy debate+ensemble asks all: pass early_stop=False.
     """
     if not early_stop:
         return [place for place in range(panel_size) if place not in votes]
-    order = drawn_order(panel_size, seed)
-    if first := [place for place in order[:FIRST] if place not in votes]:
+    order, together = drawn_order(panel_size, seed), asked_first(panel_size)
+    if first := [place for place in order[:together] if place not in votes]:
         return first
-    rest = [place for place in order[FIRST:] if place not in votes]
+    rest = [place for place in order[together:] if place not in votes]
     return rest[:1] if rest and not count(votes.values()).settled(majority, len(rest)) else []
 
 
@@ -76,9 +91,23 @@ def drawn_order(panel_size: int, seed: int) -> tuple[int, ...]:
 def drawn_first(panel_size: int, early_stop: bool, seed: int) -> tuple[int, ...]:
     """Places whose votes on the pair may enter agreement: two votes make a couple only when both are among them.
 
-    With early stop the later votes are cast only where the first three differ, so they would bend kappa (M4).
+    With early stop the later votes are cast only where the first ones differ, so they would bend kappa (M4).
     """
-    return drawn_order(panel_size, seed)[:FIRST] if early_stop else tuple(range(panel_size))
+    return drawn_order(panel_size, seed)[: asked_first(panel_size)] if early_stop else tuple(range(panel_size))
+
+
+@cache
+def expected_votes(panel_size: int, majority: int) -> float:
+    """Votes that an early-stopping panel casts on a pair, on the average, where each is as likely as ALIKE."""
+
+    def more(cast: Count) -> float:
+        left = panel_size - cast.asked
+        if cast.asked >= asked_first(panel_size) and (not left or cast.settled(majority, left)):
+            return 0.0
+        yes, no = Count(cast.yes + 1, cast.no, 0), Count(cast.yes, cast.no + 1, 0)
+        return 1.0 + ALIKE * more(yes) + (1 - ALIKE) * more(no)
+
+    return more(Count(0, 0, 0))
 
 
 def nearest(scores: Sequence[int | None]) -> int | None:

@@ -30,8 +30,14 @@ good AS (
     FROM corpus_target t JOIN positives ON positives.id = t.pair_id
     WHERE t.good AND NOT EXISTS (SELECT 1 FROM corpus_target later WHERE later.withdraws_id = t.id)
     GROUP BY 1
+),
+waiting AS (
+    SELECT DISTINCT i.pair_id FROM corpus_item i JOIN positives ON positives.id = i.pair_id
+    WHERE i.reason = 'evidence' AND i.state IN ('open', 'conflict')
+      AND NOT EXISTS (SELECT 1 FROM good WHERE good.pair_id = i.pair_id)
 )
-SELECT (SELECT count(*) FROM positives), (SELECT count(*) FROM good), (SELECT count(*) FROM good WHERE person)
+SELECT (SELECT count(*) FROM positives), (SELECT count(*) FROM good), (SELECT count(*) FROM good WHERE person),
+    (SELECT count(*) FROM waiting)
 """
 
 
@@ -42,11 +48,13 @@ class Coverage:
     positives: int
     good: int
     by_people: int
+    waiting: int
+    """Relevant pairs whose texts wait for a person: no judge writes them again."""
 
     @property
     def missing(self) -> int:
-        """Relevant pairs without a good target."""
-        return self.positives - self.good
+        """Relevant pairs that a judge could write about."""
+        return self.positives - self.good - self.waiting
 
 
 def configuration(writer: str, measure: str = "") -> Configuration:

@@ -10,11 +10,14 @@ from judges import campaigns, evidence, prompts
 from judges.configurations import Configuration
 from judges.debate import FOR
 from judges.engine.plan import roomy
-from judges.estimates import CampaignOptions, Estimate, estimate
+from judges.estimates import CampaignOptions, Estimate, ballots_of, estimate
+from judges.mixes import mixes_of
+from judges.models import Campaign
 from judges.prompts import writing
 from judges.records import Inputs, Prompt
 
 SAMPLE = 50
+DEBATED = (Campaign.Policy.DEBATE, Campaign.Policy.DEBATE_ENSEMBLE)
 
 
 def forecast(
@@ -39,14 +42,17 @@ def expected(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) -> Est
     options = CampaignOptions(
         pairs=pairs,
         policy=wanted.policy,
-        debaters=wanted.debaters,
+        debaters=wanted.debaters if wanted.protocol.debate_for_people or wanted.policy in DEBATED else (),
         voters=wanted.voters,
         rounds=wanted.rounds,
         early_stop=wanted.early_stop,
+        majority=wanted.majority,
         filters=wanted.filters,
         adjudicator=wanted.adjudicator,
         play_on=wanted.protocol.play_on,
         batch=wanted.protocol.batch,
+        mixes=mixes_of(wanted.judges),
+        ballots=ballots_of([*wanted.voters, *wanted.filters], inputs),
     )
     return estimate(options, rendered(inputs))
 
@@ -58,7 +64,8 @@ def forecast_writing(collection: Collection, wanted: Configuration, *, limit: in
     if not left:
         return None
     voters = [roomy(judge) for judge in wanted.voters]
-    return estimate(CampaignOptions(pairs=left, policy="evidence", voters=voters), writing_sample(collection))
+    options = CampaignOptions(pairs=left, policy="evidence", voters=voters, mixes=mixes_of(voters))
+    return estimate(options, writing_sample(collection))
 
 
 def writing_sample(collection: Collection) -> list[Prompt]:
@@ -68,11 +75,6 @@ def writing_sample(collection: Collection) -> list[Prompt]:
     for inputs in spread(collection):
         found += [writing.write_prompt(inputs), writing.measure_prompt(inputs, target)]
     return found
-
-
-def sample(collection: Collection) -> list[Prompt]:
-    """Rendered prompts of a spread of the collection's pairs: of a first turn and of a vote."""
-    return rendered(spread(collection))
 
 
 def rendered(inputs: Sequence[Inputs]) -> list[Prompt]:
@@ -96,5 +98,5 @@ def spread(collection: Collection) -> list[Inputs]:
 
 def shown(collection: Collection, query: Query, document: Document) -> Inputs:
     """What a judge is shown of a pair."""
-    instruction = query.instruction or collection.instruction
-    return Inputs(query.text, tuple(query.answers), document.title, document.text, instruction)
+    definition = collection.relevance.of(query)
+    return Inputs(query.text, tuple(query.answers), document.title, document.text, definition)

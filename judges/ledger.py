@@ -14,21 +14,24 @@ from judges.money import Paid, of_calls
 ENTRIES = """
 SELECT v.name || '@' || v.version, v.model, l.role, l.round, l.outcome, sum(l.calls)::bigint,
     sum(l.calls_cached)::bigint, sum(l.calls_without_price)::bigint, sum(l.tokens_in)::bigint,
-    sum(l.tokens_cached)::bigint, sum(l.tokens_out)::bigint, sum(l.cost)
+    sum(l.tokens_cached)::bigint, sum(l.tokens_out)::bigint, sum(l.cost), sum(l.calls_assumed)::bigint,
+    sum(l.cost_assumed), sum(l.tokens_written)::bigint, sum(l.tokens_reasoning)::bigint
 FROM judges_ledger l JOIN judges_judgeversion v ON v.id = l.judge_id
 WHERE l.campaign_id = %s GROUP BY v.id, l.role, l.round, l.outcome
 """
 
 DAYS = """
-SELECT day, sum(calls)::bigint, sum(calls_without_price)::bigint, sum(cost)
+SELECT day, sum(calls)::bigint, sum(cost), sum(calls_without_price)::bigint, sum(calls_assumed)::bigint,
+    sum(cost_assumed)
 FROM judges_ledger WHERE campaign_id = %s GROUP BY day ORDER BY day
 """
 
 PAIRS = """
-SELECT w.state, w.reason, count(*), sum(a.calls)::bigint, sum(a.unpriced)::bigint, sum(a.cost)
+SELECT w.state, w.reason, count(*), COALESCE(sum(a.cost), 0), COALESCE(sum(a.calls), 0)::bigint,
+    COALESCE(sum(a.unpriced), 0)::bigint, COALESCE(sum(a.assumed), 0)::bigint, COALESCE(sum(a.cost_assumed), 0)
 FROM judges_work w LEFT JOIN (
     SELECT pair_id, count(*) FILTER (WHERE NOT cached) AS calls, count(*) FILTER (WHERE cost IS NULL) AS unpriced,
-        sum(cost) AS cost
+        count(*) FILTER (WHERE assumed > 0) AS assumed, sum(cost) AS cost, sum(assumed) AS cost_assumed
     FROM judges_attempt WHERE campaign_id = %(campaign)s GROUP BY pair_id) a ON a.pair_id = w.pair_id
 WHERE w.campaign_id = %(campaign)s GROUP BY w.state, w.reason ORDER BY w.state, w.reason
 """
@@ -65,7 +68,7 @@ PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One judge's calls of one role, round and outcome. Tokens in include cached ones."""
+    """One judge's calls of one role, round and outcome. Tokens in include cached ones, tokens out reasoning."""
 
     judge: str
     """With its version."""
@@ -80,11 +83,18 @@ class Entry:
     tokens_cached: int
     tokens_out: int
     cost: float
+    assumed: int = 0
+    """Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost."""
+    cost_assumed: float = 0.0
+    tokens_written: int = 0
+    """Of tokens in, those that the provider wrote to its cache."""
+    tokens_reasoning: int = 0
+    """Of tokens out."""
 
     @property
     def paid(self) -> Paid:
         """What the calls cost."""
-        return of_calls(self.cost, self.calls, self.unpriced)
+        return of_calls(self.cost, self.calls, self.unpriced, self.assumed, self.cost_assumed)
 
     @property
     def step(self) -> str:
@@ -115,11 +125,18 @@ class Sum:
     tokens_cached: int
     tokens_out: int
     cost: float
+    assumed: int = 0
+    """Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost."""
+    cost_assumed: float = 0.0
+    tokens_written: int = 0
+    """Of tokens in, those that the provider wrote to its cache."""
+    tokens_reasoning: int = 0
+    """Of tokens out."""
 
     @property
     def paid(self) -> Paid:
         """What the calls cost."""
-        return of_calls(self.cost, self.calls, self.unpriced)
+        return of_calls(self.cost, self.calls, self.unpriced, self.assumed, self.cost_assumed)
 
     @property
     def per_call(self) -> float | None:
@@ -174,6 +191,10 @@ def added(name: str, group: Sequence[Entry]) -> Sum:
         tokens_cached=sum(entry.tokens_cached for entry in group),
         tokens_out=sum(entry.tokens_out for entry in group),
         cost=sum(entry.cost for entry in group),
+        assumed=sum(entry.assumed for entry in group),
+        cost_assumed=sum(entry.cost_assumed for entry in group),
+        tokens_written=sum(entry.tokens_written for entry in group),
+        tokens_reasoning=sum(entry.tokens_reasoning for entry in group),
     )
 
 
@@ -181,20 +202,20 @@ def days(campaign: Campaign) -> list[Day]:
     """What each UTC day cost. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(DAYS, [campaign.pk])
-        return [Day(day, calls, of_calls(cost, calls, unpriced)) for day, calls, unpriced, cost in cursor.fetchall()]
+        return [Day(day, calls, of_calls(cost, calls, *rest)) for day, calls, cost, *rest in cursor.fetchall()]
 
 
 def pairs(campaign: Campaign) -> list[Ended]:
     """What became of the campaign's pairs, and what each kind cost. Reads every attempt."""
-    groups: dict[str, list[tuple[int, int, int, float]]] = {}
+    groups: dict[str, list[tuple[float, ...]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(PAIRS, {"campaign": campaign.pk})
-        for state, reason, number, calls, unpriced, cost in cursor.fetchall():
+        for state, reason, *numbers in cursor.fetchall():
             name = _(PLACES[state]) + (f": {reason}" if state == "escalated" else "")
-            groups.setdefault(name, []).append((number, calls or 0, unpriced or 0, cost or 0.0))
+            groups.setdefault(name, []).append(tuple(numbers))
     return [_ended(name, rows) for name, rows in groups.items()]
 
 
-def _ended(name: str, rows: Sequence[tuple[int, int, int, float]]) -> Ended:
-    number, calls, unpriced, cost = (sum(column) for column in zip(*rows, strict=True))
-    return Ended(name, int(number), int(calls), of_calls(cost, int(calls), int(unpriced)))
+def _ended(name: str, rows: Sequence[tuple[float, ...]]) -> Ended:
+    number, cost, calls, unpriced, assumed, most = (sum(column) for column in zip(*rows, strict=True))
+    return Ended(name, int(number), int(calls), of_calls(cost, int(calls), int(unpriced), int(assumed), most))

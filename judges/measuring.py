@@ -10,7 +10,7 @@ from corpus import evidence
 from corpus.models import Collection, Label, Pair, Target
 from corpus.targets import newest_targets
 from judges import quality, writings
-from judges.asking import ask_alone
+from judges.asking import Limits, ask_alone
 from judges.engine import targets
 from judges.engine.budget import Spent
 from judges.engine.calls import Caller
@@ -78,7 +78,12 @@ def meaning(collection: Collection, judge: Judge) -> str:
 
 
 def measure(
-    collection: Collection, name: str, rows: Iterable[Row], *, done: Callable[[int], None] = lambda count: None
+    collection: Collection,
+    name: str,
+    rows: Iterable[Row],
+    *,
+    budget: float | None = None,
+    done: Callable[[int], None] = lambda count: None,
 ) -> Measured:
     """Ask the judge for entities and scores of each row that has a target. Raises BadInput for an unknown judge."""
     wanted = {row.pair: row.target for row in rows if row.target is not None}
@@ -92,7 +97,9 @@ def measure(
             return None
         return _judged(claimed, target, listed, scored)
 
-    found = ask_alone(collection, configuration(name), "measuring", list(wanted), ask, done=done)
+    found = ask_alone(
+        collection, configuration(name), "measuring", list(wanted), ask, limits=Limits(budget=budget), done=done
+    )
     answers = dict(found.answers)
     return Measured(answers, found.lost, found.campaign, found.calls, found.cached, found.cost, found.unpriced)
 

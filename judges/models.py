@@ -1,31 +1,44 @@
 """LLM judges: who they are, what they are asked, what is to be judged, and every attempt they made."""
 
-import pgtrigger
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
-from corpus.models import Collection, Item, Pair
+from corpus.models import Collection, Item, Pair, append_only
+from corpus.rubric import Rubric
 
 
-class JudgeVersion(models.Model):
+class Priced(models.Model):
+    """What a team says a model costs, in USD per million tokens; null: not said (judges.price_keys, judges.prices)."""
+
+    input_price = models.FloatField(null=True, help_text="USD per million tokens; null: the price table, else unknown.")
+    output_price = models.FloatField(null=True)
+    cached_input_price = models.FloatField(
+        null=True, help_text="Of input that the provider took from its prompt cache; null: as other input."
+    )
+    written_input_price = models.FloatField(
+        null=True, help_text="Of input that the provider wrote to its prompt cache; null: as other input."
+    )
+    reasoning_price = models.FloatField(
+        null=True, help_text="Of reasoning that the model keeps apart from its answer; null: as other output."
+    )
+    batch_input_price = models.FloatField(null=True, help_text="In a batch; null: half the price.")
+    batch_output_price = models.FloatField(null=True)
+    batch_cached_input_price = models.FloatField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class JudgeVersion(Priced):
     """A configured model. A changed judge is a new version; old evidence keeps its own."""
-
-    class Provider(models.TextChoices):
-        OPENAI = "openai", "OpenAI"
-        ANTHROPIC = "anthropic", "Anthropic"
-        GOOGLE = "google", "Google"
-        COMPATIBLE = "openai-compatible", "OpenAI-compatible"
-        RERANK = "rerank-endpoint", gettext_lazy("rerank endpoint")
-        EMBED = "embed-endpoint", gettext_lazy("embed endpoint")
-        OFFLINE = "offline", gettext_lazy("offline")
 
     name = models.CharField(max_length=100)
     version = models.PositiveIntegerField(default=1)
     is_current = models.BooleanField(default=True)
-    provider = models.CharField(max_length=20, choices=Provider)
+    provider = models.CharField(max_length=40, help_text="Name of a preset (judges.presets).")
     model = models.CharField(max_length=200)
     base_url = models.CharField(max_length=500, blank=True)
     api_key_env = models.CharField(
@@ -37,11 +50,6 @@ class JudgeVersion(models.Model):
     max_concurrency = models.PositiveIntegerField(null=True)
     requests_per_minute = models.PositiveIntegerField(null=True)
     tokens_per_minute = models.PositiveIntegerField(null=True)
-    input_price = models.FloatField(null=True, help_text="USD per million tokens; null: the price table, else unknown.")
-    output_price = models.FloatField(null=True)
-    cached_input_price = models.FloatField(
-        null=True, help_text="Of input that the provider took from its prompt cache; null: as other input."
-    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -55,7 +63,10 @@ class JudgeVersion(models.Model):
 
 
 class Panel(models.Model):
-    """A named, ordered set of judges: two debaters, five voters, perhaps an adjudicator. Names, not versions."""
+    """A named, ordered set of judges: two debaters or none, an odd number of voters or none, perhaps an adjudicator.
+
+    Names, not versions. A voter that is named again gives another sample.
+    """
 
     name = models.CharField(max_length=100, unique=True)
     debate = ArrayField(
@@ -144,16 +155,25 @@ class Campaign(models.Model):
     early_stop = models.BooleanField(default=False)
     protocol = models.JSONField(default=dict, help_text="judges.protocol: stance order, filter and others.")
     failed_to_people = models.BooleanField(default=False)
-    instruction = models.TextField(blank=True, help_text="The collection's definition of relevance when it began.")
+    rubric = models.CharField(
+        max_length=11, default="auto", db_default="auto", help_text="The collection's when it began."
+    )
+    instruction = models.TextField(blank=True, help_text="The collection's when it began.")
     seed = models.IntegerField(default=0)
     budget = models.FloatField(null=True, help_text="USD; null: none.")
     max_calls = models.BigIntegerField(null=True)
     reserved = models.FloatField(default=0.0, help_text="USD, upper bound of calls that are out.")
-    spent = models.FloatField(default=0.0, help_text="USD, of calls whose price is known.")
+    spent = models.FloatField(default=0.0, help_text="USD, with what is assumed of calls whose cost is unknown.")
     calls_reserved = models.BigIntegerField(default=0)
     calls_spent = models.BigIntegerField(default=0)
     stopped_by = models.CharField(
         max_length=10, choices=Cap, blank=True, db_default="", help_text="The cap that stopped it, in state budget."
+    )
+    paused_because = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The account that refused us and why, in state paused; while it runs, what its pairs wait for.",
     )
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
@@ -167,6 +187,11 @@ class Campaign(models.Model):
 
     def __str__(self) -> str:
         return f"campaign {self.pk}"
+
+    @property
+    def relevance(self) -> Rubric:
+        """What defines relevance for all its pairs."""
+        return Rubric(self.rubric, self.instruction)
 
 
 class Reservation(models.Model):
@@ -210,6 +235,9 @@ class Work(models.Model):
     reason = models.CharField(max_length=12, blank=True, help_text="Why it was escalated, or why it failed.")
     error = models.TextField(blank=True, help_text="The last error of a failed pair, one line.")
     agreed_in_round = models.PositiveSmallIntegerField(null=True)
+    stratum = models.CharField(
+        max_length=40, default="", db_default="", blank=True, help_text="The route to the label: judges.audits."
+    )
     attempt_base = models.PositiveSmallIntegerField(
         default=0, help_text="Goes up with retry-failed: new attempts count anew."
     )
@@ -280,6 +308,9 @@ class Attempt(models.Model):
         null=True, help_text="By answer, as the provider gave them: {yes, no}, {the score: P}, or one for each grade."
     )
     reason = models.TextField(blank=True, help_text="Of a turn or vote; the answer itself for write and measure.")
+    reasoning = models.TextField(
+        blank=True, default="", db_default="", help_text="What the model thought before it answered, where it is told."
+    )
     quotes = models.JSONField(default=list, help_text="[{text, start, end}]; start and end null: not in the document.")
     error = models.TextField(blank=True)
     status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status, where there was one.")
@@ -288,7 +319,13 @@ class Attempt(models.Model):
     tokens_cached = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
     tokens_reasoning = models.PositiveIntegerField(default=0)
-    cost = models.FloatField(null=True, help_text="USD; null: the price is unknown.")
+    tokens_written = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Of tokens_in: to the provider's prompt cache, where that is counted apart."
+    )
+    cost = models.FloatField(null=True, help_text="USD; null: unknown, for want of a price or of the tokens used.")
+    assumed = models.FloatField(
+        default=0.0, db_default=0.0, help_text="USD that stand for an unknown cost: the most that it can be."
+    )
     milliseconds = models.PositiveIntegerField(default=0)
     cache_key = models.CharField(max_length=64)
     started_at = models.DateTimeField()
@@ -309,7 +346,7 @@ class Attempt(models.Model):
             models.Index(fields=["campaign", "pair", "id"], name="attempt_pair"),
             models.Index(fields=["cache_key"], name="attempt_cache", condition=Q(outcome="labelled")),
         ]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.campaign_id}/{self.pair_id} {self.role} {self.round}"
@@ -351,14 +388,15 @@ class Tally(models.Model):
 class Audit(models.Model):
     """A labelled pair that was drawn for people to check, with what the policy said before (MECHANICS M4).
 
-    It is written with the label. Its item may be an earlier one of the same pair: the answers on it are as blind.
+    It is written with the label, when the campaign ends, or when more were asked for. Its item may be an earlier one of
+    the same pair: the answers on it are as blind.
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="audits", db_index=False)
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="audits")
     item = models.ForeignKey(Item, models.CASCADE, related_name="audits")
     stratum = models.CharField(max_length=40, help_text="The route to the label: judges.audits.")
-    probability = models.FloatField(help_text="Of being drawn, in (0, 1].")
+    probability = models.FloatField(help_text="Of being in the sample, in (0, 1]: that of its route.")
     label = models.SmallIntegerField(help_text="0 or 1: the policy's verdict before anybody saw the pair.")
     created_at = models.DateTimeField(db_default=Now())
 

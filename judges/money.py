@@ -1,7 +1,8 @@
 """Money whose parts may be unknown: a call without a price is said, and never counted as 0. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -12,6 +13,11 @@ def money(usd: float | None) -> str:
     if usd is None:
         return _("unknown cost")
     return f"${usd:,.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.5f}"
+
+
+def dollars(price: float | None) -> str:
+    """A price of a million tokens, as exact as it was said; "" for one that was not."""
+    return "" if price is None else f"${price:.6f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,44 @@ class Paid:
 NOTHING = Paid(0.0)
 
 
-def of_calls(usd: float | None, calls: int, unpriced: int) -> Paid:
-    """What `calls` calls cost: `usd` together, but for `unpriced` of them, whose price nobody knows."""
-    if not unpriced:
+def of_calls(usd: float | None, calls: int, unknown: int, assumed: int = 0, assumed_usd: float = 0.0) -> Paid:
+    """What `calls` calls cost: `usd` together, but for `unknown` of them, whose cost nobody knows.
+
+    For `assumed` of those the most that they can have cost is known: `assumed_usd`. It counts against budgets.
+    """
+    if not unknown:
         return Paid(usd or 0.0)
-    words = ngettext("%(count)s call without a price", "%(count)s calls without a price", unpriced)
-    missing = words % {"count": f"{unpriced:,}"}
-    return Paid(None if unpriced >= calls else usd or 0.0, (missing,))
+    missing = []
+    if unpriced := unknown - assumed:
+        words = ngettext("%(count)s call without a price", "%(count)s calls without a price", unpriced)
+        missing.append(words % {"count": f"{unpriced:,}"})
+    if assumed:
+        words = ngettext(
+            "%(count)s call of unknown cost, counted as %(most)s",
+            "%(count)s calls of unknown cost, counted as %(most)s",
+            assumed,
+        )
+        missing.append(words % {"count": f"{assumed:,}", "most": money(assumed_usd)})
+    return Paid(None if unknown >= calls else usd or 0.0, tuple(missing))
+
+
+def of_status(status: Mapping[str, Any]) -> Paid:
+    """What the calls of a campaign's status document cost."""
+    found = [status[key] for key in ("cost", "calls", "calls_without_price", "calls_assumed", "cost_assumed")]
+    return of_calls(*found)
+
+
+def assumed_words(status: Mapping[str, Any]) -> str:
+    """How much of what a campaign spent is assumed, for whoever wonders why it stopped; "" for nothing."""
+    count, most = status["calls_assumed"], status["cost_assumed"]
+    if not count:
+        return ""
+    words = ngettext(
+        " (%(most)s of what is counted is assumed, for %(count)s call whose cost is unknown)",
+        " (%(most)s of what is counted is assumed, for %(count)s calls whose cost is unknown)",
+        count,
+    )
+    return words % {"most": money(most), "count": f"{count:,}"}
 
 
 def total(parts: Iterable[Paid]) -> Paid:

@@ -19,10 +19,18 @@ class Ledger(models.Model):
     calls = models.BigIntegerField(default=0, help_text="Sent.")
     calls_cached = models.BigIntegerField(default=0, help_text="Taken over from an earlier, equal call.")
     calls_without_price = models.BigIntegerField(default=0, help_text="Sent, and what they cost is unknown.")
+    calls_assumed = models.BigIntegerField(
+        default=0, db_default=0, help_text="Of these, calls whose price is known, and not what they used."
+    )
     tokens_in = models.BigIntegerField(default=0)
     tokens_cached = models.BigIntegerField(default=0)
+    tokens_written = models.BigIntegerField(default=0, db_default=0, help_text="Of tokens_in, to a prompt cache.")
     tokens_out = models.BigIntegerField(default=0)
-    cost = models.FloatField(default=0.0, help_text="USD, of the calls whose price is known.")
+    tokens_reasoning = models.BigIntegerField(default=0, db_default=0, help_text="Of tokens_out.")
+    cost = models.FloatField(default=0.0, help_text="USD, of the calls whose cost is known.")
+    cost_assumed = models.FloatField(
+        default=0.0, db_default=0.0, help_text="USD that stand for the others: the most that they can have cost."
+    )
 
     class Meta:
         verbose_name_plural = "ledger"
@@ -43,7 +51,9 @@ class Account(models.Model):
     """
 
     collection = models.OneToOneField(Collection, models.CASCADE, primary_key=True, related_name="account")
-    spent = models.FloatField(default=0.0, db_default=0.0, help_text="USD, of calls whose price is known.")
+    spent = models.FloatField(
+        default=0.0, db_default=0.0, help_text="USD, with what is assumed of calls whose cost is unknown."
+    )
     reserved = models.FloatField(default=0.0, db_default=0.0, help_text="USD, upper bound of calls that are out.")
     calls_reserved = models.BigIntegerField(default=0, db_default=0)
     day = models.DateField(help_text="The UTC day that `day_spent` belongs to; on another day that is 0.")

@@ -64,9 +64,15 @@ def argue(side: Side, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, T
     return later(inputs, wanted, bounds, history[other])
 
 
-def stand(side: Side, inputs: Inputs, lexicon: Lexicon) -> Argument:
-    """The best that can be said for a side, whatever the text says: a reason for, or against, to think about."""
+def stand(side: Side, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, Turn] | None = None) -> Argument:
+    """The best that can be said for a side, whatever the text says: a reason for, or against, to think about.
+
+    `history`: the turns of the round before, to which it answers without giving in.
+    """
     wanted = needs(inputs, lexicon)
+    if history is not None:
+        later, other = (_look_up, AGAINST) if side is Side.FOR else (_check, FOR)
+        return later(inputs, wanted, NEVER_GIVES_IN, history[other])
     if side is Side.FOR:
         return _defend(inputs, wanted, NEVER_GIVES_IN)
     return _attack(inputs, wanted, NEVER_GIVES_IN)

@@ -200,13 +200,13 @@ _TEXTS = (
 )
 
 
-def built_in(*, answers: bool, instruction: str = "") -> tuple[Probe, ...]:
+def built_in(*, answers: bool) -> tuple[Probe, ...]:
     """The probes that every judge can be asked. `answers`: list each query's answer, as the collection's queries do."""
     return tuple(
         Probe(
             f"probe-{number}",
             tuple(
-                (level, Inputs(query, (answer,) if answers else (), "", text, instruction))
+                (level, Inputs(query, (answer,) if answers else (), "", text))
                 for level, text in zip((ANSWERS, SUBJECT, ELSEWHERE), texts, strict=True)
             ),
         )

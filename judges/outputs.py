@@ -3,7 +3,7 @@
 Rows where label and answer are yes and both fields stand are judged; everything else is counted by rule.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +46,13 @@ class Judged:
     scores: dict[str, int] | None
 
 
-def table(rows: Sequence[Row], judged: Mapping[int, Judged] | None = None) -> dict[str, Any]:
-    """The measures. `judged`: by pair. An undefined mean is null, and `reasons` says why."""
+def table(
+    rows: Sequence[Row], judged: Mapping[int, Judged] | None = None, count: Callable[[str], int] = evidence.tokens
+) -> dict[str, Any]:
+    """The measures. `judged`: by pair; `count`: what lengths are counted in, for the compression.
+
+    An undefined mean is null, and `reasons` says why.
+    """
     answers = judged or {}
     found = {
         row.pair: _measure(row, row.target, answers[row.pair].named if row.pair in answers else ())
@@ -56,11 +61,13 @@ def table(rows: Sequence[Row], judged: Mapping[int, Judged] | None = None) -> di
     }
     labelled = [row for row in rows if row.label is not None and not row.given]
     shares = [one.fidelity for one in found.values() if one.fidelity is not None]
-    ratios = [ratio for row in rows if (ratio := _ratio(row)) is not None]
+    substrings = [one.fidelity_prism for one in found.values() if one.fidelity_prism is not None]
+    ratios = [ratio for row in rows if (ratio := _ratio(row, count)) is not None]
     values: dict[str, float | None] = {
         "label_match": _mean([float(row.label == row.parsed.verdict) for row in labelled]),
         "format": _mean([evidence.format_score(row.output) for row in rows]),
         "fidelity": _mean(shares),
+        "fidelity_prism": _mean(substrings),
         "language_by_rule": _mean([float(one.language_fits) for one in found.values()]),
     }
     reasons = {name: WHY[name] for name, value in values.items() if value is None}
@@ -83,6 +90,7 @@ WHY = {
     "label_match": gettext_noop("no row has a label that its writer was not given"),
     "format": gettext_noop("there is no row"),
     "fidelity": gettext_noop("no entity stands in the evidence of rows where label and answer are yes"),
+    "fidelity_prism": gettext_noop("no entity stands in the evidence of rows where label and answer are yes"),
     "language_by_rule": gettext_noop("no row where label and answer are yes has both fields"),
     "compression": gettext_noop("no row says yes with evidence"),
 }
@@ -99,10 +107,12 @@ def _measure(row: Row, target: Target | None, named: Sequence[str]) -> Measures:
     return evidence.measure(target, query=row.query, document=row.document, named=named)
 
 
-def _ratio(row: Row) -> float | None:
+def _ratio(row: Row, count: Callable[[str], int]) -> float | None:
     """Figure 5 takes every row that the model calls relevant, whatever its label."""
     parsed = row.parsed
-    return evidence.compression(parsed.evidence, row.document) if parsed.verdict == 1 and parsed.evidence else None
+    return (
+        evidence.compression(parsed.evidence, row.document, count) if parsed.verdict == 1 and parsed.evidence else None
+    )
 
 
 def _mean(values: Sequence[float]) -> float | None:

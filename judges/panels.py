@@ -3,8 +3,11 @@
 from django.db import transaction
 
 from judges.models import JudgeVersion, Panel
+from judges.presets import PRESETS
 
 OFFLINE = "offline"
+VECTORS = [one.name for one in PRESETS.values() if one.wire == "embed"]
+"""Providers of judges that make vectors and judge nothing."""
 OFFLINE_DEBATE = ["offline-for", "offline-against"]
 OFFLINE_ENSEMBLE = ["offline-answers", "offline-bm25", "offline-tfidf", "offline-coverage", "offline-ngrams"]
 OFFLINE_REWRITER = "offline-rewriter"
@@ -19,7 +22,7 @@ def offline_models() -> dict[str, str]:
 
 def judges_that_vote() -> list[str]:
     """Names of the judges that can judge a pair, in order: not those that only write or only make vectors."""
-    rows = JudgeVersion.objects.filter(is_current=True).exclude(provider=JudgeVersion.Provider.EMBED)
+    rows = JudgeVersion.objects.filter(is_current=True).exclude(provider__in=VECTORS)
     return [name for name in rows.order_by("name").values_list("name", flat=True) if name not in OFFLINE_WRITERS]
 
 

@@ -2,14 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 
+from django.utils.translation import gettext as _
+
+from judges.listed_prices import MILLION, Rates, list_version, listed
+from judges.presets import PRESETS, thinking
 from judges.records import Judge, Request, Usage
 
-MILLION = 1_000_000
-SAMPLES = (1_000, 30_000)
-"""Input tokens at which the table is asked: some prices rise with the length of the prompt, within what judges see."""
 ENVELOPE = 64
 """Tokens that a provider may add around messages: roles, separators, the name of the schema."""
 
@@ -22,99 +21,149 @@ class Price:
     cached: float
     output: float
     written: float | None = None
-    """For input that the provider wrote to its cache, where that costs more than other input."""
+    """For input that the provider wrote to its cache; None: as other input."""
+    reasoning: float | None = None
+    """For reasoning that the model keeps apart from its answer; None: as other output, which is how most bill it."""
 
     def cost(self, usage: Usage) -> float:
-        """USD of a call; `usage.input` includes `cached` and `written`, `usage.output` includes reasoning."""
+        """USD of a call; `usage.input` includes `cached` and `written`, `usage.output` includes `reasoning`."""
         cached = min(usage.cached, usage.input)
         written = min(usage.written, usage.input - cached)
-        fresh = usage.input - cached - written
+        reasoning = min(usage.reasoning, usage.output)
         dear = self.input if self.written is None else self.written
-        spent = fresh * self.input + cached * self.cached + written * dear + usage.output * self.output
+        thought = self.output if self.reasoning is None else self.reasoning
+        spent = (usage.input - cached - written) * self.input + cached * self.cached + written * dear
+        spent += (usage.output - reasoning) * self.output + reasoning * thought
         return spent / MILLION
 
     def most(self, tokens_in: int, tokens_out: int) -> float:
-        """USD of a call with so many tokens, should all input be written to a cache."""
-        return self.cost(Usage(input=tokens_in, written=tokens_in, output=tokens_out))
+        """USD of a call with so many tokens at most, should all be of the dearest kind."""
+        dear = max(self.input, self.cached, self.written or 0.0)
+        return (tokens_in * dear + tokens_out * max(self.output, self.reasoning or 0.0)) / MILLION
+
+    @property
+    def is_free(self) -> bool:
+        """Nothing costs anything."""
+        return not self.most(1, 1)
 
     def bound(self, request: Request) -> float:
         """USD that the call can cost at most, for reservations of a budget."""
-        return self.most(upper_bound(request), request.judge.max_output_tokens)
+        return self.most(upper_bound(request), output_bound(request.judge))
 
     def times(self, share: float) -> "Price":
         """The same at a share of it."""
-        written = None if self.written is None else self.written * share
-        return Price(self.input * share, self.cached * share, self.output * share, written)
+        written, reasoning = (None if one is None else one * share for one in (self.written, self.reasoning))
+        return Price(self.input * share, self.cached * share, self.output * share, written, reasoning)
+
+
+def cost(price: Price | None, usage: Usage) -> float | None:
+    """USD of a call; None where nobody knows: no price, or an answer that does not say what it used."""
+    if price is None or not (usage.is_known or price.is_free):
+        return None
+    return price.cost(usage)
 
 
 FREE = Price(0.0, 0.0, 0.0)
-OVERRIDES: dict[tuple[str, str], Price] = {}
-"""(provider, model) whose price in the table is missing or wrong, until the table has it. Give the source beside it."""
-
-
+THOUGHT_BESIDE = {"qwen": 81_920}
+"""Ways to ask for thinking (judges.presets.thinking) where the limit of the output may not count the thoughts, and
+their most tokens without a budget. DashScope's documentation does not say, so the bound takes them beside it.
+"""
+TOOL_TOKENS = 512
+"""Tokens that a provider adds for a tool and its instructions, at most: Anthropic's documentation has 346."""
 BATCH_SHARE = 0.5
-"""Of the usual price: what all three providers charge for a batch."""
-BATCHED = ("openai", "anthropic", "google")
+"""Of the usual price, where nobody says what a batch costs: what all three providers charge for one."""
+BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)
 """Providers with a batch endpoint."""
 
 
 def is_batched(judge: Judge) -> bool:
-    """Whether a batch campaign asks it through its provider's batch endpoint; others are asked one by one."""
-    return judge.provider in BATCHED and not judge.decides
+    """Whether a batch campaign asks it through its provider's batch endpoint; others are asked one by one.
+
+    A batch has no place for the headers of a call, and Google's none for fields that its SDK does not know.
+    """
+    unheard = {"extra_headers"} | ({"extra_body"} if judge.preset.wire == "generate" else set())
+    return judge.preset.batch and not judge.decides and not unheard & judge.parameters.keys()
 
 
-def in_batch(judge: Judge, price: Price | None) -> Price | None:
-    """Its price in a batch campaign."""
-    return price.times(BATCH_SHARE) if price and is_batched(judge) else price
+def price(judge: Judge, *, batch: bool = False) -> Price | None:
+    """What the team says it costs, else what genai-prices says; None when neither knows.
 
-
-def price(judge: Judge) -> Price | None:
-    """The judge's own prices, else our overrides, else genai-prices; None when none of them knows the model."""
+    What the team says stands in the judge's row, in a `[[price]]` table or on the page (judges.price_rows puts the one
+    that holds into the record). `batch`: its price in a batch campaign, where its provider has a batch endpoint.
+    """
     if judge.provider == "offline":
         return FREE
+    in_batch = batch and is_batched(judge)
     if judge.input_price is not None and judge.output_price is not None:
-        cached = judge.input_price if judge.cached_input_price is None else judge.cached_input_price
-        return Price(judge.input_price, cached, judge.output_price)
-    own = OVERRIDES.get((judge.provider, judge.model))
-    return own or _listed(judge.provider, judge.base_url, judge.model)
+        own = _own(judge, judge.input_price, judge.output_price)
+        return _own_batch(judge, own) if in_batch else own
+    if in_batch:
+        usual = _price(listed(judge.provider, judge.base_url, judge.model))
+        return _price(listed(judge.provider, judge.base_url, judge.model, batch=True)) or (
+            usual and usual.times(BATCH_SHARE)
+        )
+    tier = str(judge.parameters.get("service_tier", ""))
+    return _price(listed(judge.provider, judge.base_url, judge.model, tier=tier))
+
+
+def source_words(judge: Judge) -> str:
+    """Where the price that holds is from, for people."""
+    if judge.provider == "offline":
+        return _("offline: free")
+    if judge.input_price is None:
+        return list_version() if price(judge) is not None else _("unknown")
+    known = price(judge)
+    who = {
+        "page": _("entered on the page of prices"),
+        "table": _("price table of the judges file"),
+    }.get(judge.priced_by, _("judges file"))
+    return _("free, as you said: %(who)s") % {"who": who} if known is not None and known.is_free else who
+
+
+def thinks(judge: Judge) -> bool:
+    """Whether it is asked to reason before it answers, as far as its parameters say."""
+    return thinking.thinks(judge.model, judge.parameters, judge.preset)
+
+
+def output_bound(judge: Judge) -> int:
+    """Tokens of output that a call can take at most, reasoning included."""
+    beside = THOUGHT_BESIDE.get(judge.preset.thinking)
+    if beside is None or not thinks(judge):
+        return judge.max_output_tokens
+    budget = judge.parameters.get("thinking")
+    return judge.max_output_tokens + (budget if isinstance(budget, int) and not isinstance(budget, bool) else beside)
 
 
 def upper_bound(request: Request) -> int:
     """Input tokens of the request at most: a token of a byte-pair encoding is at least one byte of UTF-8."""
     texts = (request.prompt.system, request.prompt.user, json.dumps(request.schema))
-    return sum(len(text.encode("utf-8", "replace")) for text in texts) + ENVELOPE
+    return sum(len(text.encode("utf-8", "replace")) for text in texts) + envelope(request.judge)
 
 
-@lru_cache(maxsize=1024)
-def _listed(provider: str, base_url: str, model: str) -> Price | None:
-    """The table's price. Where it varies with the hour or the prompt's length, the dearest, so that bounds hold."""
-    midnight = datetime.now(tz=UTC).replace(hour=0, minute=0)
-    hours = [midnight + timedelta(hours=hour, minutes=30) for hour in range(24)]
-    try:
-        rates = [_rates(provider, base_url, model, tokens, when) for tokens in SAMPLES for when in hours]
-    except LookupError:
+def envelope(judge: Judge) -> int:
+    """Tokens that a provider may add around what is sent."""
+    return ENVELOPE + (TOOL_TOKENS if judge.schema_mode == "tool" else 0)
+
+
+def _own(judge: Judge, input: float, output: float) -> Price:
+    cached = input if judge.cached_input_price is None else judge.cached_input_price
+    return Price(input, cached, output, judge.written_input_price, judge.reasoning_price)
+
+
+def _own_batch(judge: Judge, own: Price) -> Price:
+    """What is not said of a batch has the share that other input, or other output, has there."""
+    if judge.batch_input_price is None or judge.batch_output_price is None:
+        return own.times(BATCH_SHARE)
+    into = own.times(judge.batch_input_price / own.input if own.input else BATCH_SHARE)
+    out = own.times(judge.batch_output_price / own.output if own.output else BATCH_SHARE)
+    cached = into.cached if judge.batch_cached_input_price is None else judge.batch_cached_input_price
+    return Price(judge.batch_input_price, cached, judge.batch_output_price, into.written, out.reasoning)
+
+
+def _price(rates: Rates | None) -> Price | None:
+    """Kinds of tokens without a price of their own cost as other input or output."""
+    if rates is None:
         return None
-    fresh, cached, output, written = (max(column) for column in zip(*rates, strict=True))
-    # The table says 0 also where it does not know one of the two.
-    return Price(fresh, cached, output, written if written > fresh else None) if fresh and output else None
-
-
-def _rates(provider: str, base_url: str, model: str, tokens: int, when: datetime) -> tuple[float, float, float, float]:
-    """USD per million (input, cached, output, written). At the provider's own address by its name, else by the address.
-
-    Raises LookupError for an unknown model or address: a gateway has prices of its own.
-    """
-    # The table is a large module, and a panel of offline judges never asks it.
-    from genai_prices import calc_price
-    from genai_prices.types import Usage as Listed
-
-    found = []
-    for cached, written in ((0, 0), (tokens, 0), (0, tokens)):
-        usage = Listed(input_tokens=tokens, cache_read_tokens=cached, cache_write_tokens=written, output_tokens=tokens)
-        name = model.removeprefix("models/")
-        if base_url:
-            call = calc_price(usage, name, provider_api_url=base_url, genai_request_timestamp=when)
-        else:
-            call = calc_price(usage, name, provider_id=provider, genai_request_timestamp=when)
-        found.append((float(call.input_price) * MILLION / tokens, float(call.output_price) * MILLION / tokens))
-    return found[0][0], found[1][0], found[0][1], found[2][0]
+    written = rates.written if rates.written > rates.input else None
+    reasoning = None if rates.reasoning == rates.output else rates.reasoning
+    return Price(rates.input, rates.cached, rates.output, written, reasoning)

@@ -6,18 +6,23 @@ from collections.abc import Sequence
 
 from judges.records import Token
 
-LETTERS = ' \t\r\n"'
+AROUND = ' \t\r\n"{}:,'
+"""What of the answer's JSON a token may hold beside the word itself."""
 
 
-def of_answer(text: str, tokens: Sequence[Token], verdict: int, score: int | None) -> dict[str, float] | None:
+def of_answer(
+    text: str, tokens: Sequence[Token], verdict: int, score: int | None, start: int = 0
+) -> dict[str, float] | None:
     """{the score: P(s)} of a graded answer, {"yes": p, "no": p} of a binary one; None where tokens do not tell.
 
     P(s) is the product over the tokens that hold the score's digits, after everything that was generated before them,
-    and it is not renormalised: "10" may be two tokens, and "1" is its beginning (ERank 3.2). Of the answer that was
-    not given only what stands among the likeliest alternatives is known; else it is left out.
+    and it is not renormalised: "10" may be two tokens, and "1" is its beginning (ERank 3.2). Of the binary answer that
+    was not given, what stands among the likeliest alternatives is known; where it is not among them its probability
+    is at most what all that are listed leave, and that bound is taken. `start`: where the answer's object begins, after
+    what was thought.
     """
     said = str(score) if score is not None else "yes" if verdict else "no"
-    span = _span(text, "score" if score is not None else "response", said)
+    span = _span(text, start, "score" if score is not None else "response", said)
     if span is None or not tokens:
         return None
     held = _tokens(text, tokens, *span)
@@ -26,16 +31,16 @@ def of_answer(text: str, tokens: Sequence[Token], verdict: int, score: int | Non
     found = {said: math.exp(sum(token.logprob for token in held))}
     if score is None:
         other = "no" if verdict else "yes"
-        shares = [math.exp(p) for word, p in held[0].others.items() if word.strip(LETTERS).lower() == other]
-        if shares:
-            found[other] = sum(shares)
+        listed = {held[0].text: held[0].logprob} | held[0].others
+        shares = [math.exp(p) for word, p in listed.items() if word.strip(AROUND).lower() == other]
+        found[other] = sum(shares) if shares else max(0.0, 1.0 - sum(map(math.exp, listed.values())))
     return {key: min(value, 1.0) for key, value in found.items()}
 
 
-def _span(text: str, key: str, said: str) -> tuple[int, int] | None:
+def _span(text: str, start: int, key: str, said: str) -> tuple[int, int] | None:
     """Where in the JSON object the value of `key` stands: its characters without quotation marks."""
     decoder = json.JSONDecoder()
-    at = text.find("{") + 1
+    at = text.find("{", start) + 1
     while 0 < at < len(text):
         while at < len(text) and text[at] in " \t\r\n,":
             at += 1
@@ -50,8 +55,8 @@ def _span(text: str, key: str, said: str) -> tuple[int, int] | None:
         except (ValueError, IndexError):
             return None
         if name == key:
-            start = text.find(said, at, end)
-            return (start, start + len(said)) if start >= 0 and str(value) == said else None
+            found = text[at:end].lower().find(said)  # "Yes" is a verdict too where the judge's version says so
+            return (at + found, at + found + len(said)) if found >= 0 and str(value).lower() == said else None
         at = end
     return None
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from judges.money import of_calls
+from judges.money import of_status
 
 WIDTH = 28
 Status = dict[str, Any]
@@ -17,7 +17,7 @@ def ended(status: Status) -> int:
 
 def paid(status: Status) -> str:
     """What the calls cost, and how many of them are not in it."""
-    return of_calls(status["cost"], status["calls"], status["calls_without_price"]).text
+    return of_status(status).text
 
 
 class Progress:
@@ -34,10 +34,17 @@ class Progress:
         rate = (done - self.first) / seconds if seconds > 0 else 0.0
         filled = WIDTH * done // pairs
         left = duration((status["pairs"] - done) / rate) if rate else "?"
+        lacks = ", a batch is lost: see `status`" if lost(status) else ""
         return (
             f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done:,}/{status['pairs']:,} pairs, {rate:,.1f}/s, "
-            f"{status['calls']:,} calls, {paid(status)}, {left} left"
+            f"{status['calls']:,} calls, {paid(status)}, {left} left{lacks}"
+            + (f"; waits: {status['paused_because']}" if status["paused_because"] else "")
         )
+
+
+def lost(status: Status) -> list[dict[str, Any]]:
+    """Batches of which nobody knows whether the provider began them."""
+    return [batch for batch in status.get("batches", []) if batch["state"] == "lost"]
 
 
 def duration(seconds: float) -> str:
@@ -65,7 +72,18 @@ def summary(status: Status) -> Iterator[str]:
     if status["audits"]:
         yield f"  audits     {status['audits']:>8,}   labelled pairs that two people check, blind"
     yield f"  failed     {status['failed']:>8,}"
+    if status["paused_because"]:
+        yield f"  {'paused' if status['state'] == 'paused' else 'waits'}: {status['paused_because']}"
     yield (
         f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "
         f"cache, cost {paid(status)}"
     )
+    for batch in status.get("batches", []):
+        yield f"  batch      {batch['calls']:>8,}   {batch['model']}, {batch['state']}: {batch['name']}"
+        if batch["problem"]:
+            yield f"             {batch['problem']}"
+    if lost(status):
+        yield (
+            "             look for a lost batch in the provider's own console; if it is not there, "
+            f"`campaign {status['collection']} send-again` sends it again (both are paid for if it is there)"
+        )

@@ -29,6 +29,8 @@ class Protocol:
     filter: tuple[int, ...] = ()
     """Three judges of different families: where all say no, the pair is labelled so and nothing else is asked."""
 
+    debate_for_people: bool = True
+    """What goes to people without a debate gets one, so that nobody meets a pair without it (SPEC S2)."""
     batch: bool = False
     """Through the providers' batch endpoints, at half the price (judges.batching)."""
 

@@ -6,10 +6,15 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from corpus.evidence import Target
+from corpus.rubric import BY_QUERY, Definition
+from judges.presets import Preset, preset
 
 SCALES = {"binary": 1, "0-3": 3, "0-10": 10}
 """Highest grade by the name of a scale."""
 
+
+ALTERNATIVES = 20
+"""To each token of an answer: what OpenAI, Google and the servers that speak OpenAI's format give at most."""
 
 RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed"})
 """Roles that are about no pair: what runs ask (judges.retrieval)."""
@@ -37,11 +42,17 @@ class Inputs:
     answers: tuple[str, ...]
     title: str
     document: str
-    instruction: str = ""
+    definition: Definition | None = None
+    """What relevant means for the pair; None: what "auto" says. `relevance` is what holds."""
     collection: int = 0
     """Id of the collection, for offline judges that ask its BM25 index; never in a prompt."""
     document_id: int = 0
     """Primary key of the document, for the same purpose."""
+
+    @property
+    def relevance(self) -> Definition:
+        """The definition of relevance that holds for the pair."""
+        return self.definition or BY_QUERY.definition(answers=bool(self.answers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,13 @@ class Judge:
     input_price: float | None = None
     output_price: float | None = None
     cached_input_price: float | None = None
+    written_input_price: float | None = None
+    reasoning_price: float | None = None
+    batch_input_price: float | None = None
+    batch_output_price: float | None = None
+    batch_cached_input_price: float | None = None
+    priced_by: str = ""
+    """Who says these prices: file (the judge's own keys), table ([[price]]) or page; "" where nobody does."""
 
     @property
     def account(self) -> tuple[str, str, str]:
@@ -90,9 +108,34 @@ class Judge:
         return (self.provider, self.base_url, self.api_key_env)
 
     @property
+    def preset(self) -> Preset:
+        """What its provider stands for."""
+        return preset(self.provider)
+
+    @property
+    def schema_mode(self) -> str:
+        """How its answers are bound to a form: json_schema, json_object, tool or text."""
+        return str(self.parameters.get("schema_mode", "json_schema"))
+
+    @property
+    def unwrap(self) -> str:
+        """What may stand around an answer: none, fence, think or both."""
+        return str(self.parameters.get("unwrap", "none"))
+
+    @property
+    def ignore_case(self) -> bool:
+        """ "Yes" counts as yes."""
+        return bool(self.parameters.get("ignore_case", False))
+
+    @property
+    def extra_keys(self) -> str:
+        """What keys mean that were not asked for: refuse the answer, or ignore them."""
+        return str(self.parameters.get("extra_keys", "refuse"))
+
+    @property
     def max_output_tokens(self) -> int:
-        """Upper bound of an answer's tokens."""
-        return int(self.parameters.get("max_output_tokens", 512))
+        """Upper bound of an answer's tokens; a chain of reasoning gets as many as ERank keeps (3.2)."""
+        return int(self.parameters.get("max_output_tokens", 2048 if self.ballot == "score-chain" else 512))
 
     @property
     def grades(self) -> int:
@@ -101,13 +144,27 @@ class Judge:
 
     @property
     def relevant_from(self) -> int:
-        """The lowest grade of its own scale that counts as relevant."""
+        """The lowest grade of its own scale that counts as relevant.
+
+        The judges file writes it into every judge with a scale; versions stored before it did meant half of the scale.
+        """
         return int(self.parameters.get("relevant_from", (self.grades + 1) // 2))
+
+    @property
+    def ballot(self) -> str:
+        """The prompt that asks for its vote: rubric, verdict-only (DREAM table 17) or score-chain (ERank figure 5)."""
+        return str(self.parameters.get("prompt", "rubric"))
 
     @property
     def decides(self) -> bool:
         """It is asked at its provider's Decisions endpoint, which gives a probability for each grade."""
         return bool(self.parameters.get("endpoint") == "decisions")
+
+    @property
+    def alternatives(self) -> int:
+        """Likeliest alternatives to each token that it is asked for; 0: no log-probabilities."""
+        wanted = self.parameters.get("logprobs", False)
+        return self.preset.logprobs if wanted is True else min(int(wanted), self.preset.logprobs)
 
     @property
     def generations(self) -> int:
@@ -122,9 +179,11 @@ class Prompt:
     name: str
     """Of the prompt version: debate-answers, debate-plain, vote-answers, vote-plain, ..."""
     sha256: str
-    """Of the prompt's templates, not of the rendered text."""
+    """Of the version's text: templates and definition of relevance, without anything of the pair."""
     system: str
     user: str
+    text: str = field(default="", repr=False)
+    """Of the version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +218,10 @@ class Request:
     """What is to be ranked or turned into vectors, for roles rank and embed. Their endpoints take no prompt."""
     arrived: Callable[[Body], None] | None = None
     """Called as soon as the answer's last byte is here, before the SDK sees it."""
+    began: Callable[[int], None] | None = None
+    """Called with the status as soon as an answer begins."""
+    halted: Callable[[], bool] | None = None
+    """Asked once more just before the call leaves: whether it must not be sent after all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +234,13 @@ class Usage:
     reasoning: int = 0
     written: int = 0
     """To the provider's prompt cache, where that is counted apart."""
+    said: bool = True
+    """False: the answer does not say what it used, so what it cost is unknown."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a cost can be worked out: no call takes no tokens at all."""
+        return self.said and self.input + self.output > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +264,8 @@ class Reply:
     model: str = ""
     """The model that the provider says it used."""
     status: int | None = 200
+    reasoning: str = ""
+    """What the model thought before it answered, where the API gives it apart from the answer."""
     tokens: tuple[Token, ...] = ()
     """Of `text`, in order, where log-probabilities were asked for and given."""
     probabilities: dict[str, float] | None = None
@@ -253,7 +325,18 @@ class BadAnswer(ProviderError):
 
 
 class Rejected(ProviderError):
-    """4xx: a wrong key, model, schema or request. Another try would fail alike."""
+    """4xx: a wrong schema or request. Another try would fail alike."""
+
+
+class Refused(Rejected):
+    """The account itself: a key that is missing or not accepted, an unknown model, no rights, no quota.
+
+    Every further call of the judge would fail alike, whatever it asks.
+    """
+
+
+class NotSent(ProviderError):
+    """The call was halted before it left."""
 
 
 class Provider(Protocol):

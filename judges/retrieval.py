@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.models import Collection
+from corpus.rubric import QUERY, Definition
 from judges import tallies
 from judges.campaigns import check_budget
 from judges.configurations import Configuration
@@ -25,7 +26,7 @@ from judges.engine.budget import Spent
 from judges.engine.cache import FIND_CALLS
 from judges.engine.calls import Caller, Question, Stopped
 from judges.engine.claims import Claimed
-from judges.engine.plan import judge_of, judges_of, roomy
+from judges.engine.plan import judge_of, judges_of, records_of, roomy
 from judges.models import Campaign, JudgeVersion
 from judges.panels import OFFLINE_REWRITER, ensure_writers
 from judges.records import Inputs, Judge, Prompt, Turn
@@ -33,9 +34,8 @@ from judges.retrieval_models import RetrievalCall
 from judges.tasks import database
 from judges.verdicts import Gone
 
-Provider = JudgeVersion.Provider
-ENDPOINTS = {"rank": Provider.RERANK, "embed": Provider.EMBED}
-"""Role to the only provider that takes it; other roles are for judges that write text."""
+ENDPOINTS = {"rank": "rerank", "embed": "embed"}
+"""Role to the only wire that takes it; other roles are for judges that write text."""
 
 USED = """
 SELECT query, sum(tokens_in), sum(tokens_out), max(ms) FROM (
@@ -104,7 +104,7 @@ def judges_for(role: str) -> list[str]:
     """Names of the current judges that can be asked so; the offline one first."""
     ensure_writers()
     rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
-    names = [row.name for row in rows if _takes(judge_of(row), role)]
+    names = [one.name for one in records_of(rows) if _takes(one, role)]
     return sorted(names, key=lambda name: name != OFFLINE_REWRITER)
 
 
@@ -119,10 +119,10 @@ def judge_for(role: str, name: str) -> Judge:
 
 def _takes(judge: Judge, role: str) -> bool:
     if role in ENDPOINTS:
-        return judge.provider == ENDPOINTS[role]
-    if judge.provider == Provider.OFFLINE:
+        return judge.preset.wire == ENDPOINTS[role]
+    if judge.preset.wire == "offline":
         return judge.name == OFFLINE_REWRITER
-    return judge.provider not in ENDPOINTS.values() and not judge.decides
+    return judge.preset.asks and not judge.decides
 
 
 def _unknown(role: str, name: str, known: Sequence[str]) -> str:
@@ -147,6 +147,7 @@ def open_campaign(
     check_budget(collection, wanted, budget, max_calls, None)
     return Campaign.objects.create(
         collection=collection,
+        rubric=collection.rubric,
         instruction=collection.instruction,
         state=Campaign.State.FINISHED,
         budget=budget,
@@ -169,7 +170,7 @@ def _configuration(judges: Sequence[Judge], purpose: str) -> Configuration:
 
 def judges_in(campaign: Campaign) -> list[Judge]:
     """Those that the campaign was opened with, in the versions of then; writers with room for a long text."""
-    return [judge if judge.provider in ENDPOINTS.values() else roomy(judge) for judge in judges_of(campaign.voters)]
+    return [judge if judge.preset.wire in ENDPOINTS.values() else roomy(judge) for judge in judges_of(campaign.voters)]
 
 
 def ask(
@@ -238,7 +239,8 @@ def _held(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claimed]:
     known = _known(campaign, [one.query for one in wanted if one.query])
     held = []
     for place, one in enumerate(wanted):
-        inputs = Inputs(one.text, (), "", "", one.instruction, campaign.collection_id)
+        told = Definition(QUERY, one.instruction) if one.instruction else None
+        inputs = Inputs(one.text, (), "", "", told, campaign.collection_id)
         claimed = Claimed(place, 0, 0, 0, one.query, inputs)
         claimed.ended.update(known.get(one.query, {}))
         held.append(claimed)

@@ -1,10 +1,10 @@
 """Calls that are about no pair: what a run asked of models (judges.retrieval). Kept as attempts are, apart."""
 
-import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from corpus.models import append_only
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion
 
 
@@ -31,7 +31,11 @@ class RetrievalCall(models.Model):
     tokens_cached = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
     tokens_reasoning = models.PositiveIntegerField(default=0)
-    cost = models.FloatField(null=True, help_text="USD; null: the price is unknown.")
+    tokens_written = models.PositiveIntegerField(default=0, db_default=0)
+    cost = models.FloatField(null=True, help_text="USD; null: unknown, for want of a price or of the tokens used.")
+    assumed = models.FloatField(
+        default=0.0, db_default=0.0, help_text="USD that stand for an unknown cost: the most that it can be."
+    )
     milliseconds = models.PositiveIntegerField(default=0)
     cache_key = models.CharField(max_length=64)
     messages = models.BinaryField(help_text="zlib of the messages as sent, JSON; empty for role embed.")
@@ -48,7 +52,7 @@ class RetrievalCall(models.Model):
                 condition=Q(outcome="labelled") & ~Q(role="embed"),
             ),
         ]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.campaign_id}/{self.query} {self.role} {self.sample}"

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judges.records import Turn
-from judges.verdicts import Unparsed, fields_of, string
+from judges.verdicts import STRICT, ParsingRules, Unparsed, fields_of, string
 
 TEXTS = {"rewrite": "passage", "reason": "reasoning"}
 """Role to the one field of its answer."""
@@ -21,11 +21,14 @@ TEXTS = {"rewrite": "passage", "reason": "reasoning"}
 Vectors = npt.NDArray[np.float32]
 
 
-def parse(role: str, text: str, documents: int) -> Turn:
-    """The answer to a question of this role about so many documents. Raises Unparsed."""
+def parse(role: str, text: str, documents: int, rules: ParsingRules = STRICT) -> Turn:
+    """The answer to a question of this role about so many documents. Raises Unparsed.
+
+    Only texts come from models that write; scores and vectors come from endpoints, whose answers are read as they are.
+    """
     if role in TEXTS:
         name = TEXTS[role]
-        said = string(fields_of(text, required={name}, optional=set())[name], name).strip()
+        said = string(fields_of(text, rules, required={name})[name], name).strip()
         if not said:
             raise Unparsed(f'"{name}" is empty')
         return Turn(1, said)
@@ -37,7 +40,7 @@ def parse(role: str, text: str, documents: int) -> Turn:
 
 def _scores(text: str, documents: int) -> list[float]:
     """A score for each document, from {place: score}."""
-    found = fields_of(text, required={str(place) for place in range(documents)}, optional=set())
+    found = fields_of(text, required={str(place) for place in range(documents)})
     scores = [found[str(place)] for place in range(documents)]
     if not all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in scores):
         raise Unparsed("a score is not a number")
@@ -57,7 +60,7 @@ def pack(vectors: Sequence[Sequence[float]] | Vectors) -> str:
 
 def vectors_of(turn: Turn, count: int) -> Vectors:
     """What an `embed` answer gave, (count, size). Raises Unparsed."""
-    found = fields_of(turn.reason, required={"size", "vectors"}, optional=set())
+    found = fields_of(turn.reason, required={"size", "vectors"})
     numbers = np.frombuffer(base64.b64decode(found["vectors"]), dtype="<f4")
     if not found["size"] or len(numbers) != count * found["size"]:
         raise Unparsed("it has not one vector for each text")

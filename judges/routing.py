@@ -90,6 +90,9 @@ class Outcome:
     """How the label came about where the usual way was left: "filter" or "adjudicator"; else ""."""
 
 
+ORIGINS = {"filter": "filter", "adjudicator": "llm-adjudicator"}
+"""Whom a label comes from where its route is not the policy's own (SPEC S8)."""
+
 VOTES_OF_HUMAN = 3
 """People who judge each pair under `human`, where a collection does not ask for more (SPEC S3)."""
 

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from corpus.models import Collection, Pair
-from judges.models import Attempt, AttemptBody, Campaign, Work
+from judges.batching.models import Batch
+from judges.copies import sample_name
+from judges.models import Attempt, AttemptBody, Campaign, Tally, Work
 from judges.records import Quote
 
 STATUS = """
-SELECT c.id, c.policy, c.state, c.stopped_by,
+SELECT c.id, c.policy, c.state, c.stopped_by, c.paused_because,
     (SELECT count(*) FROM judges_work w WHERE w.campaign_id = c.id AND w.state = 'running'),
     (SELECT COALESCE(json_object_agg(key, value), '{}') FROM (
         SELECT key, sum(value) AS value FROM judges_tally t WHERE t.campaign_id = c.id GROUP BY key) AS sums)
@@ -88,6 +90,11 @@ class AttemptView:
         return self.attempt.judge.model
 
     @property
+    def voter(self) -> str:
+        """The judge; with a number where it gave several samples."""
+        return voter_name(self.attempt)
+
+    @property
     def place(self) -> str:
         """Which question it answers, in words."""
         attempt = self.attempt
@@ -124,12 +131,28 @@ def status(collection: Collection, campaign: Campaign | None = None) -> dict[str
     if campaign is None:
         campaign = campaigns_of(collection).first()
     if campaign is None:
-        return _document(collection.name, None, None, None, "", 0, {})
+        return _document(collection.name, None, None, None, "", "", 0, {})
     with connection.cursor() as cursor:
         cursor.execute(STATUS, [campaign.pk])
-        number, policy, state, stopped_by, running, sums = cursor.fetchone()
+        number, policy, state, stopped_by, because, running, sums = cursor.fetchone()
     found = json.loads(sums) if isinstance(sums, str) else sums
-    return _document(collection.name, number, policy, state, stopped_by, running, found)
+    document = _document(collection.name, number, policy, state, stopped_by, because, running, found)
+    return document | ({"batches": _batches(campaign)} if campaign.protocol.get("batch") else {})
+
+
+def _batches(campaign: Campaign) -> list[dict[str, Any]]:
+    """Batches that have not ended. `lost`: nobody knows whether the provider began it."""
+    rows = Batch.objects.filter(campaign=campaign, ended_at=None).order_by("pk")
+    return [
+        {
+            "name": row.name,
+            "model": row.model,
+            "calls": row.calls,
+            "state": "lost" if row.is_lost else "out" if row.provider_id else "waiting",
+            "problem": row.problem or None,
+        }
+        for row in rows
+    ]
 
 
 def _document(
@@ -138,6 +161,7 @@ def _document(
     policy: str | None,
     state: str | None,
     stopped_by: str,
+    because: str,
     running: int,
     sums: dict[str, float],
 ) -> dict[str, Any]:
@@ -169,11 +193,24 @@ def _document(
         "calls": calls,
         "calls_failed": int(sums.get("calls_failed", 0)),
         "calls_cached": int(sums.get("calls_cached", 0)),
-        "tokens": {part: int(sums.get(f"tokens_{part}", 0)) for part in ("in", "cached", "out", "reasoning")},
+        "tokens": {
+            part: int(sums.get(f"tokens_{part}", 0)) for part in ("in", "cached", "written", "out", "reasoning")
+        },
         "cost": None if calls and unpriced == calls else round(sums.get("cost", 0.0), 10),
         "calls_without_price": unpriced,
+        "calls_assumed": int(sums.get("calls_assumed", 0)),
+        "cost_assumed": round(sums.get("cost_assumed", 0.0), 10),
+        "paused_because": because or None,
         **({"stopped_by": stopped_by} if state == Campaign.State.BUDGET and stopped_by else {}),
     } | ({"written": written} if policy == Campaign.Policy.EVIDENCE else {})
+
+
+def filtered(campaign: Campaign) -> int:
+    """Pairs that the campaign's filter dropped: labelled not relevant, without a debate or a vote of the panel."""
+    if not campaign.protocol.get("filter"):
+        return 0
+    dropped = Tally.objects.filter(campaign=campaign, key__startswith="route:", key__endswith=".filter")
+    return int(dropped.aggregate(total=Sum("value"))["total"] or 0)
 
 
 def _group(sums: dict[str, float], prefix: str) -> dict[str, int]:
@@ -228,6 +265,14 @@ def _speech(turn: Attempt | None) -> Speech | None:
         return None
     quotes = [Quote(quote["text"], quote["start"], quote["end"]) for quote in turn.quotes]
     return Speech(turn.judge.name, turn.verdict, turn.reason, quotes)
+
+
+def voter_name(attempt: Attempt) -> str:
+    """Who was asked: the judge's name, of one that stands several times on the panel with the number of the sample."""
+    name, voters = attempt.judge.name, attempt.campaign.voters
+    if attempt.role not in ("vote", "generation") or voters.count(attempt.judge_id) < 2:
+        return name
+    return sample_name(name, voters[: attempt.sample].count(attempt.judge_id))
 
 
 def attempts_of(pair: Pair) -> list[AttemptView]:

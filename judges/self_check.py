@@ -15,14 +15,16 @@ from django.utils.translation import gettext as _
 from redis.asyncio import Redis
 
 from judges import prompts, verdicts
+from judges.engine.calls import _tell
 from judges.engine.limits import Account, CircuitOpen, Limits
 from judges.engine.plan import limit_of
-from judges.estimates import CampaignOptions, Estimate, estimate
+from judges.estimates import CampaignOptions, Estimate, ballots_of, estimate
+from judges.mixes import mixes_of
 from judges.orderings import Findings, Grade, Probe, findings
-from judges.prices import price
+from judges.prices import cost, price
 from judges.providers import close_providers, open_provider
 from judges.providers.rehearsal import prepare
-from judges.records import Inputs, Judge, ProviderError, RateLimited, Rejected, Reply, Request
+from judges.records import Inputs, Judge, ProviderError, Reply, Request
 
 AT_ONCE = 16
 TRIES = 3
@@ -44,15 +46,17 @@ class Checked:
 
     def paid(self, reply: Reply) -> None:
         """One answer more."""
-        known = price(self.judge)
-        self.cost = None if known is None or self.cost is None else self.cost + known.cost(reply.usage)
+        paid = cost(price(self.judge), reply.usage)
+        self.cost = None if paid is None or self.cost is None else self.cost + paid
 
 
 def forecast(judges: Sequence[Judge], probes: Sequence[Probe], repeats: int) -> Estimate:
     """Calls and cost of asking them all."""
     asked = [inputs for probe in probes for _, inputs in probe.documents]
-    options = CampaignOptions(pairs=len(asked) * repeats, policy="ensemble", voters=judges)
-    return estimate(options, [prompts.vote_prompt(inputs) for inputs in asked])
+    number = len(asked) * repeats
+    mixes, ballots = mixes_of(judges), ballots_of(judges, asked)
+    options = CampaignOptions(pairs=number, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
+    return estimate(options, [])
 
 
 def self_check(
@@ -100,6 +104,7 @@ class _Asking:
     ) -> Grade:
         """Ask until there is an answer, at most TRIES times; None: no verdict."""
         prompt, schema = prompts.ballot(inputs, checked.judge)
+        prompt = prompts.fitted(prompt, checked.judge, schema)
         request = Request(checked.judge, prompt, schema, inputs, "vote", sample=sample)
         grade: Grade = None
         async with room:
@@ -134,19 +139,9 @@ async def _send(account: Account, request: Request, checked: Checked) -> Reply:
         raise
     finally:
         account.release(permit, used)
-    account.answered()
+    _tell(account, reply)
     checked.paid(reply)
     return reply
-
-
-def _tell(account: Account, error: ProviderError) -> None:
-    """The account learns what its provider says, as it does in a campaign; a key that is refused ends all waiting."""
-    if isinstance(error, RateLimited):
-        account.pause(error.retry_after or 0.0)
-        return
-    account.failed(str(error))
-    if isinstance(error, Rejected) and (error.status == 401 or not account.accepted):
-        account.deny()
 
 
 def _grade(checked: Checked, reply: Reply) -> Grade:

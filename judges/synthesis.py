@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges import ensemble, prompts
+from judges import copies, ensemble, prompts
 from judges.asking import Limits, ask_alone
 from judges.campaigns import check_budget
 from judges.engine.budget import Spent
@@ -82,11 +82,9 @@ def synthesize(
     wanted = replace(configuration(judge), policy=Campaign.Policy.EVIDENCE.value)
     if wanted.voters[0].grades == 1:
         raise BadInput(_('%(judge)s answers yes or no: give it scale = "0-10" in the judges file') % {"judge": judge})
-    if k > 1 and not wanted.voters[0].parameters.get("temperature", 0) > 0:
-        raise BadInput(
-            _("%(judge)s answers at temperature 0, so %(k)s generations would be alike: give it a temperature")
-            % {"judge": judge, "k": k}
-        )
+    if k > 1 and (why := copies.why_alike(wanted.voters[0])):
+        alike = _("%(k)s generations of %(judge)s would be alike: %(why)s")
+        raise BadInput(alike % {"judge": judge, "k": k, "why": why})
     check_budget(collection, wanted, budget, max_calls, None)
     spent = False
 
@@ -120,7 +118,7 @@ def _of(claimed: Claimed, prompt: str, answers: Sequence[Turn | Gone]) -> Synthe
     generations = tuple(Generation(one.reason, one.score or 0, 0) for one in given)
     mean = sum(scores) / len(scores)
     cut = any(isinstance(one, Gone) and one.outcome == "truncated" for one in answers)
-    return Synthesized(claimed.pair, prompt, claimed.inputs.instruction, generations, kept, mean, cut)
+    return Synthesized(claimed.pair, prompt, claimed.inputs.relevance.statement, generations, kept, mean, cut)
 
 
 def _tokens(campaign: int) -> dict[tuple[int, str, int], int]:

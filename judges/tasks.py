@@ -112,7 +112,7 @@ def wake_running() -> None:
 def wake_canaries() -> None:
     """A wake-up once canaries are due; whoever comes first takes it, the others find nothing."""
     if canaries.is_due():
-        wakeups.messenger().send_task(canaries.TASK, ignore_result=True)
+        wakeups.post(canaries.TASK)
 
 
 def _begin(sender: Any = None, **_: Any) -> None:

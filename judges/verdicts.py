@@ -4,16 +4,20 @@ The schema is taken to the letter: one JSON object with the keys that were asked
 where strings were asked for, nothing around it (no Markdown, no prose). White space that JSON allows is ignored.
 `response` must be exactly "yes" or "no". A turn needs all three keys; a vote may leave the reason out. Over-long
 reasons are kept, blank quotations are dropped. NUL and lone surrogates cannot be stored, so they are refused.
+
+A judge's version may allow three things more, for models that no schema binds (ParsingRules): one wrapping around the
+object, capital letters in "yes" and "no", keys that were not asked for.
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from judges.quotes import locate
 from judges.records import Judge, Turn
+from judges.unwrapping import unwrapped
 
 VERDICTS = {"yes": 1, "no": 0}
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -48,36 +52,57 @@ class Gone:
             raise ValueError(f"{self.outcome!r} is not the outcome of a call without a verdict.")
 
 
+@dataclass(frozen=True, slots=True)
+class ParsingRules:
+    """How strictly a judge's answers are parsed: to the letter, unless its version allows more."""
+
+    unwrap: str = "none"
+    """The wrapping that is removed first: none, fence, think or both."""
+    ignore_case: bool = False
+    """Capital letters do not matter in "yes" and "no"."""
+    ignore_extra_keys: bool = False
+    """Keys that were not asked for are ignored instead of refused."""
+
+    @classmethod
+    def of(cls, judge: Judge) -> "ParsingRules":
+        """The rules of a judge's version."""
+        return cls(judge.unwrap, judge.ignore_case, judge.extra_keys == "ignore")
+
+
+STRICT = ParsingRules()
+
+
 def parse(role: str, text: str, document: str, judge: Judge) -> Turn:
     """A turn of a debate, or a vote on the judge's own scale. Raises Unparsed, OutOfRange."""
-    if role in ("for", "against"):
-        return parse_turn(text, document)
+    rules = ParsingRules.of(judge)
+    if role in ("for", "against", "check"):
+        return parse_turn(text, document, rules)
     if role == "adjudicate" or judge.grades == 1:
-        return parse_vote(text)
-    return parse_graded(text, judge.grades, judge.relevant_from)
+        return parse_vote(text, rules)
+    return parse_graded(text, judge.grades, judge.relevant_from, rules)
 
 
-def parse_turn(text: str, document: str) -> Turn:
+def parse_turn(text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
     """A debate turn: reference, reason, response. Quotes are looked up in `document`. Raises Unparsed, OutOfRange."""
-    fields = fields_of(text, required={"reference", "reason", "response"}, optional=set())
+    fields = fields_of(text, rules, required={"reference", "reason", "response"})
     sentences = fields["reference"]
     if not isinstance(sentences, list):
         raise Unparsed('"reference" is not a list of strings')
     quoted = [string(sentence, "reference") for sentence in sentences]
     reason = string(fields["reason"], "reason")
-    return Turn(_verdict(fields), reason, tuple(locate(quote, document) for quote in quoted if quote.strip()))
+    return Turn(_verdict(fields, rules), reason, tuple(locate(quote, document) for quote in quoted if quote.strip()))
 
 
-def parse_vote(text: str) -> Turn:
+def parse_vote(text: str, rules: ParsingRules = STRICT) -> Turn:
     """A vote: response, and a reason if it has one. Raises Unparsed, OutOfRange."""
-    fields = fields_of(text, required={"response"}, optional={"reason"})
+    fields = fields_of(text, rules, required={"response"}, optional={"reason"})
     reason = string(fields.get("reason", ""), "reason")
-    return Turn(_verdict(fields), reason)
+    return Turn(_verdict(fields, rules), reason)
 
 
-def parse_graded(text: str, grades: int, relevant_from: int) -> Turn:
+def parse_graded(text: str, grades: int, relevant_from: int, rules: ParsingRules = STRICT) -> Turn:
     """A vote on a scale from 0 to `grades`; its verdict is 1 from `relevant_from` on. Raises Unparsed, OutOfRange."""
-    fields = fields_of(text, required={"score"}, optional={"reason"})
+    fields = fields_of(text, rules, required={"score"}, optional={"reason"})
     reason, score = string(fields.get("reason", ""), "reason"), fields["score"]
     if isinstance(score, bool) or not isinstance(score, int):
         raise Unparsed('"score" is not a whole number')
@@ -86,8 +111,10 @@ def parse_graded(text: str, grades: int, relevant_from: int) -> Turn:
     return Turn(int(score >= relevant_from), reason, score=score)
 
 
-def _verdict(fields: Mapping[str, Any]) -> int:
+def _verdict(fields: Mapping[str, Any], rules: ParsingRules) -> int:
     response = string(fields["response"], "response")
+    if rules.ignore_case:
+        response = response.lower()
     if response not in VERDICTS:
         raise OutOfRange('"response" is neither "yes" nor "no"')
     return VERDICTS[response]
@@ -103,8 +130,11 @@ def string(value: object, name: str) -> str:
     return value
 
 
-def fields_of(text: str, *, required: set[str], optional: set[str]) -> dict[str, Any]:
+def fields_of(
+    text: str, rules: ParsingRules = STRICT, *, required: Set[str], optional: Set[str] = frozenset()
+) -> dict[str, Any]:
     """One JSON object with these keys and no others, none twice. Raises Unparsed."""
+    text, _ = unwrapped(text, rules.unwrap)
     if not text.strip():
         raise Unparsed("it was empty")
     try:
@@ -117,9 +147,9 @@ def fields_of(text: str, *, required: set[str], optional: set[str]) -> dict[str,
         raise Unparsed("it was JSON, but not an object")
     if missing := sorted(required - value.keys()):
         raise Unparsed(f'it lacks "{missing[0]}"')
-    if value.keys() - required - optional:
+    if value.keys() - required - optional and not rules.ignore_extra_keys:
         raise Unparsed("it has keys that were not asked for")
-    return value
+    return {name: field for name, field in value.items() if name in required or name in optional}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ generation: a drain that carries an older one ends and does not queue itself aga
 """
 
 import json
+import logging
 import os
 import socket
 import time
@@ -12,19 +13,33 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import kombu.exceptions
 from celery import Celery
 from django.conf import settings
 from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
 
 from corpus.processes import lives
 
 DRAIN = "judges.drain"
+REFUSED = "refused"
+"""judges.engine.limits: campaigns that an account has just refused; a start takes its own out."""
 LIVE_S = 10.0
 """A worker, or a drain, that has not been heard of for so long is gone."""
 MOST = 64
 TRIES = 3
 BROKEN_S = 60.0
 FORGET_S = 7 * 86_400
+QUICK: dict[str, Any] = {"socket_connect_timeout": 1.0, "socket_timeout": 1.0, "retry": Retry(NoBackoff(), 1)}
+"""One more try, for a connection that Redis closed meanwhile; redis-py's own tries take ten seconds."""
+
+AWAY_S = 5.0
+"""Redis that was found away is asked again after so long."""
+
+logger = logging.getLogger(__name__)
+_away_until = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +53,8 @@ class Worker:
 
 @cache
 def redis() -> Redis:
-    """The connection pool of this process."""
-    return Redis.from_url(settings.REDIS_URL)
+    """The connection pool of this process. That Redis is away is known at once: pages go on without it."""
+    return Redis.from_url(settings.REDIS_URL, **QUICK)
 
 
 def _key(*parts: object) -> str:
@@ -65,6 +80,25 @@ def live_workers() -> list[Worker]:
     return [worker for worker in workers if worker.host != socket.gethostname() or lives(worker.pid)]
 
 
+def is_away() -> bool:
+    """Redis does not answer."""
+    global _away_until
+    if time.monotonic() < _away_until:
+        return True
+    try:
+        redis().ping()
+    except (RedisError, OSError) as error:
+        logger.warning("Redis is away: %s", error)
+        _away_until = time.monotonic() + AWAY_S
+        return True
+    return False
+
+
+def has_workers() -> bool:
+    """Somebody serves this instance's queue. While Redis is away nobody can be asked to."""
+    return not is_away() and bool(live_workers())
+
+
 @cache
 def messenger() -> Celery:
     """Sends messages by their task's name: whoever sends one need not load the worker's application."""
@@ -73,13 +107,31 @@ def messenger() -> Celery:
     return app
 
 
+def post(task: str, *args: Any) -> bool:
+    """Send a message; False while Redis is away. What hangs on it stands in a row, or is asked for once more."""
+    if is_away():
+        return False
+    try:
+        messenger().send_task(task, args=list(args), ignore_result=True)
+    except (kombu.exceptions.OperationalError, RedisError, OSError) as error:
+        logger.warning("Redis is away, %s was not sent: %s", task, error)
+        return False
+    return True
+
+
 def _post(campaign: int, generation: int) -> None:
     messenger().send_task(DRAIN, args=[campaign, generation], ignore_result=True)
 
 
 def send(campaign: int) -> None:
-    """Wake one drain for each worker slot; call it through `transaction.on_commit` inside a transaction."""
+    """Wake one drain for each worker slot; call it through `transaction.on_commit` inside a transaction.
+
+    While Redis is away nothing is sent: workers look for running campaigns by themselves once it is back.
+    """
+    if is_away():
+        return
     slots = sum(worker.slots for worker in live_workers()) or 1
+    redis().srem(_key(REFUSED), campaign)
     generation = time.time_ns()
     redis().set(_key("wake", campaign), generation, ex=FORGET_S)
     for _ in range(min(slots, MOST)):

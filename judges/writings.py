@@ -12,20 +12,20 @@ from corpus.evidence import Malformed, Target, check, parse_target
 from judges.quality import DIMENSIONS
 from judges.quotes import locate
 from judges.records import Quote, Turn
-from judges.verdicts import OutOfRange, Unparsed, fields_of, string
+from judges.verdicts import STRICT, OutOfRange, ParsingRules, Unparsed, fields_of, string
 
 ROLES = ("write", "entity", "measure")
 MOST = 200
 """Entities of one text that are kept."""
 
 
-def parse(role: str, text: str, document: str) -> Turn:
+def parse(role: str, text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
     """The answer to a question of this role. Raises Unparsed, OutOfRange."""
     if role == "write":
-        return Turn(1, _written(text).text)
+        return Turn(1, _written(text, rules).text)
     if role == "entity":
-        return Turn(1, "", _entities(text, document))
-    return Turn(1, json.dumps(_scores(text)))
+        return Turn(1, "", _entities(text, document, rules))
+    return Turn(1, json.dumps(_scores(text, rules)))
 
 
 def target_of(turn: Turn) -> Target:
@@ -44,8 +44,8 @@ def scores_of(turn: Turn) -> dict[str, int]:
     return {name: int(found[name]) for name in DIMENSIONS}
 
 
-def _written(text: str) -> Target:
-    fields = fields_of(text, required={"contribution", "evidence"}, optional=set())
+def _written(text: str, rules: ParsingRules) -> Target:
+    fields = fields_of(text, rules, required={"contribution", "evidence"})
     target = Target(*(string(fields[name], name).strip() for name in ("contribution", "evidence")))
     try:
         check(target.contribution, target.evidence)
@@ -54,16 +54,16 @@ def _written(text: str) -> Target:
     return target
 
 
-def _entities(text: str, document: str) -> tuple[Quote, ...]:
-    listed = fields_of(text, required={"entities"}, optional=set())["entities"]
+def _entities(text: str, document: str, rules: ParsingRules) -> tuple[Quote, ...]:
+    listed = fields_of(text, rules, required={"entities"})["entities"]
     if not isinstance(listed, list):
         raise Unparsed('"entities" is not a list of strings')
     names = dict.fromkeys(string(name, "entities").strip() for name in listed)
     return tuple(locate(name, document) for name in list(names)[:MOST] if name)
 
 
-def _scores(text: str) -> dict[str, Any]:
-    fields = fields_of(text, required=set(DIMENSIONS), optional={"note"})
+def _scores(text: str, rules: ParsingRules) -> dict[str, Any]:
+    fields = fields_of(text, rules, required=set(DIMENSIONS), optional={"note"})
     scores: dict[str, Any] = {name: _score(fields, name) for name in DIMENSIONS}
     return {"note": string(fields.get("note", ""), "note"), **scores}
 

@@ -16,7 +16,7 @@ BELOW = {
     "config": {"annotation", "benchmark", "training", "judges", "corpus"},
     "annotation": {"judges", "corpus"},
     "benchmark": {"judges", "corpus"},
-    "training": {"benchmark", "corpus"},
+    "training": {"benchmark", "judges", "corpus"},
     "judges": {"corpus"},
     "corpus": set(),
 }
@@ -97,6 +97,7 @@ PURE = {
     "corpus.processes",
     "corpus.phrases",
     "corpus.postings",
+    "corpus.rubric",
     "corpus.text",
     "judges.audits",
     "judges.canary_texts",
@@ -105,9 +106,12 @@ PURE = {
     "judges.ensemble",
     "judges.estimates",
     "judges.injections",
+    "judges.listed_prices",
     "judges.money",
     "judges.orderings",
     "judges.outputs",
+    "judges.presets",
+    "judges.price_keys",
     "judges.prices",
     "judges.progress",
     "judges.prompts",
@@ -116,6 +120,7 @@ PURE = {
     "judges.records",
     "judges.retrievals",
     "judges.routing",
+    "judges.unwrapping",
     "judges.verdicts",
     "judges.writings",
     "training.calibration",
@@ -130,7 +135,7 @@ HEAVY = {"torch": "training", "sentence_transformers": "training", "peft": "trai
 """Belong to one app, and only inside functions, so that no other command pays for them."""
 ENGINE = "training.engine"
 """What the trainer's subprocess imports: it may have torch at the top, and is itself imported inside functions."""
-SLOW = {"openai", "anthropic", "google", "transformers", "sklearn", "trafilatura"}
+SLOW = {"openai", "anthropic", "google", "boto3", "botocore", "transformers", "sklearn", "trafilatura"}
 """Seconds to import: only inside functions, or in a module that is itself imported on first use."""
 ON_FIRST_USE = ("judges.providers.", "judges.offline", f"{ENGINE}.")
 DOORS = {"urls", "views", "tasks", "management"}
@@ -201,7 +206,7 @@ def between_layers(found: Import) -> str | None:
         return "only urls and views import views"
     if len(other) > 1 and other[1] == "management" and "management" not in own:
         return "only commands import commands"
-    if own[1:] == ["models"] and other[1] not in {"models", "errors", "text"} and found.target not in PURE:
+    if own[1:] == ["models"] and other[1] not in {"models", "errors", "rubric", "text"} and found.target not in PURE:
         return "models import models and pure modules only"
     return None
 

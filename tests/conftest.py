@@ -48,8 +48,11 @@ def pytest_configure() -> None:
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    # The same examples in every run; `--hypothesis-profile=default` looks for others.
-    hypothesis.settings.register_profile("steady", derandomize=True)
+    # The same examples in every run; `--hypothesis-profile=default` looks for others. How long one takes depends on the
+    # machine: the first text of a clean clone builds a table of all characters, which takes seconds on busy cores.
+    hypothesis.settings.register_profile(
+        "steady", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
     hypothesis.settings.load_profile("steady")
 
 
@@ -108,6 +111,24 @@ def instance(instance_environment: dict[str, str], transactional_db: None) -> It
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         if keys := list(client.scan_iter(f"*{settings.PREFIX}:*", count=1000)):
             client.delete(*keys)
+
+
+@pytest.fixture
+def redis_is_away(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nobody listens where Redis should be."""
+    from judges import wakeups
+    from tests.plugin_browser import free_port
+    from training import fleet
+
+    address = f"redis://127.0.0.1:{free_port()}/0"
+    settings.REDIS_URL = settings.CELERY_BROKER_URL = address
+    monkeypatch.setattr(wakeups, "_away_until", 0.0)
+    known = (wakeups.redis, wakeups.messenger, fleet.redis, fleet.messenger)
+    for one in known:
+        one.cache_clear()
+    yield
+    for one in known:
+        one.cache_clear()
 
 
 Manage = Callable[..., Finished]

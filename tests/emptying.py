@@ -37,18 +37,29 @@ class Emptier:
                     raise
 
     def _remove(self, cursor: Any) -> None:
-        if self._can_delete(cursor):
+        is_superuser, is_large = self._size(cursor)
+        if is_superuser:  # as of the embedded PostgreSQL
             cursor.execute("SET LOCAL session_replication_role = replica")  # neither triggers nor foreign keys
+        if is_superuser and not is_large:
             for table in [*self._filled(cursor), *self.kept]:
                 cursor.execute(f"DELETE FROM {table}")
-        else:
-            cursor.execute(f"TRUNCATE {', '.join(self.tables)} CASCADE")
+            return
+        if not is_superuser:  # append-only tables refuse
+            self._alter(cursor, "DISABLE TRIGGER USER")
+        cursor.execute(f"TRUNCATE {', '.join(self.tables)} CASCADE")
+        if not is_superuser:
+            self._alter(cursor, "ENABLE TRIGGER USER")
 
-    def _can_delete(self, cursor: Any) -> bool:
-        """By a superuser, as of the embedded PostgreSQL, and where no table is large."""
+    def _alter(self, cursor: Any, change: str) -> None:
+        for table in self.tables:
+            cursor.execute(f"ALTER TABLE {table} {change}")
+
+    def _size(self, cursor: Any) -> tuple[bool, bool]:
+        """Whether we are a superuser, and whether a table is large."""
         size = "SELECT max(pg_relation_size(one)) FROM unnest(%s::regclass[]) one"
-        cursor.execute(f"SELECT current_setting('is_superuser')::bool AND ({size}) < %s", [self.tables, LARGE])
-        return bool(cursor.fetchone()[0])
+        cursor.execute(f"SELECT current_setting('is_superuser')::bool, ({size}) >= %s", [self.tables, LARGE])
+        is_superuser, is_large = cursor.fetchone()
+        return bool(is_superuser), bool(is_large)
 
     def _filled(self, cursor: Any) -> list[str]:
         """Tables with rows, beside those that always have some."""

@@ -13,7 +13,9 @@ THEN = datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
 def make_judge(name: str, version: int = 1, **values: object) -> JudgeVersion:
     """A judge of an OpenAI-compatible server; the highest version is current."""
     JudgeVersion.objects.filter(name=name).update(is_current=False)
-    return JudgeVersion.objects.create(name=name, version=version, provider="openai-compatible", model="m", **values)
+    return JudgeVersion.objects.create(
+        name=name, version=version, provider="openai-compatible", **{"model": f"m-{name}", **values}
+    )
 
 
 def make_campaign(collection: Collection, judges: list[JudgeVersion], **values: object) -> Campaign:

@@ -10,7 +10,8 @@ _numbers = count(1)
 
 
 def make_collection(name: str | None = None, **values: object) -> Collection:
-    """A collection with binary grades and without audits unless told otherwise."""
+    """A collection with binary grades and without audits, which takes grades at any speed, unless told otherwise."""
+    values.setdefault("min_judgment_ms", 0)
     values.setdefault("grades", 1)
     values.setdefault("audit", 0.0)
     return Collection.objects.create(name=name or f"collection-{next(_numbers)}", **values)

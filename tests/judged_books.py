@@ -7,7 +7,7 @@ from typing import Any
 from annotation.exports.formats import EVERY
 from annotation.exports.sets.options import Options, default_teacher
 from annotation.exports.snapshots import begin, fill
-from corpus.models import Collection
+from corpus.models import Collection, Pair, Target
 from judges.models import JudgeVersion
 from tests.evidence import make_campaign, make_judge, make_label, make_votes
 from tests.factories import make_collection, make_document, make_pair, make_query
@@ -30,6 +30,13 @@ def make_books(name: str = "books", queries: int = 10) -> Collection:
             make_label(pair, 2 if d == 0 else 0, "ensemble")
             make_votes(campaign, pair, judges, [1, 1, 1, 1, 0] if d == 0 else [0, 0, 0, 0, 1])
     return books
+
+
+def write_targets(books: Collection) -> None:
+    """Contribution and evidence of every relevant pair."""
+    for pair in Pair.objects.filter(collection=books, labels__grade__gte=books.relevant_from):
+        texts = {"contribution": "It says what the thing is.", "evidence": pair.document.text}
+        Target.objects.create(pair=pair, version=1, kind="judge", writer="judge-1", good=True, **texts)
 
 
 def export(collection: Collection, name: str, folder: Path, **options: Any) -> dict[str, Any]:

@@ -23,6 +23,8 @@ WORDS = (
     "ends",
 )
 TOPICS = ("list", "string", "number", "module", "loop", "file")
+RULE = "A document is relevant when it says what is returned."
+"""The collection's own definition: short, as a tiny model reads few words."""
 RELEVANT, OTHER = ("returns", "gives", "value"), ("raises", "error", "exception")
 
 
@@ -56,7 +58,7 @@ def pairs(*, queries: int, documents: int = 6, seed: int = 0, shuffled: bool = F
                 Pair(
                     f"what does a {topic} function return {query}",
                     text,
-                    "",
+                    RULE,
                     label,
                     0.95 if label else 0.05,
                     f"q{query}",

@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 CLIENT, SECRET = "quorum-test", "the-client-secret-of-the-tests"
 
-PAGE = """<!doctype html><html lang="en"><title>Provider</title><h1>The provider asks</h1>
+PAGE = """<!doctype html><html lang="en"><title>Provider</title><link rel="icon" href="data:,">
+<h1>The provider asks</h1>
 <form method="post" action="/authorize?{query}"><button name="who" value="{subject}">Continue as {subject}</button>
 <button name="who" value="">Cancel</button></form></html>"""
 

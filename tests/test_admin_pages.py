@@ -7,12 +7,14 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils.timezone import now
 
 from annotation import guidelines, pairs
 from annotation.assessments import pairs_where
 from annotation.models import Invitation, Membership
 from corpus.models import Collection, Item, Pair
 from judges import tallies
+from judges.batching.models import Batch
 from judges.models import Campaign, Panel, Work
 from judges.panels import ensure_offline
 from judges.protocol import Protocol
@@ -154,7 +156,7 @@ def test_the_home_asks_for_news_while_a_campaign_runs_and_then_stops(charlie: Cl
 def test_an_annotator_sees_their_own_work_and_nothing_else(people: dict[str, Membership]) -> None:
     page = text(client_of(people["alice"].user).get("/c/books/"))
     assert "<strong>2</strong><span>judged in all" in page
-    for word in ("campaign", "escalated", "unknown price", "charlie", "Members", "/pairs/"):
+    for word in ("campaign", "escalated", "cost is unknown", "charlie", "Members", "/pairs/"):
         assert word not in page
 
 
@@ -231,6 +233,29 @@ def test_failed_pairs_are_retried(charlie: Client) -> None:
     assert not Work.objects.filter(state="failed").exists()
 
 
+def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: Client) -> None:
+    campaign = Campaign.objects.get()
+    values = {"campaign": campaign, "judge": {}, "model": "gpt", "calls": 7}
+    waiting = Batch.objects.create(name="quorum-1-waits", problem="429 later", **values)
+    out = Batch.objects.create(name="quorum-1-out", provider_id="batch-1", sent_at=now(), **values)
+    page = text(charlie.get("/c/books/campaigns/"))
+    assert "Send lost batches again" not in page and page.count("waits to be sent") == 1
+    lost = Batch.objects.create(name="quorum-1-lost", problem="no clear answer", sent_at=now(), **values)
+    page = text(charlie.get("/c/books/campaigns/"))
+    assert "Send lost batches again" in page and "quorum-1-lost in the provider" in page and "both are paid for" in page
+    response = charlie.post(f"/c/books/campaigns/{campaign.pk}/send-again/", follow=True)
+    assert "1 batch is sent again." in text(response)
+    lost.refresh_from_db()
+    assert (lost.sent_at, lost.problem) == (None, "")
+    assert [one.sent_at for one in Batch.objects.filter(pk__in=[waiting.pk, out.pk]).order_by("pk")] == [
+        None,
+        out.sent_at,
+    ]
+    assert "0 batches are sent again." in text(
+        charlie.post(f"/c/books/campaigns/{campaign.pk}/send-again/", follow=True)
+    )
+
+
 # Members, settings, texts
 
 
@@ -302,6 +327,16 @@ def test_settings_hold_for_what_waits_already(charlie: Client, books: Collection
     assert 'value="Kept"' in page
 
 
+def test_the_settings_of_dream_are_a_click(charlie: Client, books: Collection) -> None:
+    assert "Use DREAM" in text(charlie.get("/c/books/settings/"))
+    page = text(charlie.post("/c/books/settings/preset/", {"preset": "dream"}, follow=True))
+    books.refresh_from_db()
+    assert (books.overlap, books.rounds, books.pass_mark) == (3, "final", 90)
+    assert "Settings saved." in page
+    assert set(Item.objects.filter(state="open").values_list("overlap", flat=True)) == {3}
+    assert charlie.post("/c/books/settings/preset/", {"preset": "other"}).status_code == 404
+
+
 def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form() -> None:
     client = client_of(make_user("olga", is_owner=True))
     assert "Begin with a collection" in text(client.get("/"))
@@ -317,7 +352,7 @@ def test_a_member_sees_only_their_collections_on_the_start_page(books: Collectio
     page = text(client_of(make_member(books, "dana").user).get("/"))
     assert "/c/books/" in page
     assert "secret-project" not in page
-    assert "have an outcome" not in page, "progress is for admins"
+    assert "have a label" not in page, "progress is for admins"
     assert "0 judged by you" in page
 
 
@@ -338,6 +373,8 @@ def test_files_are_imported_from_the_browser_all_or_nothing(charlie: Client, boo
     assert Pair.objects.count() == before
     assert send(pairs_file)["Location"] == "/c/books/"
     assert Pair.objects.count() == before + 1
+    send('{"query_id": "nq1", "doc_id": "n1", "gold": -1}\n')
+    assert "1 row with a grade below 0 was left out: it means not judged." in text(charlie.get("/c/books/"))
 
 
 def test_the_papers_options_go_from_the_form_through_the_estimate_into_the_campaign(charlie: Client) -> None:

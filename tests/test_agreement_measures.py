@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from annotation.agreement.measures import NO_DOUBLE, NO_ITEM, NOT_ALL, ONE_ASSESSOR, ONE_GRADE, measure
+from annotation.agreement.measures import NO_DOUBLE, NO_ITEM, ONE_ASSESSOR, ONE_GRADE, measure
 from annotation.agreement.resampling import patterns, resamples
 from tests.speed import slowness
 
@@ -68,6 +68,60 @@ def test_fleiss_kappa_of_published_tables(counts, kappa, digits):
     assert measured.fleiss.n == len(counts)
 
 
+def fleiss_by_hand(counts):
+    """The formula of 1971, as statsmodels writes it: a table of items x grades, equally many votes in each row."""
+    table = np.asarray(counts, dtype=float)
+    votes = table.sum(axis=1)[0]
+    chance = ((table.sum(axis=0) / table.sum()) ** 2).sum()
+    observed = ((table**2).sum(axis=1) - votes) / (votes * (votes - 1))
+    return (observed.mean() - chance) / (1 - chance)
+
+
+def six_people_three_votes_each(seed):
+    """40 items, each graded by three of six people."""
+    random = np.random.default_rng(seed)
+    grades = np.full((6, 40), _)
+    truth = random.integers(0, 2, 40)
+    for item in range(40):
+        who = random.choice(6, 3, replace=False)
+        grades[who, item] = np.where(random.random(3) < 0.65, truth[item], 1 - truth[item])
+    return grades
+
+
+def test_fleiss_kappa_takes_items_with_the_same_number_of_votes_whoever_cast_them():
+    """Nobody graded everything, so it was "undefined"."""
+    for seed in range(5):
+        grades = six_people_three_votes_each(seed)
+        counts = np.stack([(grades == 0).sum(axis=0), (grades == 1).sum(axis=0)], axis=1)
+        measured = measure(grades, bootstrap=200)
+        assert measured.fleiss.value == pytest.approx(fleiss_by_hand(counts), abs=1e-12)
+        assert (measured.fleiss.n, measured.fleiss_votes) == (40, 3)
+        assert measured.fleiss.low < measured.fleiss.value < measured.fleiss.high
+
+
+def test_fleiss_kappa_by_hand_of_forty_items_with_three_votes():
+    """6 unanimous yes, 8 unanimous no, 12 two to one, 14 one to two: (14 + 26 / 3) / 40 = 0.5667 observed, 56 of 120
+    votes yes: 0.5022 by chance. Kappa 0.0644 / 0.4978 = 0.1295.
+    """
+    rows = [[3, 0]] * 6 + [[0, 3]] * 8 + [[2, 1]] * 12 + [[1, 2]] * 14
+    grades = np.full((6, 40), _)
+    for item, (yes, no) in enumerate(rows):
+        for place in range(3):
+            grades[(item + 2 * place) % 6, item] = int(place < yes)
+        assert yes + no == 3
+    assert measure(grades).fleiss.value == pytest.approx(0.1295, abs=5e-5)
+
+
+def test_of_several_numbers_of_votes_fleiss_kappa_takes_the_most_frequent():
+    grades = np.array([[1, 1, 0, 0, 1, 1], [1, 0, 0, _, _, 1], [_, _, 1, 1, 1, 1]])
+    measured = measure(grades)
+    assert (measured.fleiss_votes, measured.fleiss.n) == (2, 4)
+    counts = [[0, 2], [1, 1], [1, 1], [0, 2]]
+    assert measured.fleiss.value == pytest.approx(fleiss_by_hand(counts))
+    tied = measure(np.array([[1, 1, 0], [0, 1, 0], [_, 1, _], [_, _, 1]])[:, [0, 1]])
+    assert tied.fleiss_votes == 3, "of two that are equally frequent the larger"
+
+
 KRIPPENDORFF_WIKIPEDIA = [
     [_, _, _, _, _, 3, 4, 1, 2, 1, 1, 3, 3, _, 3],
     [1, _, 2, 1, 3, 3, 4, 3, _, _, _, _, _, _, _],
@@ -121,7 +175,7 @@ def test_assessors_without_a_common_item_have_no_kappa():
     measured = measure(np.array([[0, 1, _, _], [_, _, 1, 0]]))
     pair = measured.pairwise[0]
     assert (pair.n, pair.kappa.value, pair.kappa.reason, pair.percent.reason) == (0, None, NO_ITEM, NO_ITEM)
-    assert measured.fleiss.reason == NOT_ALL
+    assert measured.fleiss.reason == NO_DOUBLE
     assert measured.alpha_ordinal.reason == NO_DOUBLE
 
 

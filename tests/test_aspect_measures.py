@@ -9,7 +9,8 @@ from django.core.management import call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects, ranked
+from benchmark.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects
+from benchmark.measures import ranked
 from corpus.aspects.files import Row
 from corpus.errors import BadInput
 
@@ -29,6 +30,14 @@ def test_alpha_ndcg_by_hand() -> None:
     assert alpha_ndcg(["x", "y", "noise", "b"], ASPECTS, 2) == pytest.approx(
         (0.5 + 0.25 / log2(3)) / (0.5 + 0.5 / log2(3))
     )
+
+
+def test_a_document_that_was_there_before_gains_nothing_and_keeps_its_rank() -> None:
+    # x 0.5 at rank 1, x again 0, y 0.5 / 2 at rank 3: its aspect was seen once, not twice.
+    got = 0.5 + 0 + 0.25 / log2(4)
+    best = 0.5 + 0.5 / log2(3) + 0.25 / log2(4)
+    assert alpha_ndcg(["x", "x", "y"], ASPECTS, 3) == pytest.approx(got / best)
+    assert alpha_ndcg(["x", "y"], ASPECTS, 3) == pytest.approx((0.5 + 0.25 / log2(3)) / best)
 
 
 def test_aspect_recall_by_hand() -> None:

@@ -213,7 +213,7 @@ def test_the_document_has_the_contracts_keys(books):
     told_as = document(agreement_report(books, choose(known_assessors(books)), bootstrap=100))
     assert set(json.loads(json.dumps(told_as))) == {
         "collection", "binarize", "assessors", "items", "pairwise", "fleiss", "alpha_nominal", "alpha_ordinal",
-        "alpha_interval", "majority", "dawid_skene",
+        "alpha_interval", "majority", "dawid_skene", "fleiss_votes", "pairwise_left_out",
     }  # fmt: skip
     assert told_as["assessors"] == [
         {"name": "alice", "kind": "person", "n": 4},

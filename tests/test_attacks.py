@@ -179,11 +179,13 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
         "annotation/views/single_sign_on.py": "only the names of errors",
         "annotation/accounts.py": "only the names of errors",
         "judges/providers": "the judges file of the owner",
+        "judges/batching/endpoints.py": "the judges file of the owner",
         "judges/engine": "the name of this machine",
         "judges/wakeups.py": "the name of this machine",
         "judges/self_check.py": "the name of this machine",
         "judges/canaries.py": "the name of this machine",
         "training/fleet.py": "the name of this machine",
+        "training/supervisor.py": "the name of this machine",
         "config": "the instance's own services",
         "training/service": "answers; it asks nobody",
     }
@@ -282,7 +284,7 @@ def test_a_zip_bomb_is_refused_unopened(admin: Client) -> None:
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("../../evil.jsonl", b" " * (50 << 20))
-    assert "line 1" in bring(admin, bomb.getvalue(), "corpus.zip")
+    assert "zip" in bring(admin, bomb.getvalue(), "corpus.zip").lower().replace("corpus.zip", "")
 
 
 def test_a_body_larger_than_its_sender_may_send_is_not_read(settings) -> None:

@@ -14,8 +14,8 @@ from django.test import Client
 
 from annotation import audit_log
 from annotation.auditing import record
+from annotation.management.commands.configure_collection import Command
 from annotation.models import AuditEntry, Role
-from corpus.management.commands.configure_collection import Command
 from corpus.models import Collection
 from corpus.removal import delete_collection
 from tests.factories import make_collection, make_member, make_user

@@ -56,6 +56,7 @@ LEFT: dict[str, Act] = {
     "instruction": Act("settings.instruction", data={"text": "What counts.", "base": "0"}),
     "guidelines_editor": Act("settings.guidelines", data={"text": "How to judge.", "base": "0"}),
     "money_settings": Act("settings.money", data={"budget": "5"}),
+    "price": Act("price.changed", data={"input_price": "1", "output_price": "2", "confirm": "1"}),
     "member_role": Act("member.role", data={"role": "2"}),
     "member_active": Act("member.active", data={"active": "0"}),
     "member_password_link": Act("password.link"),
@@ -69,16 +70,19 @@ LEFT: dict[str, Act] = {
     "write_evidence": Act("evidence.started", data={"write-writer": "offline-writer", "confirm": "1"}),
     "control_campaign": Act("campaign.control"),
     "hand_over_skipped": Act("skipped.handed-over"),
+    "audit_draw": Act("audit.drawn", data={"route": "r1.m0.y", "up_to": "1"}),
     "audit_to_people": Act("audit.to-people", data={"route": "r1.m0.y"}),
     "audit_go_on": Act("audit.go-on", data={"route": "r1.m0.y"}),
     "compare_policies": Act("policies.compared"),
     "recompute": Act("statistics.asked"),
+    "measure_agreement": Act("statistics.asked"),
     "compare_near_pairs": Act("statistics.asked"),
     "make_export": Act("export.made", data={"format": "csv"}),
     "use_panel": Act("panel.used", data={"judge": OFFLINE}),
     "self_check": Act("judge.self-check", data={"judge": OFFLINE[:1]}),
     "ask_canaries": Act("canaries.asked", data={"whom": "free"}),
     "schedule_canaries": Act("canaries.schedule", data={"whom": "free", "hours": "24"}),
+    "apply_preset": Act("settings.changed", data={"preset": "dream"}),
     "arms_settings": Act("settings.arms", data={"shown": "1", "hidden": "1", "reveal": "1"}),
     "start_training": Act("training.started"),
     "control_job": Act("training.control", path=lambda world: f"/c/birds/training/jobs/{world.job.pk}/cancel/"),
@@ -143,6 +147,7 @@ ELSEWHERE = {
     "aspects_draft": ("tests.test_audit_walk", "test_what_a_draft_becomes_is_told"),
     "aspects_sample": ("tests.test_audit_walk", "test_a_blind_sample_of_aspects_is_told"),
     "send_pairs": ("tests.test_benchmark_pages", "test_pairs_that_could_settle_the_order_go_to_people"),
+    "judge_outputs": ("tests.test_written_pages", "test_a_judge_scores_every_row_that_both_models_wrote"),
     "adjudicate_undo": ("tests.test_audit_walk", "test_taking_an_adjudication_back_is_told"),
     "end_session": ("tests.test_sessions", "test_sessions_are_listed_and_one_is_ended_from_elsewhere"),
     "account_reset_password_from_key": (
@@ -166,7 +171,6 @@ ELSEWHERE = {
 """Acts that take several steps: the tests that take them and look into the log."""
 
 NO_ACT = {
-    "healthz": "says that the site is up",
     "account_signup": "closed: it makes nothing",
     "account_inactive": "a page",
     "account_reset_password_done": "a page",

@@ -4,6 +4,8 @@ import random
 from statistics import NormalDist
 
 import pytest
+from django.db import connection, transaction
+from django.test import Client
 
 from annotation import queue
 from annotation.agreement.proportions import Stratum, exact, overall, sequence
@@ -11,14 +13,15 @@ from annotation.desks import Answer, Desk
 from annotation.models import Role
 from annotation.trust import audits
 from annotation.trust.audits import verdict
+from corpus.errors import BadInput
 from corpus.items import next_place
 from corpus.models import Collection, Item, Judgment, Label
-from judges import selectors, tallies
-from judges.audits import LEAST, Route, chance, probability, route_of
-from judges.models import Audit, Campaign
+from judges import sampling, selectors, tallies
+from judges.audits import Route, allocate, chance, route_of, target
+from judges.models import Audit, Campaign, Work
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
 from tests.evidence import make_campaign, make_judge
-from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -28,14 +31,26 @@ SURE = Route(1, 5, 1)
 # Drawing
 
 
-def test_a_stratum_is_drawn_at_the_share_asked_for_and_no_less_than_sixty_pairs_are_expected():
-    pairs = 1_000_000
-    assert probability(0.02, pairs, SURE) == 0.02
-    rare = Route(2, 1, 1)
-    expected = 10_000 * rare.expected_share
-    assert probability(0.02, 10_000, rare) == pytest.approx(LEAST / expected)
-    assert probability(0.02, 20, SURE) == 1.0
-    assert probability(0.0, 20, SURE) == 0.0
+def test_a_sample_is_two_percent_of_the_labels_and_at_least_thirty_in_all():
+    assert target(0.02, 342) == 30 and target(0.02, 260) == 30
+    assert target(0.02, 12) == 12 and target(0.02, 0) == 0
+    assert target(0.02, 10_000) == 200
+    assert target(0.0, 10_000) == 0
+    assert target(0.02, 900, others=100) == 27, "of the whole collection: another campaign's labels take their part"
+
+
+def test_a_sample_is_spread_over_routes_by_size_and_risk():
+    sure, late, split = Route(1, 5, 1), Route(2, 5, 1), Route(0, 1, 0)
+    sizes = {sure.key: 300, late.key: 300, split.key: 300}
+    found = allocate(sizes, 60)
+    assert sum(found.values()) == 60
+    assert found[sure.key] < found[late.key] < found[split.key], "the more disputed, the more"
+    by_size = allocate({"r1.m5.y": 900, "r1.m5.n": 100}, 50)
+    assert by_size == {"r1.m5.y": 45, "r1.m5.n": 5}
+    assert allocate({"r1.m5.y": 5, "r0.m0.n": 2}, 30) == {"r1.m5.y": 5, "r0.m0.n": 2}, "no more than there are"
+    assert allocate(sizes, 10, drawn={sure.key: 12}) == {sure.key: 12, late.key: 0, split.key: 0}
+    rare = allocate({"r1.m5.y": 10_000, "r3.m1.n": 1}, 30)
+    assert rare["r3.m1.n"] == 1, "each route has one, where there are enough"
 
 
 def test_the_draw_is_a_fair_coin_of_seed_and_pair():
@@ -232,3 +247,189 @@ def test_an_audit_of_nought_draws_none_and_pairs_that_people_met_belong_to_no_ro
     status = judge("--again", check=True).json
     assert (status["labelled"], status["audits"]) == (4, 3)
     assert tallies.read(status["campaign"])["route:r1.m5.y"] == 3
+
+
+# The sample filled up when the campaign ends, and more on request
+
+
+def labelled(collection: Collection, campaign: Campaign, route: Route, size: int) -> None:
+    """Pairs that the campaign labelled by a route, none of them drawn yet."""
+    tallies.add(campaign.pk, f"route:{route.key}", size)
+    tallies.add(campaign.pk, f"labelled:{route.label}", size)
+    query = make_query(collection)
+    for _ in range(size):
+        pair = make_pair(collection, query, make_document(collection))
+        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=route.label, stratum=route.key)
+
+
+def fill_up(campaign: Campaign) -> int:
+    return sampling.fill_up(connection.connection, campaign=campaign.pk, collection=campaign.collection_id)
+
+
+@pytest.fixture
+def demo_like(books, campaign):
+    """342 labels by six routes, as in the demo."""
+    Collection.objects.filter(pk=books.pk).update(audit=0.02)
+    for route, size in (
+        (Route(1, 5, 0), 120), (Route(1, 5, 1), 100), (Route(1, 3, 0), 60), (Route(2, 5, 1), 40), (Route(2, 1, 0), 20),
+        (Route(2, 3, 1), 2),
+    ):  # fmt: skip
+        labelled(books, campaign, route, size)
+    return campaign
+
+
+def test_the_sample_of_a_campaign_has_its_size_in_all_and_not_in_each_route(demo_like):
+    """The demo asked people for 308 of 342 labels."""
+    assert fill_up(demo_like) == 30
+    assert Audit.objects.count() == Item.objects.filter(reason="audit", overlap=2, state="open").count() == 30
+    assert set(Audit.objects.values_list("stratum", flat=True)) == {
+        "r1.m5.n", "r1.m5.y", "r1.m3.n", "r2.m5.y", "r2.m1.n", "r2.m3.y",
+    }  # fmt: skip
+    for key, n, size in (("r1.m5.n", None, 120), ("r2.m3.y", None, 2)):
+        n = Audit.objects.filter(stratum=key).count()
+        assert set(Audit.objects.filter(stratum=key).values_list("probability", flat=True)) == {n / size}
+    assert tallies.read(demo_like.pk)["escalated:audit"] == 30
+    assert fill_up(demo_like) == 0, "the same again changes nothing"
+    assert Audit.objects.count() == 30
+
+
+def test_what_was_drawn_with_the_label_is_part_of_the_sample(books, campaign):
+    Collection.objects.filter(pk=books.pk).update(audit=0.1)
+    labelled(books, campaign, SURE, 200)
+    early = [work.pair for work in Work.objects.select_related("pair") if chance(books.seed, work.pair_id) < 0.1]
+    for pair in early:
+        item = make_item(pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
+        Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=SURE.key, probability=0.1, label=1)
+    fill_up(campaign)
+    drawn = list(Audit.objects.values_list("pair", flat=True))
+    assert {pair.pk for pair in early} <= set(drawn) and len(drawn) == max(30, len(early))
+    by_number = sorted(Work.objects.values_list("pair", flat=True), key=lambda pair: chance(books.seed, pair))
+    assert set(drawn) == set(by_number[: len(drawn)]), "those with the smallest numbers: as the hash in Python has it"
+    assert set(Audit.objects.values_list("probability", flat=True)) == {len(drawn) / 200}, "also of the early ones"
+
+
+def test_pairs_that_people_met_for_another_reason_are_not_drawn(books, campaign):
+    Collection.objects.filter(pk=books.pk).update(audit=0.02)
+    labelled(books, campaign, SURE, 40)
+    met = list(Work.objects.order_by("pk")[:20])
+    for work in met:
+        make_item(work.pair, "disagreement")
+    fill_up(campaign)
+    assert Audit.objects.count() == 20
+    assert not Audit.objects.filter(pair__in=[work.pair_id for work in met]).exists()
+
+
+def test_the_draw_of_a_route_is_fair(books, campaign):
+    """Every pair of a route is in the sample equally often, over many seeds: as the campaign's end draws it."""
+    size, n, times = 50, 10, 400
+    labelled(books, campaign, SURE, size)
+    hits = dict.fromkeys(Work.objects.values_list("pair", flat=True), 0)
+    for seed in range(times):
+        Collection.objects.filter(pk=books.pk).update(seed=seed)
+        with transaction.atomic():
+            assert sampling._draw(connection.connection, campaign.pk, {SURE.key: n}) == n
+            for pair in Audit.objects.values_list("pair", flat=True):
+                hits[pair] += 1
+            transaction.set_rollback(True)
+    expected = times * n / size
+    chi = sum((hit - expected) ** 2 / expected / (1 - n / size) for hit in hits.values())
+    assert sum(hits.values()) == times * n and chi < 90, "chi-square with 49 degrees: 1 in 3,000 is above 85"
+
+
+def test_more_are_drawn_only_once_the_campaign_has_ended(books, campaign):
+    """What was drawn before the end stayed in the sample, while pairs labelled later came in by a smaller chance."""
+    Collection.objects.filter(pk=books.pk).update(audit=0.02)
+    labelled(books, campaign, SURE, 60)
+    make_member(books, "charlie", Role.ADMIN)
+    client = Client()
+    client.login(username="charlie", password="charlie-password")
+    draw = f"/c/books/audits/{campaign.pk}/draw/"
+    for state in ("running", "paused", "budget"):
+        Campaign.objects.filter(pk=campaign.pk).update(state=state)
+        campaign.refresh_from_db()
+        with pytest.raises(BadInput, match="once the campaign has ended"):
+            sampling.draw_more(campaign=campaign, up_to=40)
+        for form in ({"up_to": 40}, {"up_to": 40, "route": SURE.key}):
+            answered = client.post(draw, form, follow=True)
+            assert answered.status_code == 200 and Audit.objects.count() == 0
+            (said,) = answered.context["messages"]
+            assert "More can be drawn once the campaign has ended" in str(said)
+        page = client.get("/c/books/audits/").text
+        assert page.count(' disabled aria-describedby="not-yet"') == page.count("more</button>") == 2
+        assert 'id="not-yet"' in page
+    stale = Campaign.objects.get(pk=campaign.pk)
+    Campaign.objects.filter(pk=campaign.pk).update(state="finished")
+    assert sampling.draw_more(campaign=stale, up_to=40) == 40, "as it is now, not as the caller read it"
+    page = client.get("/c/books/audits/").text
+    assert "not-yet" not in page and "more</button>" in page
+    Campaign.objects.filter(pk=campaign.pk).update(state="cancelled")
+    client.post(draw, {"up_to": 50})
+    assert Audit.objects.count() == 50
+
+
+def test_the_page_says_which_interval_the_sample_gives_and_draws_more_with_a_click(books, demo_like):
+    fill_up(demo_like)
+    Campaign.objects.filter(pk=demo_like.pk).update(state="finished")
+    make_member(books, "charlie", Role.ADMIN)
+    client = Client()
+    client.login(username="charlie", password="charlie-password")
+    page = client.get("/c/books/audits/")
+    found = page.context["audits"]
+    assert found.drawn == 30 and found.half > 0.05
+    assert f"±{100 * found.half:.0f}" in page.text or f"±{100 * found.half:.1f}" in page.text
+    assert f"{found.more} more would give ±5 points" in page.text
+    sure = next(route for route in found.routes if route.key == "r1.m5.n")
+    assert sure.half == pytest.approx(width(sure.drawn), abs=1e-9)
+    assert width(sure.enough) <= 0.05 < width(sure.enough - 1) or sure.enough == sure.population
+    form = {"route": sure.key, "up_to": sure.drawn + 5}
+    for _twice in range(2):
+        assert client.post(f"/c/books/audits/{demo_like.pk}/draw/", form).status_code == 302
+    assert Audit.objects.filter(stratum=sure.key).count() == sure.drawn + 5, "pressed twice it is the same"
+    assert Audit.objects.count() == 35
+    client.post(f"/c/books/audits/{demo_like.pk}/draw/", {"up_to": found.enough})
+    after = client.get("/c/books/audits/").context["audits"]
+    assert after.drawn == found.enough and after.more == 0 and after.half <= 0.05
+    assert Item.objects.filter(reason="audit", state="open").count() == after.drawn
+    assert client.post(f"/c/books/audits/{demo_like.pk}/draw/", {"up_to": "x"}).status_code == 404
+    client.post(f"/c/books/audits/{demo_like.pk}/draw/", {"up_to": "9999"})
+    assert Audit.objects.count() == 342, "all there are"
+
+
+def test_a_button_to_draw_more_draws_what_it_says(books, campaign):
+    """People met most of the pairs since: the button offered them again and again, and nothing came."""
+    Collection.objects.filter(pk=books.pk).update(audit=0.02)
+    labelled(books, campaign, SURE, 60)
+    labelled(books, campaign, Route(2, 3, 0), 12)
+    fill_up(campaign)
+    Campaign.objects.filter(pk=campaign.pk).update(state="finished")
+    drawn = set(Audit.objects.values_list("pair", flat=True))
+    met = [work.pair for work in Work.objects.exclude(pair__in=drawn).select_related("pair").order_by("-pk")[:37]]
+    for pair in [*met, Audit.objects.filter(stratum=SURE.key).order_by("pk")[0].pair]:
+        make_item(pair, "disagreement", place=next_place())
+    make_member(books, "charlie", Role.ADMIN)
+    client = Client()
+    client.login(username="charlie", password="charlie-password")
+    draw = f"/c/books/audits/{campaign.pk}/draw/"
+    for _press in range(20):
+        page = client.get("/c/books/audits/")
+        found = page.context["audits"]
+        assert page.text.count("more</button>") == bool(found.more) + sum(bool(one.more) for one in found.routes)
+        forms = [(one.more, {"route": one.key, "up_to": one.enough}) for one in found.routes if one.more]
+        forms += [(found.more, {"up_to": found.enough})] if found.more else []
+        if not forms:
+            break
+        before = Audit.objects.count()
+        more, form = forms[0]
+        client.post(draw, form)
+        assert Audit.objects.count() == before + more, form
+        client.post(draw, form)
+        assert Audit.objects.count() == before + more, "pressed twice it is the same"
+    assert not found.more and found.drawn == 72 - 37 and found.half > 0.05
+    assert "No more can be drawn: people have met all others." in page.text and "more would" not in page.text
+    assert "±5 points or better, or all there is" not in page.text
+
+
+def width(n: int) -> float:
+    """Half of Clopper and Pearson's interval where 95% of n are right."""
+    low, high = exact(0.95 * n, n)
+    return (high - low) / 2

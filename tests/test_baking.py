@@ -75,7 +75,7 @@ def test_a_baked_page_is_the_page(work: str, desktop: str, language: str) -> Non
         "problem": "No <grade> was chosen." if work == "late" else "",
         "announced": work == "typed",
         "scope": SimpleNamespace(membership=SimpleNamespace(pk=12), collection=SimpleNamespace(name="books")),
-        "collection": SimpleNamespace(name="books"),
+        "collection": SimpleNamespace(name="books", rest_ms=400),
         "csrf_token": "token",
     }
     found, wanted = both("judging/_work.html", context, language)

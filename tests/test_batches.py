@@ -1,17 +1,27 @@
 """Batch endpoints as a way to execute a campaign: each round one batch, half the price, resumed after a restart."""
 
+import json
+import socket
+import time
 from collections import Counter
 
 import psycopg
 import pytest
+from django.core.management import call_command
 from django.db.models import Sum
+from django.db.models.functions import Now
+from google.genai.errors import ClientError
 
 from config.env import ROOT
+from corpus.models import Document
 from corpus.processes import spawn, stop
-from judges import campaigns, configurations, fleet, wakeups
+from judges import campaigns, configurations, fleet, selectors, wakeups
 from judges.batching import store
+from judges.batching.endpoints import MOST, Most, refused
+from judges.batching.flight import is_of_account
 from judges.batching.models import Batch, BatchCall
-from judges.models import Attempt, Campaign, Reservation, Work
+from judges.models import Attempt, Campaign, JudgeVersion, Reservation, Work
+from judges.progress import summary
 from judges.tasks import database
 from tests.engine_parts import (
     FAST,
@@ -118,11 +128,213 @@ def test_a_batch_that_was_sent_by_a_process_that_died_at_once_is_found_again(
     judge_in_background("--policy", "debate")
     until(lambda: Batch.objects.exclude(provider_id="").exists())
     campaign = Campaign.objects.get()
-    Batch.objects.update(provider_id="")  # as the kill left it
+    Batch.objects.update(provider_id="", sent_at=Now())  # as the kill left it
     model_server.batch_delay(0)
     wakeups.send(campaign.pk)
     until(lambda: state_of(campaign) == "finished")
     assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 4
+
+
+PROVIDERS = ["openai", "anthropic", "google"]
+
+
+def begun(models: LocalModels, provider: str, pairs: int = 3, **settings: object) -> tuple[Campaign, int]:
+    """A campaign of one judge whose batches meet such a server, and how many creations there were before."""
+    collection_of(pairs)
+    make_panel(models, provider=provider)
+    before = models.stats()["batch_posts"]
+    models.batches(**settings)
+    wanted = configurations.configuration(policy="single", voters=["v1"], options=configurations.Options(batch=True))
+    collection = Campaign._meta.get_field("collection").related_model.objects.get()
+    started = campaigns.start_or_join(collection=collection, wanted=wanted)
+    assert started.campaign is not None
+    return started.campaign, before
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_lost_answer_makes_one_creation_and_the_batch_is_adopted(
+    worker: object, model_server: LocalModels, provider: str
+) -> None:
+    """The provider begins the batch and its answer never arrives: it is found, and nothing is sent a second time."""
+    campaign, before = begun(model_server, provider, lose=1, delay=1.0)
+    until(lambda: state_of(campaign) == "finished")
+    stats = model_server.stats()
+    assert stats["batch_posts"] - before == 1
+    assert stats["batch_keys"][-1] == ("" if provider == "google" else Batch.objects.get().name)
+    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 3
+    assert Work.objects.filter(state="labelled").count() == 3 and not BatchCall.objects.exists()
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
+    worker: object, model_server: LocalModels, provider: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign, before = begun(model_server, provider, refuse=[502, 1])
+    until(lambda: Batch.objects.exclude(problem="").exists())
+    time.sleep(1.0)  # ten polls
+    assert model_server.stats()["batch_posts"] - before == 1 and state_of(campaign) == "running"
+    (shown,) = selectors.status(campaign.collection, campaign)["batches"]
+    assert (shown["state"], shown["calls"]) == ("lost", 3) and "is not known" in shown["problem"]
+    assert ("found only when it has ended" in shown["problem"]) == (provider == "anthropic")
+    said = "\n".join(summary(selectors.status(campaign.collection, campaign)))
+    assert "`campaign books send-again` sends it again" in said and shown["name"] in said
+    call_command("campaign", "books", "send-again")
+    assert "1 lost batches are sent again" in capsys.readouterr().out
+    until(lambda: state_of(campaign) == "finished")
+    assert model_server.stats()["batch_posts"] - before == 2
+    assert Work.objects.filter(state="labelled").count() == 3
+
+
+def test_a_lost_batch_of_a_cancelled_campaign_counts_as_paid_for(worker: object, model_server: LocalModels) -> None:
+    campaign, before = begun(model_server, "google", refuse=[500, 1])
+    until(lambda: Batch.objects.exclude(problem="").exists())
+    campaigns.cancel(campaign=campaign)
+    until(lambda: not Batch.objects.filter(ended_at=None).exists())
+    assert model_server.stats()["batch_posts"] - before == 1
+    assert set(Attempt.objects.values_list("outcome", "cost")) == {("error", None)}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_provider_that_was_never_reached_gets_the_batch_later(
+    worker: object, model_server: LocalModels, provider: str
+) -> None:
+    """Nobody listens at first: nothing can have been created, so no admin is needed."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nowhere = f"http://127.0.0.1:{free.getsockname()[1]}"
+    right = {name: model_server.base_url(name) for name in PROVIDERS}[provider]
+    collection_of(2)
+    make_panel(model_server, provider=provider)
+    judges = JudgeVersion.objects.filter(name="v1")
+    judges.update(base_url=right.replace(f"http://127.0.0.1:{model_server.port}", nowhere))
+    judge_in_background("--policy", "single")
+    until(lambda: Batch.objects.exclude(problem="").exists())
+    batch = Batch.objects.get()
+    assert batch.sent_at is None and not batch.is_lost
+    batch.judge["base_url"] = right
+    batch.save()
+    until(lambda: state_of(Campaign.objects.get()) == "finished")
+    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 2
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_refused_batch_is_split_and_not_failed(worker: object, model_server: LocalModels, provider: str) -> None:
+    """The server takes what is two calls large; six come."""
+    collection_of(7)
+    make_panel(model_server, provider=provider)
+    judge("--policy", "single", "--judges", "v1", "--batch", "--limit", "1", check=True)
+    (size,) = [len(json.dumps(request["body"])) for request in model_server.requests()]
+    model_server.batches(size=int(2.5 * size) + 300)
+    status = judge("--policy", "single", "--judges", "v1", "--batch").json
+    assert (status["labelled"], status["failed"], status["calls_failed"]) == (7, 0, 0)
+    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 7
+    assert max(Batch.objects.values_list("calls", flat=True)) <= 2 and not Batch.objects.filter(ended_at=None).exists()
+
+
+def test_what_validation_refuses_is_split_too(worker: object, model_server: LocalModels) -> None:
+    campaign, before = begun(model_server, "openai", pairs=6, calls=2)
+    until(lambda: state_of(campaign) == "finished")
+    assert Work.objects.filter(state="labelled").count() == 6
+    assert model_server.stats()["batch_posts"] - before == 1 + 2 + 2 * 2 and set(asked(model_server).values()) == {1}
+
+
+def test_a_full_queue_is_waited_for(worker: object, model_server: LocalModels) -> None:
+    """OpenAI refuses what is beyond the tokens that may be out: it goes when the others have come home."""
+    collection_of(3)
+    make_panel(model_server, provider="openai", votes=("yes+a", "yes+b", "yes+c", "yes+d", "yes+e"))
+    model_server.batches(enqueued=7, delay=0.7)
+    status = judge("--policy", "ensemble", "--batch").json
+    assert (status["labelled"], status["failed"], status["calls"], status["calls_failed"]) == (3, 0, 15, 0)
+    assert set(Batch.objects.values_list("calls", flat=True)) == {3}, "waited for, not split"
+
+
+def test_a_fault_of_all_batches_ends_after_twenty_refusals(worker: object, model_server: LocalModels) -> None:
+    campaign, before = begun(model_server, "anthropic", pairs=40, refuse=[400, 999])
+    until(lambda: state_of(campaign) == "paused")
+    until(lambda: not Work.objects.filter(state="running").exists())
+    assert model_server.stats()["batch_posts"] - before == 20
+    assert Work.objects.filter(state="failed").count() == 0
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_dead_key_is_one_creation(worker: object, model_server: LocalModels, provider: str) -> None:
+    campaign, before = begun(model_server, provider, pairs=8, refuse=[401, 999])
+    until(lambda: state_of(campaign) == "paused")
+    until(lambda: not Work.objects.filter(state="running").exists())
+    assert model_server.stats()["batch_posts"] - before == 1
+    assert Work.objects.filter(state="pending").count() == 8
+
+
+@pytest.mark.parametrize("lost", [0, 1], ids=["looked at", "looked for"])
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_key_that_dies_while_a_batch_is_out_pauses_the_campaign(
+    worker: object, model_server: LocalModels, provider: str, lost: int
+) -> None:
+    """Nothing is sent again: with a key that lives, what the provider has is taken in."""
+    campaign, before = begun(model_server, provider, delay=3600, lose=lost, look=[401, 9999])
+    until(lambda: state_of(campaign) == "paused")
+    campaign.refresh_from_db()
+    assert "v1, account" in campaign.paused_because and "401" in campaign.paused_because
+    model_server.batches(look=[0, 0], delay=0)
+    campaigns.resume(campaign=campaign)
+    until(lambda: state_of(campaign) == "finished")
+    assert model_server.stats()["batch_posts"] - before == 1 and set(asked(model_server).values()) == {1}
+
+
+def test_a_wrong_key_of_google_is_of_the_account() -> None:
+    """It answers 400, and says in the body that the key is wrong."""
+    details = [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]
+    body = {"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT", "details": details}}
+    known = refused(ClientError(400, body))
+    assert known is not None and is_of_account(known) and not known.retry
+    other = refused(ClientError(400, {"error": {"code": 400, "message": "A field is missing."}}))
+    assert other is not None and not is_of_account(other)
+
+
+def test_a_look_that_failed_for_a_moment_pauses_nothing(worker: object, model_server: LocalModels) -> None:
+    campaign, _ = begun(model_server, "openai", delay=0.5, look=[429, 2])
+    until(lambda: state_of(campaign) == "finished")
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_only_a_line_feed_ends_an_answer(worker: object, model_server: LocalModels, provider: str) -> None:
+    """Other separators of lines are text, and stand in the file of answers as they are."""
+    said = "one\u2028two\u2029three\u0085four\x0bfive\x1csix"
+    model_server.script(**{"*": {"text": json.dumps({"reason": said, "response": "yes"}, ensure_ascii=False)}})
+    campaign, _ = begun(model_server, provider)
+    until(lambda: state_of(campaign) == "finished")
+    assert set(Attempt.objects.values_list("outcome", "reason")) == {("labelled", said)}
+
+
+def test_batches_are_cut_by_calls_and_by_bytes() -> None:
+    most = Most(calls=3, size=100)
+    assert store.cut([(number, 10) for number in range(7)], most) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert store.cut([(1, 60), (2, 40), (3, 1), (4, 99), (5, 400), (6, 5)], most) == [[1, 2], [3, 4], [5], [6]]
+    assert store.cut([], most) == []
+
+
+def test_the_bounds_leave_room_within_what_the_providers_take() -> None:
+    documented = {"chat": (50_000, 200e6), "messages": (100_000, 256e6), "generate": (None, 20e6)}
+    for wire, (calls, size) in documented.items():
+        assert MOST[wire].size <= 0.8 * size and (calls is None or MOST[wire].calls <= 0.8 * calls)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_no_call_is_larger_in_its_batch_than_was_counted(
+    worker: object, model_server: LocalModels, provider: str
+) -> None:
+    """Chinese text, quotation marks and half a kilobyte of line feeds: whichever way the provider's SDK writes them."""
+    collection_of(1)
+    long = '映射"把键"映到值。\n' * 200
+    Document.objects.update(text=long)
+    make_panel(model_server, provider=provider)
+    model_server.batch_delay(0.5)
+    judge_in_background("--policy", "single")
+    until(lambda: BatchCall.objects.filter(size__gt=0).exists())
+    counted = BatchCall.objects.get().size
+    until(lambda: state_of(Campaign.objects.get()) == "finished")
+    (request,) = model_server.requests()
+    assert len(json.dumps(request["body"])) < counted < 2 * len(json.dumps(request["body"])) + 4096
 
 
 def judge_in_background(*options: str) -> None:
@@ -176,6 +388,23 @@ def test_a_cancelled_campaign_ends_its_batches(worker: object, model_server: Loc
     campaigns.cancel(campaign=Campaign.objects.get())
     until(lambda: not Batch.objects.filter(ended_at=None).exists())
     assert not model_server.requests() and not Attempt.objects.filter(counts=True).exists()
+
+
+@pytest.mark.parametrize(("status", "asked_for"), [(503, 3), (429, 3), (409, 1)])
+def test_a_cancel_that_was_not_heard_is_said_again(
+    worker: object, model_server: LocalModels, status: int, asked_for: int
+) -> None:
+    """At 409 there is nothing left to cancel."""
+    campaign, _ = begun(model_server, "openai", delay=3600)
+    until(lambda: Batch.objects.exclude(provider_id="").exists())
+    model_server.batches(cancel=[status, asked_for if status == 409 else asked_for - 1])
+    campaigns.cancel(campaign=campaign)
+    if status == 409:
+        time.sleep(1.0)  # ten polls: it is only looked at
+        assert not Batch.objects.filter(ended_at__isnull=False).exists()
+        model_server.batches(delay=0)
+    until(lambda: not Batch.objects.filter(ended_at=None).exists())
+    assert bool(model_server.requests()) == (status == 409)
 
 
 def test_limits_hold_and_raised_ones_go_on(worker: object, model_server: LocalModels) -> None:

@@ -184,7 +184,7 @@ def test_deleting_a_run_asks_first(charlie: Client, books: Collection) -> None:
     assert f"runs/{run.pk}/" not in text(charlie, f"{HOME}runs/")
 
 
-def test_a_hybrid_needs_two_runs_first(charlie: Client) -> None:
+def test_a_hybrid_needs_a_run_first(charlie: Client) -> None:
     assert "bring or make those first" in text(charlie, f"{HOME}runs/make/hybrid/")
 
 
@@ -329,6 +329,12 @@ def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
     for name in ("measures", "growth", "marginal"):
         assert whole.get(f"{address}?table={name}&as=csv").status_code == 200, name
     assert "Recall@10 by system" in text(whole, f"{address}?measure=recall")
+    assert "Recall@10 is a share of the known relevant documents:" in page
+    assert "The interval leaves out 0 exactly where p is below 0.05." in page
+    Report.objects.filter(pk=report.pk).update(result={**report.result, "version": 1})
+    assert "This report is outdated" in text(whole, address)
+    assert whole.get(f"{address}leaderboard/").status_code == 404
+    Report.objects.filter(pk=report.pk).update(result=report.result)
     assert "What was found" in text(whole, f"{HOME}report/")
 
 
@@ -353,6 +359,9 @@ def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: C
     response = whole.post(f"{HOME}report/make/", given)
     report = Report.objects.latest("pk")
     assert response["Location"] == f"{HOME}report/{report.pk}/" and report.options["k"] == 5
+    assert "aspects_k" not in report.options
+    whole.post(f"{HOME}report/make/", {**given, "aspects_k": "10"})
+    assert Report.objects.latest("pk").options["aspects_k"] == 10
     assert "being worked out" in text(whole, f"{HOME}report/{report.pk}/")
     deep = whole.post(f"{HOME}report/make/", {**given, "k": "500"})
     assert deep.status_code == 422 and "measure at k up to that" in deep.content.decode()
@@ -506,7 +515,7 @@ def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) ->
     assert (report.before.number, report.after.number) == (3, 2)
     assert response["Location"] == f"{HOME}report/{report.pk}/"
     assert reports.take_up()
-    note = "The qrels before judge 2 of these 20 queries"
+    note = "Ranks and figures below are over these 2 common queries."
     page = text(whole, response["Location"])
     assert note in page and note not in text(whole, f"{HOME}report/{report.pk - 1}/")
     assert re.search(r"\b1 pairs of systems change|[^1]1 systems change their ranks", page) is None
@@ -577,10 +586,12 @@ def test_pages_read_and_do_not_write(charlie: Client, books: Collection, part: s
 def test_every_kind_of_run_has_its_form(charlie: Client, books: Collection, kind: str) -> None:
     scene.runs_of(books)
     page = text(charlie, f"{HOME}runs/make/{kind}/")
-    names = {"bm25": "k1", "hybrid": "other", "rewrite": "samples", "reasoning": "judge", "dense": "query_prefix",
+    names = {"bm25": "k1", "hybrid": "scores", "rewrite": "samples", "reasoning": "judge", "dense": "query_prefix",
              "rerank": "top"}  # fmt: skip
     assert f'name="{names[kind]}"' in page
-    assert all(f'name="{name}"' not in page for one, name in names.items() if one != kind and name != "judge")
+    shared = {"judge"} | ({"k1"} if kind == "hybrid" else set())
+    assert all(f'name="{name}"' not in page for one, name in names.items() if one != kind and name not in shared)
+    assert ("Pyserini's default is 0.9" in page) == (kind in ("bm25", "hybrid"))
 
 
 def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books: Collection) -> None:

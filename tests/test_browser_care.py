@@ -26,7 +26,8 @@ def shoot(page, name: str) -> None:
 
 
 def press(page, key: str) -> None:
-    """Press a key and wait until the desk was swapped."""
+    """Press a key and wait until the desk was swapped. A pair that has just arrived takes no answer for 400 ms."""
+    page.wait_for_timeout(450)
     page.evaluate("() => { document.querySelector('#desk').dataset.old = '1'; }")
     page.keyboard.press(key)
     page.wait_for_function("() => document.querySelector('#desk') && !document.querySelector('#desk').dataset.old")

@@ -166,6 +166,20 @@ def test_an_answer_given_without_connection_arrives_once_it_is_back_and_counts_o
     console.clear()
 
 
+def test_an_answer_to_a_site_that_is_away_for_a_moment_is_sent_again(collection, alice, new_page, console):
+    make_scene(collection, 2)
+    page = open_desk(new_page, alice)
+    page.route("**/submit/", lambda route: route.fulfill(status=503, body="away"), times=1)
+    item = page.locator("#desk").get_attribute("data-item")
+    page.keyboard.press("1")
+    page.wait_for_selector("#trouble:not([hidden])")
+    assert "does not answer" in page.locator("#trouble").inner_text() and not Judgment.objects.exists()
+    page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
+    assert Judgment.objects.count() == 1
+    assert all("503" in line for line in console)
+    console.clear()
+
+
 def test_two_tabs_and_a_double_click_count_once(collection, alice, new_page):
     make_scene(collection, 3)
     page = open_desk(new_page, alice)

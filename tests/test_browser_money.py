@@ -9,7 +9,8 @@ import pytest
 
 from annotation.models import Role, User
 from corpus.models import Collection
-from judges.models import Campaign
+from judges.models import Campaign, JudgeVersion
+from judges.price_rows import enter_price
 from tests.factories import make_member
 from tests.money_scene import audits, judged_books
 
@@ -38,16 +39,34 @@ def test_the_pages_of_money_are_accessible_and_fit(
     charlie: User, new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
 ) -> None:
     ledger = f"/c/books/campaigns/{Campaign.objects.get().pk}/ledger/"
+    enter_price(
+        provider="openai-compatible", model="m", prices={"input_price": 0.5, "output_price": 2.0}, source="page"
+    )
+    price = f"/c/books/prices/{JudgeVersion.objects.get(name='one').pk}/"
+    pages = {"ledger": ledger, "settings": "/c/books/settings/", "home": "/c/books/", "prices": "/c/books/prices/"}
     found = {}
     for look, window in LOOKS.items():
         page = new_page(user=charlie, **window)
-        for name, address in {"ledger": ledger, "settings": "/c/books/settings/", "home": "/c/books/"}.items():
+        for name, address in {**pages, "price": price}.items():
             page.goto(address)
             keep(page, f"money-{name}-{look}")
             wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
             if told := [*violations(page), *(["wider than the window"] if wide else [])]:
                 found[name, look] = told
     assert found == {}
+
+
+def test_an_admin_enters_a_price(charlie: User, new_page: Callable[..., Any]) -> None:
+    page = new_page(user=charlie)
+    page.goto("/c/books/prices/")
+    page.get_by_role("link", name="Change two").click()
+    page.get_by_label("Input", exact=True).fill("0.25")
+    page.get_by_label("Output", exact=True).fill("1.5")
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("heading", name="Save this price?").wait_for()
+    page.get_by_role("button", name="Save the price").click()
+    page.get_by_text("Saved: it holds for calls from now on.").wait_for()
+    assert page.get_by_role("row", name="two").get_by_text("$0.25").is_visible()
 
 
 def test_an_admin_raises_a_cap_and_finds_what_is_left(charlie: User, new_page: Callable[..., Any]) -> None:

@@ -38,7 +38,7 @@ def test_an_admin_makes_a_proposal_the_panel_and_no_page_has_a_violation(charlie
         assert violations(page) == []
         page.get_by_role("link", name="Back").click()
         page.get_by_role("link", name="Make this the panel").first.click()
-        page.get_by_role("heading", name="Shall these five vote?").wait_for()
+        page.get_by_role("heading", name="Shall these judges vote?").wait_for()
         assert violations(page) == []
     page.get_by_role("button", name="Make it the panel").click()
     page.get_by_text("books:chosen votes with").wait_for()

@@ -25,6 +25,7 @@ from judges.canary_texts import BASES
 from judges.canary_texts import canaries as questions
 from judges.injections import INJECTIONS
 from judges.models import Campaign, JudgeVersion
+from judges.records import Judge
 from judges.tasks import wake_canaries
 from tests.conftest import Finished, Manage
 from tests.engine_parts import FAST, _standing_worker, make_panel, worker
@@ -65,6 +66,20 @@ def test_each_hostile_text_is_asked_beside_its_clean_twin_whose_verdict_it_does_
         assert any(one.injection.text in text for text in texts)
         assert not any(one.injection.text in text for text in (twin.inputs.document, twin.inputs.title, *_said(twin)))
     assert {one.role for one in CLEAN} == {"vote", "for", "against"}
+
+
+@pytest.mark.parametrize(
+    ("prices", "free"),
+    [
+        ({}, True),
+        ({"reasoning_price": 2.0}, False),
+        ({"written_input_price": 1.0}, False),
+        ({"cached_input_price": 1.0}, False),
+    ],
+)
+def test_a_judge_whose_reasoning_or_cache_costs_is_not_free(prices: dict[str, float], free: bool) -> None:
+    one = Judge(1, "j", "openai-compatible", "m", input_price=0.0, output_price=0.0, **prices)
+    assert canaries.is_free(one) is free
 
 
 def _said(canary) -> list[str]:

@@ -1,7 +1,6 @@
 """Attention checks, batches, repeats, the qualification test, consent (SPEC S7; DREAM F.2)."""
 
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 from django.db import connection
@@ -9,14 +8,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation import entry, queue
-from annotation.care import batches, checks, consent, placing, qualification
-from annotation.care.models import Batch, Consent
+from annotation.care import arguments, batches, checks, consent, matching, placing, qualification
+from annotation.care.models import Batch, Consent, GoldPair, GoldSet
 from annotation.desks import Answer, Desk
-from annotation.models import Assignment, Membership
+from annotation.models import Assignment, Membership, Role
 from annotation.queue import Lost
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
-from tests.factories import make_collection, make_item, make_member, make_pair
+from judges.models import Attempt
+from tests.factories import make_collection, make_item, make_member, make_pair, make_query
 from tests.judging_scene import debating_campaign, escalate
 
 pytestmark = pytest.mark.django_db
@@ -54,16 +54,183 @@ def make_scene(collection, *, ordinary: int, known: int, grade: int = 1) -> None
         gold(pair, grade)
 
 
-def test_each_place_is_drawn_for_itself_from_the_seed_and_the_shares_are_right_over_many():
-    def kinds(annotator):
-        return [placing.place(seed=1, annotator=annotator, number=n, checks=0.1, repeats=0.05) for n in range(20_000)]
+def test_each_of_a_thousand_batches_of_twenty_has_exactly_two_checks_at_seeded_places():
+    def kinds(annotator, repeats=0.0):
+        return [
+            placing.place(seed=1, annotator=annotator, number=n, checks=0.1, repeats=repeats) for n in range(20_000)
+        ]
 
     alice, bob = kinds(7), kinds(8)
     assert alice == kinds(7) and alice != bob
-    assert abs(alice.count("check") / 20_000 - 0.1) < 0.005  # 2.4 standard deviations
-    assert abs(alice.count("repeat") / 20_000 - 0.05) < 0.004
-    after = [later for one, later in pairwise(alice) if one == "check"]
-    assert abs(after.count("check") / len(after) - 0.1) < 0.02, "a check says nothing of the place after it"
+    for walk in (alice, bob, kinds(9, repeats=0.05)):
+        assert {walk[begin : begin + 20].count("check") for begin in range(0, 20_000, 20)} == {2}
+    places = Counter(n % 20 for n, kind in enumerate(alice) if kind == "check")
+    assert set(places) == set(range(20)) and max(places.values()) < 140, "100 each, give or take 4 deviations of 9.5"
+    assert abs(kinds(7, repeats=0.05).count("repeat") / 20_000 - 0.05) < 0.006
+
+
+@pytest.mark.parametrize(
+    ("size", "share", "wanted"), [(20, 0.1, 2), (5, 0.1, 1), (9, 0.01, 1), (20, 0, 0), (30, 0.5, 15)]
+)
+def test_a_batch_has_its_share_of_checks_and_one_at_least(size, share, wanted):
+    begins = range(3, 3 + 40 * size, size)
+    for begin in begins:
+        walk = [
+            placing.place(seed=4, annotator=1, number=n, checks=share, repeats=0, size=size, closed_to=3)
+            for n in range(begin, begin + size)
+        ]
+        assert walk.count("check") == wanted
+
+
+def test_batches_of_the_queue_have_exactly_two_checks():
+    collection = make_collection(checks=0.1)
+    make_scene(collection, ordinary=90, known=12)
+    checks.make(collection=collection, count=12, seed=1, by=None)
+    alice = make_member(collection, "alice")
+    lease = claim(alice)
+    while lease is not None:
+        lease = submit(alice, lease, 1)
+    found = list(Batch.objects.filter(membership=alice).order_by("number"))
+    assert [(one.checks, one.outcome) for one in found] == [(2, "accepted")] * 5
+
+
+def test_a_batch_without_a_check_is_not_checked_and_not_accepted():
+    collection = make_collection("books", checks=0.1, batch=10)
+    make_scene(collection, ordinary=20, known=1)
+    checks.make(collection=collection, count=1, seed=1, by=None)
+    alice = make_member(collection, "alice")
+    lease = claim(alice)
+    for _ in range(20):
+        lease = submit(alice, lease, 1)
+    assert [one.outcome for one in Batch.objects.order_by("number")] == ["accepted", "unchecked"]
+    make_member(collection, "charlie", Role.ADMIN)
+    client = Client()
+    client.login(username="charlie", password="charlie-password")
+    page = client.get(f"/c/books/people/{alice.pk}/").text
+    assert "not checked" in page and "accepted, no check" not in page
+    assert "not checked, because they hold no answered check: 1" in client.get("/c/books/care/").text
+
+
+def test_whole_queries_make_up_for_the_places_that_a_page_passes_over():
+    collection = make_collection(checks=0.1)
+    campaign = debating_campaign(collection)
+    for _ in range(12):
+        query = make_query(collection)
+        for _ in range(5):
+            escalate(campaign, make_pair(collection, query))
+    for _ in range(10):
+        pair = make_pair(collection)
+        escalate(campaign, pair).delete()
+        gold(pair, 1)
+    checks.make(collection=collection, count=10, seed=1, by=None)
+    alice = make_member(collection, "alice")
+    for _ in range(30):
+        lease = queue.in_transaction(lambda db: queue.claim_query(db, desk(alice)))
+        if lease is None:
+            break
+        for held in Assignment.objects.filter(membership=alice, state="open").select_related("item"):
+            answer = Answer(held.item_id, held.token, 1, "", 1000)
+            queue.in_transaction(lambda db, answer=answer: queue.settle(db, desk(alice), answer))
+    lent = Assignment.objects.filter(membership=alice, item__reason="check").count()
+    assert lent >= 2 * (60 // 20) - 1, "the places that pages of five pass over would leave two of ten"
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+def test_easy_gold_of_both_labels_gets_arguments_that_are_written_once():
+    collection = make_collection(checks=0.2)
+    make_scene(collection, ordinary=20, known=0)
+    easy = []
+    for number in range(12):
+        pair = make_pair(collection)
+        gold(pair, number % 2)
+        easy.append(pair.pk)
+    assert checks.make(collection=collection, count=10, seed=1, by=None) == 10
+    made = list(Item.objects.filter(reason="check"))
+    labels = Counter(Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade for item in made)
+    assert set(labels) == {0, 1} and min(labels.values()) >= 3, "both labels"
+    ordinary = checks._ordinary(collection)[0]["turns"]
+    for item in made:
+        assert item.pair_id in easy and item.shown_as == "disagreement"
+        assert matching.shape_of(item.turns) == matching.shape_of(ordinary), "it looks like what people read"
+        assert all(turn["reason"] for turn in item.turns)
+        assert {turn["verdict"] for turn in item.turns if turn["side"] == "for"} == {1}
+        assert {turn["verdict"] for turn in item.turns if turn["side"] == "against"} == {0}
+    alice = make_member(collection, "alice")
+    reasons = set()
+    lease = claim(alice)
+    while lease is not None:
+        reasons.add(lease.item.reason)
+        lease = submit(alice, lease, 1)
+    assert "check" in reasons
+
+
+def test_reasons_that_came_with_the_gold_set_serve_where_they_have_the_form():
+    pair = make_pair(make_collection())
+    turns = [
+        {"side": side, "round": 1, "couple": 0, "verdict": int(side == "for"), "reason": f"{side}!", "quotes": []}
+        for side in ("for", "against")
+    ]
+    made = GoldSet.objects.create(collection=pair.collection)
+    GoldPair.objects.create(gold_set=made, pair=pair, place=0, stratum="", turns=turns, written_by="a model")
+    assert arguments.written(pair, 1) == turns
+    two = arguments.written(pair, 2)
+    assert [(turn["side"], turn["round"], turn["verdict"]) for turn in two] == [
+        ("for", 1, 1), ("against", 1, 0), ("for", 2, 1), ("against", 2, 0),
+    ]  # fmt: skip
+    assert two == arguments.written(pair, 2)
+
+
+def test_easy_gold_becomes_checks_beside_debates_of_four_agents():
+    collection = make_collection(checks=0.2)
+    campaign = debating_campaign(collection)
+    for _ in range(6):
+        item = escalate(campaign, make_pair(collection))
+        for turn in Attempt.objects.filter(pair=item.pair_id):
+            turn.pk, turn.sample = None, 1
+            turn.save()
+    for number in range(20):
+        gold(make_pair(collection), number % 2)
+    shape = "2 rounds, 8 turns, 0-0-1-1"
+    assert matching.shape_of(checks._ordinary(collection)[0]["turns"]) == shape
+    assert checks.make(collection=collection, count=6, seed=1, by=None) == 6
+    for item in Item.objects.filter(reason="check"):
+        assert matching.shape_of(item.turns) == shape
+        said = {(turn["round"], turn["couple"], turn["side"], turn["verdict"]) for turn in item.turns}
+        sides = (("for", 1), ("against", 0))
+        assert said == {(number, couple, *side) for number in (1, 2) for couple in (0, 1) for side in sides}
+
+
+def test_a_kept_stance_is_told_by_the_form_of_a_debate():
+    assert matching.stance_of("3 rounds, 6 turns, 0-1") == (3, 1)
+    assert matching.stance_of("2 rounds, 8 turns, 0-0-1-1") == (2, 2)
+    others = (
+        "",
+        "2 rounds, 4 turns, 1-0",
+        "2 rounds, 8 turns, 0-1-0-1",
+        "2 rounds, 6 turns, 0-0-1",
+    )
+    assert [matching.stance_of(shape) for shape in others] == [None] * 4
+
+
+def test_dreams_own_form_is_a_relevant_pair_with_arguments_about_something_else():
+    collection = make_collection("books", checks=0.2)
+    make_scene(collection, ordinary=6, known=0)
+    for number in range(10):
+        gold(make_pair(collection), number % 2)
+    make_member(collection, "charlie", Role.ADMIN)
+    client = Client()
+    client.login(username="charlie", password="charlie-password")
+    sent = client.post("/c/books/care/checks/", {"checks-size": 4, "checks-seed": 1, "checks-form": "dream"})
+    assert sent.status_code == 302, sent.text[:500]
+    made = list(Item.objects.filter(reason="check"))
+    assert len(made) == 4
+    shape = matching.shape_of(checks._ordinary(collection)[0]["turns"])
+    for item in made:
+        assert Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade == 1
+        assert matching.shape_of(item.turns) == shape
+        assert all(quote["start"] is None for turn in item.turns for quote in turn["quotes"])
+        said = Attempt.objects.exclude(pair=item.pair_id).values_list("reason", flat=True)
+        assert {turn["reason"] for turn in item.turns} <= set(said), "of a debate about another query"
 
 
 def test_checks_come_in_their_share_and_leave_no_label():
@@ -130,21 +297,22 @@ def test_without_checks_the_queue_goes_on_as_ever():
     assert count == 4
 
 
-def test_checks_need_ordinary_items_gold_and_debates_and_say_which_is_missing():
+def test_checks_need_ordinary_items_and_gold_and_say_which_is_missing():
     collection = make_collection()
     with pytest.raises(BadInput, match="no pair waits"):
         checks.make(collection=collection, count=3, seed=1, by=None)
     make_scene(collection, ordinary=2, known=0)
     with pytest.raises(BadInput, match="no gold pair is left"):
         checks.make(collection=collection, count=3, seed=1, by=None)
-    gold(make_pair(collection), 1)
-    with pytest.raises(BadInput, match="no gold pair has a debate"):
-        checks.make(collection=collection, count=3, seed=1, by=None)
+    gold(make_pair(collection), 0)
+    with pytest.raises(BadInput, match="DREAM's form needs relevant gold"):
+        checks.make(collection=collection, count=3, seed=1, by=None, form="dream")
+    assert checks.make(collection=collection, count=3, seed=1, by=None) == 1, "arguments are written for it"
 
 
 def with_two_checks(collection, member) -> None:
     """The first seed with which the member's first ten items hold two checks."""
-    shares = {"annotator": member.pk, "checks": 0.2, "repeats": 0}
+    shares = {"annotator": member.pk, "checks": 0.2, "repeats": 0, "size": 10}
     for seed in range(1000):
         if [placing.place(seed=seed, number=n, **shares) for n in range(10)].count("check") == 2:
             break

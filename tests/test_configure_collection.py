@@ -123,3 +123,13 @@ def test_a_scale_that_judgments_contradict_is_refused(configure):
     Judgment.objects.create(pair=pair, assessor=policy, step="final", grade=1)
     assert configure("relevant_from = 2")[0] == 2
     assert configure("grades = 4")[0] == 0
+
+
+def test_the_preset_dream_sets_what_the_paper_did_and_the_files_own_keys_go_first(configure):
+    make_collection("books", overlap=1, arms={"shown": 1, "hidden": 1, "reveal": 0})
+    assert configure('preset = "dream"\npass_mark = 80')[1]["changed"] == ["overlap", "rounds", "pass_mark", "arms"]
+    books = Collection.objects.get()
+    assert (books.overlap, books.rounds, books.checks, books.pass_mark) == (3, "final", 0.1, 80)
+    assert books.arms == {"shown": 1, "hidden": 0, "reveal": 0}
+    assert configure('preset = "paper"')[2].endswith("must be one of dream, not 'paper'\n")
+    assert configure("preset = [1]")[0] == 2

@@ -99,10 +99,10 @@ def test_a_file_with_a_mistake_at_its_end_leaves_nothing(tmp_path: Path, capsys:
 
 def test_a_missing_file_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "configure_judges", "/nowhere/judges.toml")
-    assert code == 2 and "/nowhere/judges.toml: No such file" in err
+    assert code == 2 and "/nowhere/judges.toml: there is no such file" in err
 
 
-def test_every_judge_is_asked_once_and_its_price_said(
+def test_every_judge_is_asked_as_it_is_and_once_for_log_probabilities_and_its_price_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels
 ) -> None:
     run(capsys, "configure_judges", str(file_of(tmp_path, model_server.openai, judge_1="other-model")))
@@ -112,13 +112,16 @@ def test_every_judge_is_asked_once_and_its_price_said(
     assert all(judge["ok"] for judge in document["judges"])
     assert document["judges"][2]["answered_as"] == "another-model"
     assert document["judges"][0]["price"]["input"] == 0.5 and document["judges"][0]["cost"] > 0
-    assert sorted(sent["side"] for sent in model_server.requests()) == ["A", "B"] + ["vote"] * 5
+    sent = model_server.requests()
+    assert sorted(one["side"] for one in sent) == ["A", "A", "B", "B"] + ["vote"] * 10
+    assert {judge["calls"] for judge in document["judges"]} == {2} and document["most_calls"] == len(sent)
+    assert {judge["found"]["logprobs"] for judge in document["judges"]} == {3}, "the server makes up three"
 
 
 BROKEN = [
     ("401", "the key in QUORUM_TEST_KEY is not accepted"),
     ("404", 'does not know the model "404"'),
-    ("400", "temperature = 1"),
+    ("400", 'temperature = "default"'),
     ("429", "a limit or quota is used up"),
     ("500", "try again later"),
     ("drop", "is the server up"),
@@ -138,6 +141,17 @@ def test_a_judge_that_cannot_work_is_named_with_what_to_do(
     assert code == 3 and "1 of 7 judges cannot work: judge-3" in err
     (broken,) = [judge for judge in document["judges"] if not judge["ok"]]
     assert broken["name"] == "judge-3" and advice in broken["problem"]
+
+
+def test_a_judge_without_the_log_probabilities_that_it_was_asked_for_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels
+) -> None:
+    path = file_of(tmp_path, model_server.openai, judge_2="yes+no-logprobs")
+    path.write_text(path.read_text().replace("input_price", "logprobs = true\ninput_price"))
+    run(capsys, "configure_judges", str(path))
+    code, document, err = run(capsys, "check_judges")
+    assert code == 3 and "1 of 7 judges cannot work: judge-2" in err
+    assert "asked for log-probabilities and gave none" in document["judges"][3]["problem"]
 
 
 def test_a_missing_key_is_named(

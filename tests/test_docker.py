@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.instances import ROOT, Instance, until
 
@@ -45,7 +46,8 @@ def test_hadolint_has_nothing_to_say() -> None:
 def test_compose_accepts_the_file_and_asks_for_what_is_missing(tmp_path: Path) -> None:
     docker = tmp_path / "docker"
     docker.mkdir()
-    shutil.copy(ROOT / "docker" / "compose.yml", docker)
+    # Debian's docker-compose is the first one, which has an option for the project's name and no key in the file.
+    (docker / "compose.yml").write_text((ROOT / "docker" / "compose.yml").read_text().replace("\nname: quorum\n", "\n"))
     (docker / "judges.env").touch()
     example = (ROOT / "docker" / "example.env").read_text()
     (docker / ".env").write_text(example)
@@ -55,6 +57,17 @@ def test_compose_accepts_the_file_and_asks_for_what_is_missing(tmp_path: Path) -
     done = compose(docker, "--profile", "training", "--profile", "gpu", "config", "--services")
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) == {"postgres", "redis", "migrate", "web", "worker", "trainer", "trainer-gpu"}
+
+
+def test_the_project_has_its_name_and_builds_each_image_once() -> None:
+    document = yaml.safe_load((ROOT / "docker" / "compose.yml").read_text())
+    assert document["name"] == "quorum" and "version" not in document
+    ours = {name: one for name, one in document["services"].items() if one["image"].startswith("quorum-")}
+    for profile in ("training", "gpu"):
+        chosen = {name: one for name, one in ours.items() if one.get("profiles", [profile]) == [profile]}
+        built = [one["image"] for one in chosen.values() if "build" in one]
+        assert sorted(built) == sorted({one["image"] for one in chosen.values()})
+        assert all(one["pull_policy"] == "never" for one in chosen.values() if "build" not in one)
 
 
 def compose(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -98,10 +111,13 @@ def test_the_commands_serve_and_their_health_checks_tell(make_instance: Callable
 def test_the_build_steps_work_in_a_fresh_virtual_environment(tmp_path: Path) -> None:
     source = tmp_path / "src"
     source.mkdir()
-    for name in ("requirements.txt", "requirements-training.txt", "requirements-torch.txt"):
+    for name in ("requirements.txt", "requirements-cloud.txt", "requirements-training.txt", "requirements-torch.txt"):
         shutil.copy(ROOT / name, source)
     environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
-    imports = {"packages": "django, celery", "training-packages": "torch, transformers, peft, sentence_transformers"}
+    imports = {
+        "packages": "django, celery, boto3",
+        "training-packages": "torch, transformers, peft, sentence_transformers",
+    }
     for stage, names in imports.items():
         for step in instruction(stage, "RUN"):
             here = step.replace("/opt/quorum", str(tmp_path)).replace("python -m venv", f"{sys.executable} -m venv")

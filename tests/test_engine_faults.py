@@ -12,6 +12,7 @@ from django.db import connection
 
 from corpus.errors import BadInput
 from corpus.models import Label
+from corpus.rubric import BY_QUERY
 from judges import campaigns, configurations, tallies
 from judges.engine import claims, pairs
 from judges.engine import plan as plans
@@ -43,7 +44,7 @@ def plan(instance: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Plan:
 
 def claim(plan: Plan, lease: float) -> list[claims.Claimed]:
     with psycopg.connect(**database()) as own:
-        return claims.claim(own, campaign=plan.campaign, collection=plan.collection, instruction="", lease=lease)
+        return claims.claim(own, campaign=plan.campaign, collection=plan.collection, rubric=BY_QUERY, lease=lease)
 
 
 def outcome_of(plan: Plan, claimed: claims.Claimed) -> Decided:
@@ -166,7 +167,7 @@ def test_files_of_the_spool_go_when_all_in_them_is_committed(tmp_path: Path, mon
 
 
 def test_an_answer_that_our_parser_breaks_on_leaves_its_attempt(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(text: str) -> None:
+    def broken(text: str, rules: object) -> None:
         raise ZeroDivisionError("by Bob")
 
     monkeypatch.setattr("judges.verdicts.parse_vote", broken)

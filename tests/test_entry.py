@@ -32,16 +32,14 @@ def is_in(client: Client) -> bool:
     return client.get(PAGE).status_code == 200
 
 
-def test_a_session_is_read_with_its_member_and_the_cache_is_not_asked(
-    alice: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_is_read_with_its_member_and_not_once_more(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     membership, data = entry.membership_of(key_of(alice), "books") or (None, "")
     assert membership == Membership.objects.get() and data
 
     def never(*args: object, **values: object) -> None:
-        raise AssertionError("the cache was asked")
+        raise AssertionError("the session was read once more")
 
-    monkeypatch.setattr("config.cache.OneClient.get", never)
+    monkeypatch.setattr("django.contrib.sessions.backends.db.SessionStore.load", never)
     assert is_in(alice)
 
 

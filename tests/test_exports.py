@@ -17,6 +17,7 @@ from annotation.models import Snapshot
 from corpus.cells import cell
 from corpus.errors import BadInput
 from corpus.models import Document
+from corpus.rubric import HELPFULNESS, SUFFICIENCY
 from tests.evidence import (
     make_assessor,
     make_campaign,
@@ -207,7 +208,13 @@ def test_the_manifest_has_counts_coverage_and_hashes_and_no_time_or_host(books, 
         "collection": "books",
         "format": "csv",
         "filters": {"origins": None, "texts": "current"},
-        "options": {"grades": 3, "relevant_from": 1, "instruction": ""},
+        "options": {
+            "grades": 3,
+            "relevant_from": 1,
+            "rubric": "auto",
+            "instruction": "",
+            "relevance": {"sufficiency": SUFFICIENCY.text, "helpfulness": HELPFULNESS.text},
+        },
         "counts": {
             "rows": 3,
             "queries": 2,

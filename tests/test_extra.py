@@ -1,7 +1,9 @@
 """The training extra of the demo: told while it is installed, and after a failure."""
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from config import extra
 from config.extra import Extra
-from tests.instances import until
+from tests.instances import ROOT, until
 
 
 def told(var: Path) -> dict[str, Any]:
@@ -72,3 +74,31 @@ def test_it_ends_with_the_demo(installer: Path, tmp_path: Path) -> None:
 def test_who_leaves_it_out_is_told_how_to_get_it(tmp_path: Path) -> None:
     Extra(tmp_path, lambda: None).leave_out()
     assert told(tmp_path)["state"] == "left-out" and "make install-training" in told(tmp_path)["line"]
+
+
+def test_packages_go_beside_the_python_that_runs(installer: Path, tmp_path: Path) -> None:
+    installer.write_text('echo "$VENV" > venv')
+    one = Extra(tmp_path, lambda: None)
+    one.start()
+    run(one)
+    assert (tmp_path / "venv").read_text() == f"{sys.prefix}\n"
+
+
+def test_another_folder_takes_the_packages_of_another_python(tmp_path: Path) -> None:
+    """`make VENV=folder`; one that holds anything but a virtual environment stays as it is."""
+    said = subprocess.run(["make", "-n", f"VENV={tmp_path}/venv", "test"], cwd=ROOT, capture_output=True, text=True)
+    lines = said.stdout.splitlines()
+    assert lines[-1] == f"{tmp_path}/venv/bin/python -m pytest -n 2"
+    assert lines[:-1] == [f'VENV="{tmp_path}/venv" sh config/install.sh {kind}' for kind in ("dev", "base", "training")]
+
+    (tmp_path / "letters").write_text("mine")
+    refused = subprocess.run(
+        ["sh", "config/install.sh", "base"],
+        cwd=ROOT,
+        env={**os.environ, "VENV": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    assert "is no virtual environment and holds files" in refused.stderr
+    assert [one.name for one in tmp_path.iterdir()] == ["letters"]

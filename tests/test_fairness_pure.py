@@ -193,6 +193,19 @@ def test_fleiss_kappa_equals_the_one_of_the_agreement_page():
     assert isclose(mine, measure(grades).fleiss.value)
 
 
+def test_an_arm_has_fleiss_kappa_over_pairs_with_the_same_number_of_votes():
+    """Three of six people on each pair."""
+    cast = [
+        Vote(item, (item + place) % 6, "shown", "final", bool((item * 7 + place * place) % 3))
+        for item in range(20)
+        for place in range(3)
+    ]
+    found = next(one for one in side_by_side(cast, bootstrap=0) if one.moment.key == "shown")
+    cells = [Cell(tuple(vote.relevant for vote in cast if vote.item == item)) for item in range(20)]
+    assert found.fleiss.n == 20
+    assert isclose(found.fleiss.value, float(paired.fleiss(cells)(np.ones((1, 20)))[0]))
+
+
 def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
     started = Judged(5, Cell((T, T)), Cell(YES3), T)
     assert paired_table([*STUDY, started], 3, bootstrap=0).pairs == 4

@@ -14,6 +14,7 @@ from django.db import connection
 
 from corpus.errors import BadInput
 from corpus.models import Collection, Label
+from corpus.rubric import BY_QUERY
 from judges import campaigns, configurations
 from judges.engine import claims
 from judges.engine.writer import Writer
@@ -117,7 +118,7 @@ def test_eight_claims_at_once_never_take_the_same_pair(
 
     def claim(_: int) -> list[int]:
         with psycopg.connect(**database()) as own:
-            held = claims.claim(own, campaign=campaign.pk, collection=collection.pk, instruction="", lease=60)
+            held = claims.claim(own, campaign=campaign.pk, collection=collection.pk, rubric=BY_QUERY, lease=60)
             return [one.pair for one in held]
 
     with ThreadPoolExecutor(8) as pool:
@@ -137,7 +138,7 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
         collection=collection, wanted=configurations.configuration(panel="offline")
     ).campaign
     assert campaign is not None
-    values = {"campaign": campaign.pk, "collection": collection.pk, "instruction": "", "lease": 0.0}
+    values = {"campaign": campaign.pk, "collection": collection.pk, "rubric": collection.relevance, "lease": 0.0}
 
     async def main() -> list[int]:
         writer = Writer(database(), tmp_path, 0)

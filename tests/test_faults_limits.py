@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -26,9 +27,9 @@ class Script:
         ]
         self.client, self.script = client, client.register_script(SCRIPT)
 
-    def ask(self, calls: int, concurrency: int = 0, process: str = "p") -> tuple[int, int]:
+    def ask(self, calls: int, concurrency: int = 0, process: str = "p", per_minute: int = 5) -> tuple[int, int]:
         """(granted, milliseconds to wait)."""
-        arguments = [process, 15_000, concurrency, 5, 0, 0, 0, 0, 0, 2000, 0, *[1] * calls]
+        arguments = [process, 15_000, concurrency, per_minute, 0, 0, 0, 0, 0, 2000, 0, *[1] * calls]
         granted, wait, *_ = self.script(keys=self.keys, args=arguments)
         return granted, wait
 
@@ -36,6 +37,7 @@ class Script:
         """As if all that is kept came from a clock that was so far ahead: the clock was set back since."""
         state, processes, _, window = self.keys
         self.client.hincrby(state, "seen", milliseconds)
+        self.client.hincrbyfloat(state, "next_at", milliseconds)
         for name, until in self.client.zrange(processes, 0, -1, withscores=True):
             self.client.zadd(processes, {name: until + milliseconds})
         fields = self.client.hgetall(window)
@@ -44,15 +46,48 @@ class Script:
             place = int(field[1:]) + milliseconds // BUCKET_MS
             self.client.hset(window, f"{field[:1].decode()}{place}", value)
 
+    def fill(self) -> None:
+        """As if five requests had just left, one long after the other."""
+        assert self.ask(1)[0] == 1
+        (field,) = [name for name in self.client.hkeys(self.keys[3]) if name.startswith(b"r")]
+        self.client.hset(self.keys[3], field, 5)
+        self.client.hdel(self.keys[0], "next_at")
+
 
 @pytest.fixture
 def script(instance: dict[str, str]) -> Iterator[Script]:
     with Redis.from_url(settings.REDIS_URL) as client:
-        yield Script(client, "clock")
+        yield Script(client, uuid4().hex)
+
+
+def test_requests_leave_one_after_the_other_for_all_processes_together(script: Script) -> None:
+    """Five a minute: one now, the next in a fifth of the minute and its two seconds, whoever asks."""
+    granted, wait = script.ask(5)
+    assert granted == 1 and 12_000 < wait <= 12_400
+    granted, wait = script.ask(5, process="other")
+    assert granted == 0 and 11_000 < wait <= 12_400
+
+
+def test_a_fast_account_is_paced_too_and_not_held_up(instance: dict[str, str]) -> None:
+    """6,000 a minute: a quarter of a second's worth at once, and about a hundred in each second."""
+    with Redis.from_url(settings.REDIS_URL) as client:
+        script, granted, began = Script(client, uuid4().hex), [], time.monotonic()
+        while (now := time.monotonic() - began) < 2.0:
+            granted.append((now, script.ask(64, per_minute=6000)[0]))
+    assert granted[0][1] <= 25
+    assert all(sum(n for at, n in granted if at < end) <= 97 * end + 26 for end in (0.1, 0.5, 1.0, 2.0))
+    assert sum(n for _, n in granted) >= 0.9 * 2.0 * 6000 / 62
+
+
+def test_the_clock_that_is_set_back_moves_the_next_request_with_it(script: Script) -> None:
+    _, before = script.ask(5)
+    script.ahead(HOUR_MS)
+    granted, wait = script.ask(1)
+    assert granted == 0 and before - 10_000 < wait <= before + 500, "as long as before, not an hour"
 
 
 def test_a_window_that_was_full_when_the_clock_was_set_back_is_free_a_minute_later(script: Script) -> None:
-    assert script.ask(5) == (5, 0)
+    script.fill()
     granted, before = script.ask(1)
     assert granted == 0 and 30_000 < before <= 62_250
     script.ahead(HOUR_MS)
@@ -62,10 +97,10 @@ def test_a_window_that_was_full_when_the_clock_was_set_back_is_free_a_minute_lat
 
 
 def test_slots_of_a_process_that_died_before_the_clock_was_set_back_come_back(script: Script) -> None:
-    assert script.ask(2, concurrency=2, process="dead")[0] == 2
-    assert script.ask(1, concurrency=2)[0] == 0
+    assert script.ask(2, concurrency=2, process="dead", per_minute=0)[0] == 2
+    assert script.ask(1, concurrency=2, per_minute=0)[0] == 0
     script.ahead(HOUR_MS)
-    assert script.ask(1, concurrency=2)[0] == 0
+    assert script.ask(1, concurrency=2, per_minute=0)[0] == 0
     (until,) = [
         score for name, score in script.client.zrange(script.keys[1], 0, -1, withscores=True) if name == b"dead"
     ]

@@ -66,7 +66,7 @@ def test_judges_and_filter_are_asked_about_the_pool_alone(worker: object, model_
     assert again == begun and Attempt.objects.count() == calls, "the same start pays for nothing twice"
     after = filling.finish(begun)
     assert qrels.named(after) == {"q": {"d0": 0, "d1": 1, "d2": 0, "d3": 1}}
-    assert after.counts["origins"] == {"debate+ensemble": 4}
+    assert after.counts["origins"] == {"debate+ensemble": 3, "filter": 1}
     assert sums_up(selectors.status(collection, Campaign.objects.get(pk=begun.campaign)))
 
 

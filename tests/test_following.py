@@ -50,6 +50,7 @@ def test_what_became_irrelevant_was_relevant_and_is_judged_otherwise_now() -> No
     after = {"q1": {"a": 0, "b": 1, "c": 0}, "q2": {"x": 1}}
     assert became_irrelevant(before, after) == {"q1": {"a"}}  # nobody judged d again: unknown
     assert became_irrelevant(before, {"q1": {"a": 1}}, relevant_from=2) == {"q1": {"a"}}
+    assert became_irrelevant(before, {"q1": {"a": -1}}) == {}, "in the pool, and not judged"
     with pytest.raises(BadInput, match="no document became irrelevant"):
         p_mrr({}, {}, {})
 

@@ -10,7 +10,8 @@ from django.core.management import call_command
 from benchmark import filling, qrels
 from benchmark.models import Filling, Qrels, Run
 from corpus.models import Assessor, Collection, Item, Judgment, Label
-from judges.models import Campaign, Work
+from judges.models import Campaign, Panel, Work
+from judges.panels import ensure_offline
 from tests.conftest import Finished, Manage
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.rankings import make_run
@@ -105,6 +106,36 @@ def test_one_can_send_the_first_pairs_and_fill_with_what_there_is(books: Collect
         "books", "--runs", *files, "--depth", 3, "--fill", "--people", "--first", 2, "--with-what-there-is", "--json"
     )
     assert (done.json["filling"]["settled"], done.json["filling"]["after"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("members", "policy"),
+    [
+        ({"ensemble": ["offline-bm25"]}, "single"),
+        ({"ensemble": ["offline-bm25", "offline-tfidf", "offline-ngrams"], "majority": 2}, "ensemble"),
+        ({"debate": ["offline-for", "offline-against"]}, "debate"),
+        ({"debate": ["offline-for", "offline-against"], "ensemble": ["offline-bm25"]}, "debate+ensemble"),
+    ],
+)
+def test_a_filling_judges_by_what_the_panel_can_do(
+    books: Collection, files: list[Path], members: dict[str, object], policy: str
+) -> None:
+    ensure_offline()
+    Panel.objects.create(name="mine", **{"debate": [], "ensemble": [], "majority": 1, **members})
+    command = ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "mine", "--json"]
+    begun = holes(*command)
+    assert begun.code == 0, begun.err
+    assert Campaign.objects.get().policy == policy
+    assert Filling.objects.get().options["policy"] == policy
+    assert holes(*command, "--policy", policy).code == 0
+    assert Filling.objects.count() == 1, "named or not, it is the same filling"
+
+
+def test_without_a_policy_start_takes_the_panels(books: Collection) -> None:
+    ensure_offline()
+    Panel.objects.create(name="mine", debate=[], ensemble=["offline-bm25"], majority=1)
+    begun = filling.start(collection=books, runs=[make_run(books, "one", {"q1": ["a", "b"]})], depth=3, panel="mine")
+    assert begun.options["policy"] == "single"
 
 
 @pytest.mark.parametrize(

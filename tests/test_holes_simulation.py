@@ -199,6 +199,7 @@ def test_what_is_hidden_of_cranfield_comes_back(tmp_path: Path) -> None:
     options = [part for name, path in files.items() for part in (f"--{name}", str(path))]
     reference = ["--qrels", str(write(tmp_path / "kept.txt", kept))]
     call_command("import_collection", "cranfield", *options, *reference, "--query-ids", "position", "--empty", "keep")
+    Collection.objects.update(min_judgment_ms=0)  # programs judge here
     result = simulate(Collection.objects.get(name="cranfield"), full, hidden)
     assert result.hidden == round(SHARE * len(relevant(full))) == 484
     holds(result)

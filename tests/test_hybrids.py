@@ -1,136 +1,203 @@
-"""Hybrids of two runs, worked by hand (issue 6, check 9)."""
+"""Hybrids of a reranked run and BM25, worked by hand (ERank, appendix G)."""
+
+import json
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 
 from benchmark import claims, hybrids, making, rankings
 from benchmark.models import Ranking, Run
 from benchmark.rankings import Ranked
+from corpus.bm25 import Index, index_for
 from corpus.errors import BadInput
 from tests.factories import make_collection, make_document, make_query
 
-
-def part(**scores):
-    """Documents a, b, c ... are 1, 2, 3 ..."""
-    keys = np.array([ord(name) - ord("a") + 1 for name in scores], dtype=np.int64)
-    return keys, np.array(list(scores.values()), dtype=float)
+BM25 = np.array([12.0, 8.0, 4.0, 0.0])
+MARGINS = np.array([0.0, 2.0, -2.0, 1.0])
 
 
-def combined(one, other, method, weights=None):
-    documents, scores = hybrids.combine([one, other], weights or hybrids.WEIGHTS[method], method)
-    return {chr(ord("a") - 1 + key): score for key, score in zip(documents.tolist(), scores.tolist(), strict=True)}
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("minmax", [0.550000, 0.966667, 0.033333, 0.723049]),
+        ("zscore", [0.107453, 0.989093, -1.310844, 0.214298]),
+        ("sum", [62.000000, 96.079708, 15.920292, 73.105858]),
+    ],
+)
+def test_the_three_ways_by_hand(method, expected):
+    """Sigmoids 0.5, 0.880797, 0.119203, 0.731059; the order of all three is d2, d4, d1, d3."""
+    scores = hybrids.sigmoid(MARGINS)
+    assert scores == pytest.approx([0.5, 0.880797, 0.119203, 0.731059], abs=1e-6)
+    found = hybrids.combine(BM25, scores, method)
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert np.argsort(-found).tolist() == [1, 3, 0, 2]
 
 
 def test_min_max_takes_a_tenth_of_bm25():
-    """BM25 a 12, b 7, c 2 becomes 1, 0.5, 0; the other a 0.2, b 0.8, c 0.5 becomes 0, 1, 0.5.
-
-    a: 0.1 x 1 + 0.9 x 0 = 0.1; b: 0.1 x 0.5 + 0.9 x 1 = 0.95; c: 0.1 x 0 + 0.9 x 0.5 = 0.45.
-    """
-    found = combined(part(a=12, b=7, c=2), part(b=0.8, c=0.5, a=0.2), "minmax")
-    assert found == pytest.approx({"a": 0.1, "b": 0.95, "c": 0.45})
+    """BM25 12, 7, 2 becomes 1, 0.5, 0; the other 0.2, 0.8, 0.5 becomes 0, 1, 0.5."""
+    found = hybrids.combine(np.array([12.0, 7, 2]), np.array([0.2, 0.8, 0.5]), "minmax")
+    assert found == pytest.approx([0.1, 0.95, 0.45])
 
 
 def test_z_scores_take_a_fifth_of_bm25():
-    """BM25 a 9, b 6, c 3: mean 6, variance (9 + 0 + 9) / 3 = 6, z = 3 / sqrt 6 = 1.2247, 0, -1.2247.
+    """BM25 9, 6, 3: mean 6, variance (9 + 0 + 9) / 3 = 6, z = 3 / sqrt 6 = 1.2247, 0, -1.2247.
 
-    The other a 0, b 4, c 2: mean 2, variance (4 + 4 + 0) / 3 = 8 / 3, z = -2 / 1.6330 = -1.2247, 1.2247, 0.
-    a: 0.2 x 1.2247 - 0.8 x 1.2247 = -0.7348; b: 0.8 x 1.2247 = 0.9798; c: -0.2 x 1.2247 = -0.2449.
+    The other 0, 4, 2: mean 2, variance (4 + 4 + 0) / 3 = 8 / 3, z = -2 / 1.6330 = -1.2247, 1.2247, 0.
     """
-    found = combined(part(a=9, b=6, c=3), part(a=0, b=4, c=2), "zscore")
-    assert found == pytest.approx({"a": -0.734847, "b": 0.979796, "c": -0.244949}, abs=1e-6)
-
-
-def test_the_sum_takes_a_hundred_times_the_other_score_and_bm25_as_it_is():
-    """a: 12 + 100 x 0.2 = 32; b: 7 + 100 x 0.8 = 87."""
-    assert combined(part(a=12, b=7), part(a=0.2, b=0.8), "sum") == pytest.approx({"a": 32.0, "b": 87.0})
+    found = hybrids.combine(np.array([9.0, 6, 3]), np.array([0.0, 4, 2]), "zscore")
+    assert found == pytest.approx([-0.734847, 0.979796, -0.244949], abs=1e-6)
 
 
 def test_other_weights():
-    """0.5 each: a 0.5 x 1 + 0.5 x 0, b the other way round."""
-    assert combined(part(a=2, b=1), part(a=1, b=2), "minmax", [0.5, 0.5]) == pytest.approx({"a": 0.5, "b": 0.5})
-
-
-def test_a_document_that_one_run_lacks_counts_as_the_lowest_there():
-    """BM25 a 10, b 4; the other b 3, c 1. minmax: a 0.1 x 1 + 0.9 x 0, b 0.1 x 0 + 0.9 x 1, c 0.1 x 0 + 0.9 x 0.
-
-    zscore: BM25 1, -1, the other 1, -1: a 0.2 x 1 + 0.8 x -1 = -0.6, b -0.2 + 0.8 = 0.6, c -0.2 - 0.8 = -1.
-    sum: a 10 + 100 x 1 = 110, b 4 + 300 = 304, c 4 + 100 = 104.
-    """
-    one, other = part(a=10, b=4), part(b=3, c=1)
-    assert combined(one, other, "minmax") == pytest.approx({"a": 0.1, "b": 0.9, "c": 0.0})
-    assert combined(one, other, "zscore") == pytest.approx({"a": -0.6, "b": 0.6, "c": -1.0})
-    assert combined(one, other, "sum") == pytest.approx({"a": 110.0, "b": 304.0, "c": 104.0})
+    found = hybrids.combine(np.array([2.0, 1]), np.array([1.0, 2]), "minmax", [0.5, 0.5])
+    assert found == pytest.approx([0.5, 0.5])
 
 
 @pytest.mark.parametrize("method", ["minmax", "zscore"])
-def test_equal_scores_of_a_run_leave_the_order_to_the_other(method):
-    found = combined(part(a=5, b=5, c=5), part(a=1, b=3, c=2), method)
-    assert sorted(found, key=found.get, reverse=True) == ["b", "c", "a"]
-    assert all(np.isfinite(list(found.values())))
-    assert combined(part(a=5), part(a=1), method) == {"a": 0.0}
+def test_equal_scores_leave_the_order_to_the_others(method):
+    found = hybrids.combine(np.full(3, 5.0), np.array([1.0, 3, 2]), method)
+    assert np.argsort(-found).tolist() == [1, 2, 0] and np.isfinite(found).all()
+    assert hybrids.combine(np.array([5.0]), np.array([1.0]), method).tolist() == [0.0]
+    assert hybrids.combine(np.empty(0), np.empty(0), method).tolist() == []
 
 
-def test_a_run_that_has_nothing_for_a_query_adds_nothing():
-    empty = part()
-    assert combined(empty, part(a=1, b=3), "minmax") == pytest.approx({"a": 0.0, "b": 0.9})
-    assert combined(part(a=1, b=3), empty, "sum") == pytest.approx({"a": 1.0, "b": 3.0})
-    assert combined(empty, empty, "zscore") == {}
+def test_large_margins_do_not_overflow():
+    assert hybrids.sigmoid(np.array([-1e4, 1e4, 0.0])).tolist() == [0.0, 1.0, 0.5]
+
+
+def test_an_index_scores_documents_that_a_search_would_not_return():
+    texts = {30: "cat mat", 20: "cat cat dog", 10: "bird"}
+    index = Index.build(texts.items())
+    best = dict(index.search("cat dog", 1))
+    found = index.scores("cat dog", [10, 20, 30, 99])
+    assert found[0] == 0 and found[3] == 0 and found[1] == pytest.approx(best[20])
+    assert 0 < found[2] < found[1], "which a search for the best one leaves out"
+    assert index.holds([10, 20, 30]) and not index.holds([10, 99]) and Index.build([]).holds([10])
+
+
+TEXTS = {
+    "d1": "lift of a wing",
+    "d2": "wing and plate",
+    "d3": "heat of a plate",
+    "d4": "a boundary layer",
+    "d5": "wing lift wing lift wing lift",
+}
 
 
 @pytest.fixture
-def books(db):
-    collection = make_collection("books")
-    keys = {name: make_document(collection, f"text {name}", external_id=name).pk for name in "abc"}
-    queries = {name: make_query(collection, f"query {name}", external_id=name).pk for name in ("q1", "q2", "q3")}
-    bm25 = Run.objects.create(collection=collection, name="bm25", kind="bm25", state="ready")
-    other = Run.objects.create(collection=collection, name="other", kind="imported", state="ready")
-    rankings.store(bm25, {queries["q1"]: Ranked([keys[name] for name in "abc"], [12, 7, 2])})
-    rankings.store(other, {queries["q1"]: Ranked([keys[name] for name in "abc"], [0.2, 0.8, 0.5])})
-    rankings.store(other, {queries["q2"]: Ranked([keys["a"], keys["b"]], [1, 2])})
+def wings(settings, tmp_path, db):
+    """BM25 finds d5 best for q1; the reranked run has d1 to d4 and does not know it. q2 has one candidate, q3 none."""
+    settings.VAR = tmp_path
+    collection = make_collection("wings")
+    keys = {name: make_document(collection, text, external_id=name).pk for name, text in TEXTS.items()}
+    queries = {name: make_query(collection, "wing lift", external_id=name).pk for name in ("q1", "q2", "q3")}
+    run = Run.objects.create(collection=collection, name="reranked", kind="imported", state="ready")
+    given = [keys[name] for name in ("d2", "d4", "d1", "d3")]
+    rankings.store(run, {queries["q1"]: Ranked(given, [2.0, 1.0, 0.0, -2.0])})
+    rankings.store(run, {queries["q2"]: Ranked([keys["d4"]], [0.5])})
     return collection
 
 
-def start(collection, name="hybrid", depth=2, **recipe):
+def start(collection, name="hybrid", depth=10, **recipe):
     return making.start(collection=collection, name=name, kind="hybrid", recipe=recipe, depth=depth)
 
 
-def test_a_hybrid_run_is_made_query_by_query_to_its_depth(books):
-    """q1 as worked above, cut at two; q2 only the other has: 0.9 and 0; q3 neither: nothing, and not asked again."""
-    run = start(books, runs=["bm25", "other"])
-    making.work(claims.claim(Run), lambda: False)
+def make(run):
+    making.work(claims.claim(Run, run.pk), lambda: False)
     run.refresh_from_db()
-    assert (run.state, run.recipe["method"], run.recipe["weights"]) == ("ready", "minmax", [0.1, 0.9])
-    found = rankings.as_run(run)
-    assert {query: list(documents) for query, documents in found.items()} == {
-        "q1": ["b", "c"],
-        "q2": ["b", "a"],
-        "q3": [],
-    }
-    assert found["q1"] == pytest.approx({"b": 0.95, "c": 0.45}) and found["q2"] == pytest.approx({"b": 0.9, "a": 0.0})
+    return run
+
+
+@pytest.mark.parametrize("method", ["minmax", "zscore", "sum"])
+def test_candidates_are_those_of_the_reranked_run_and_each_has_its_own_bm25_score(wings, method):
+    """d5 is BM25's best and no candidate; d4 has not one word of the query and is scored all the same."""
+    run = make(start(wings, run="reranked", method=method, k1=0.9, b=0.4))
+    assert (run.state, run.error) == ("ready", "")
+    recipe = run.recipe
+    assert (recipe["k1"], recipe["b"], recipe["scores"], recipe["run"]) == (0.9, 0.4, "margins", "reranked")
+    index, found = index_for(wings, k1=0.9, b=0.4), rankings.as_run(run)
+    by_name = {one.external_id: one.pk for one in wings.document_set.all()}
+    names = ["d1", "d2", "d3", "d4"]
+    assert index.search("wing lift", 1)[0][0] == by_name["d5"]
+    own = index.scores("wing lift", [by_name[name] for name in names])
+    assert own[0] > own[1] > own[2] == own[3] == 0
+    expected = hybrids.combine(own, hybrids.sigmoid(np.array([0.0, 2.0, -2.0, 1.0])), method)
+    assert found["q1"] == pytest.approx(dict(zip(names, expected.tolist(), strict=True)), rel=1e-5)
+    assert list(found["q2"]) == ["d4"] and found["q3"] == {}
     assert Ranking.objects.filter(run=run).count() == 3
+
+
+def test_shares_are_taken_as_they_are_and_a_recipe_may_say_otherwise(wings):
+    shares = Run.objects.create(collection=wings, name="shares", kind="imported", state="ready")
+    (query,) = (one.pk for one in rankings.queries(wings) if one.external_id == "q1")
+    documents = list(Ranking.objects.get(run__name="reranked", query=query).documents)
+    rankings.store(shares, {query: Ranked(documents, [0.9, 0.8, 0.3, 0.0])})
+    assert start(wings, "plain", run="shares").recipe["scores"] == "plain"
+    assert start(wings, "told", run="shares", scores="margins").recipe["scores"] == "margins"
+    run = make(start(wings, "sum", run="shares", method="sum"))
+    own = index_for(wings).scores("wing lift", documents)
+    expected = [0.9 * 100 + own[0], 0.8 * 100 + own[1], 0.3 * 100 + own[2], own[3]]
+    assert sorted(rankings.as_run(run)["q1"].values()) == pytest.approx(sorted(expected), rel=1e-5)
+
+
+def test_the_name_of_a_bm25_run_stands_for_its_parameters(wings):
+    Run.objects.create(collection=wings, name="bm25", kind="bm25", state="ready", recipe={"k1": 0.9, "b": 0.4})
+    recipe = start(wings, runs=["bm25", "reranked"], method="zscore").recipe
+    assert (recipe["run"], recipe["k1"], recipe["b"], recipe["weights"]) == ("reranked", 0.9, 0.4, [0.2, 0.8])
+
+
+def test_the_run_is_cut_at_its_depth_after_all_candidates_are_compared(wings):
+    whole, top = make(start(wings, run="reranked")), make(start(wings, "top", run="reranked", depth=2))
+    both = [rankings.as_run(run)["q1"] for run in (whole, top)]
+    assert list(both[1].items()) == list(both[0].items())[:2]
+
+
+def test_a_document_that_changed_since_is_named_and_not_scored_as_0(wings):
+    wings.document_set.filter(external_id="d3").update(is_current=False)
+    run = make(start(wings, run="reranked"))
+    assert run.state == "failed" and "documents that run reranked ranks were changed or removed" in run.error
 
 
 @pytest.mark.parametrize(
     ("recipe", "problem"),
     [
-        ({"runs": ["bm25"]}, "two or more"),
-        ({"runs": ["bm25", "bm25"]}, "two or more"),
-        ({"runs": ["bm25", "nobody"]}, "books has no run nobody"),
-        ({"runs": ["bm25", "other"], "method": "magic"}, "magic is no way"),
-        ({"runs": ["bm25", "other"], "weights": [1]}, "one for each of the 2 runs"),
-        ({"runs": ["bm25", "other"], "weights": [1, "x"]}, "one for each of the 2 runs"),
-        ({"runs": ["bm25", "other"], "weights": [1, float("nan")]}, "one for each of the 2 runs"),
-        ({"runs": ["bm25", "other"], "weights": [0, 0]}, "one for each of the 2 runs"),
-        ({"runs": ["bm25", "other"], "depht": 1}, "not depht"),
+        ({}, "is made of a reranked run"),
+        ({"run": "nobody"}, "wings has no run nobody"),
+        ({"runs": ["reranked"]}, "runs are two"),
+        ({"runs": ["reranked", "reranked"]}, "runs are two"),
+        ({"runs": ["reranked", "other"]}, "run reranked is no BM25 run made here"),
+        ({"run": "reranked", "method": "magic"}, "magic is no way"),
+        ({"run": "reranked", "scores": "odd"}, "scores is one of margins, plain"),
+        ({"run": "reranked", "k1": -1}, "from 0 to 10"),
+        ({"run": "reranked", "weights": [1]}, "weights are two numbers"),
+        ({"run": "reranked", "weights": [1, "x"]}, "weights are two numbers"),
+        ({"run": "reranked", "weights": [1, float("nan")]}, "weights are two numbers"),
+        ({"run": "reranked", "weights": [0, 0]}, "weights are two numbers"),
+        ({"run": "reranked", "depht": 1}, "not depht"),
     ],
 )
-def test_a_hybrid_that_cannot_be_made_is_refused(books, recipe, problem):
+def test_a_hybrid_that_cannot_be_made_is_refused(wings, recipe, problem):
     with pytest.raises(BadInput, match=problem):
-        start(books, **recipe)
+        start(wings, **recipe)
     assert not Run.objects.filter(kind="hybrid").exists()
 
 
-def test_a_run_that_is_not_ready_makes_no_hybrid(books):
-    Run.objects.filter(name="other").update(state="running")
-    with pytest.raises(BadInput, match="run other of books is not ready"):
-        start(books, runs=["bm25", "other"])
+def test_a_run_that_is_not_ready_makes_no_hybrid(wings):
+    Run.objects.filter(name="reranked").update(state="running")
+    with pytest.raises(BadInput, match="run reranked of wings is not ready"):
+        start(wings, run="reranked")
+
+
+def test_the_command_takes_the_reranked_run_and_bm25s_parameters(wings, capsys):
+    options = ("--run", "reranked", "--method", "zscore", "--k1", "0.9", "--b", "0.4", "--json")
+    call_command("retrieve", "wings", "--system", "hybrid", *options)
+    assert json.loads(capsys.readouterr().out)["run"] == "hybrid-zscore"
+    assert Run.objects.get(name="hybrid-zscore").recipe["k1"] == 0.9
+
+
+def test_a_run_left_unfinished_by_an_earlier_version_says_what_to_do(wings):
+    """Its recipe named runs to fuse, and no reranked run."""
+    Run.objects.create(collection=wings, name="old", kind="hybrid", recipe={"method": "rrf", "runs": ["a", "b"]})
+    run = make(Run.objects.get(name="old"))
+    assert run.state == "failed" and "no longer made: delete it" in run.error

@@ -151,11 +151,22 @@ def test_qrels_of_both_kinds_become_reference_grades_and_settle_nothing(files):
     beir = import_collection("beir", files(qrels="query-id\tcorpus-id\tscore\nq1\td1\t2\nq2\td2\t0\n"))
     trec = import_collection("trec", files(qrels="q1 0 d1 2\nq2 0 d2 -1\n"))
     assert (beir.judgments, beir.pairs, beir.grades_below_zero) == (2, 2, 0)
-    assert (trec.judgments, trec.pairs, trec.grades_below_zero) == (2, 2, 1)
+    assert (trec.judgments, trec.pairs, trec.grades_below_zero) == (1, 2, 1)
     kinds = set(Judgment.objects.values_list("assessor__kind", "assessor__name", "step"))
     assert kinds == {("reference", "qrels", "import")}
-    assert set(Judgment.objects.values_list("grade", flat=True)) == {2, 0}
+    assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0, 2, 2]
     assert not Label.objects.exists()
+
+
+def test_a_gold_below_0_is_no_gold_and_its_pair_is_judged_all_the_same(files):
+    lines = [
+        {"query_id": "q1", "doc_id": "d1", "gold": -1},
+        {"query_id": "q1", "doc_id": "d2", "gold": 0},
+        {"query_id": "q2", "doc_id": "d2", "gold": -7, "teacher_score": 0.5},
+    ]
+    report = import_collection("small", files(pairs="".join(json.dumps(one) + "\n" for one in lines)))
+    assert (report.pairs, report.judgments, report.grades_below_zero) == (3, 1, 2)
+    assert [(one.grade, one.assessor.name) for one in Judgment.objects.all()] == [(0, "gold")]
 
 
 def test_candidates_are_the_union_of_what_the_options_name(files):

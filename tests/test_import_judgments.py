@@ -92,8 +92,27 @@ def test_bad_rows_refuse_the_file_by_line(bring):
 def test_skipped_rows_are_counted_by_kind_and_the_others_taken(bring):
     report = bring(BAD, skip_invalid=True)
     assert report.skipped == {"conflicting": 1, "duplicate": 1, "malformed": 2, "out-of-range": 1, "unknown": 2}
-    assert (report.judgments, report.grades_below_zero) == (2, 1)
-    assert labels() == {"d1": (1, "people"), "d2": (0, "people")}
+    assert (report.judgments, report.grades_below_zero) == (1, 1)
+    assert labels() == {"d1": (1, "people")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q1 0 d1 1\nq1 0 d2 -1\nq1 0 d3 -2\n",
+        "query_id,doc_id,grade\nq1,d1,1\nq1,d2,-1\nq1,d3,-2\n",
+        "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t-1\nq1\td3\t-999999999\n",
+    ],
+    ids=["trec", "csv", "beir"],
+)
+def test_a_grade_below_0_is_no_judgment_and_is_counted(bring, text):
+    report = bring(text)
+    assert (report.judgments, report.unchanged, report.grades_below_zero) == (1, 0, 2)
+    assert labels() == {"d1": (1, "people")} and Judgment.objects.count() == 1
+    again = bring(text)
+    assert (again.judgments, again.unchanged, again.grades_below_zero) == (0, 1, 2)
+    with pytest.raises(BadInput, match='no document has the id "d9"'):
+        bring("q1 0 d9 -1\n")
 
 
 def test_only_the_first_twenty_bad_rows_are_named(bring):

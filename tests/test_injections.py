@@ -48,10 +48,10 @@ def test_it_stays_in_its_fence_in_every_prompt(injection: Injection) -> None:
     _check_data_stays_data(injection.text[:TEXT_LIMIT])
     inputs = Inputs("q", ("a",), injection.text[:TEXT_LIMIT], wrapped(injection.text))
     prompt = vote_prompt(inputs)
-    ((_, body),) = FENCE.findall(prompt.user)
+    _, (_, body) = FENCE.findall(prompt.user)
     assert json.loads(body)["document"] == wrapped(injection.text)
     repaired = repair_prompt(prompt, "it was empty")
-    assert len(FENCE.findall(repaired.user)) == 1
+    assert len(FENCE.findall(repaired.user)) == 2
     assert injection.text[:50] not in repaired.user[repaired.user.rfind(">>>") :]
 
 

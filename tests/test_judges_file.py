@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.errors import BadInput
-from judges.judges_file import VOTERS, parse, read
+from judges.judges_file import parse, read
+from judges.presets import PRESETS
 
+VOTERS = 5
 EXAMPLE = Path(__file__).parent.parent / "docs" / "judges-example.toml"
 
 
@@ -104,7 +106,13 @@ WRONG_JUDGES = [
     ('scale = "0-3"\nrelevant_from = 4', "relevant_from must be a grade of the judge's scale, from 1 to 3"),
     ('scale = "0-10"\ngenerations = 3', "generations needs a scale"),
     ("generations = 3\ntemperature = 1", "generations needs a scale"),
+    ('scale = "0-10"\ngenerations = 3\ntemperature = 1\nseed = 4', "seed makes all generations alike"),
     ('scale = "0-10"\ngenerations = 11\ntemperature = 1', "generations must be a whole number from 1 to 10"),
+    ('prompt = "own"', '"own" is unknown; use one of rubric, verdict-only, score-chain'),
+    ('prompt = "verdict-only"\nscale = "0-3"', 'prompt "verdict-only" needs scale = "binary"'),
+    ('prompt = "score-chain"', 'prompt "score-chain" needs scale = "0-10"'),
+    ('prompt = "score-chain"\nscale = "0-10"', "relevant_from is missing"),
+    ('prompt = "verdict-only"\nendpoint = "decisions"', "prompt is nothing that a Decisions endpoint takes"),
     ('endpoint = "batch"', '"batch" is unknown; use one of chat, decisions'),
     ('endpoint = "decisions"\ntemperature = 0', "temperature is nothing that a Decisions endpoint takes"),
     ("threshold = 0.5", "threshold is nothing that provider openai takes"),
@@ -112,6 +120,13 @@ WRONG_JUDGES = [
     ("key = 1", "key is unknown"),
     ("[judge.nested]\na = 1", "nested is unknown"),
 ]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "vertex-anthropic"])
+def test_a_judge_that_takes_no_temperature_may_have_generations(provider: str) -> None:
+    places = "".join(f'\n{key} = "eu-1"' for key in PRESETS[provider].needs)
+    lines = text(judge=f'scale = "0-3"\ngenerations = 3{places}').replace('"openai"', f'"{provider}"', 1)
+    assert parse(lines).judges[0].parameters["generations"] == 3
 
 
 @pytest.mark.parametrize(("lines", "message"), WRONG_JUDGES)
@@ -171,11 +186,14 @@ WRONG_FILES = [
     (replaced('"openai"', '"anthropic"\ntemperature = 0'), "line 4: [[judge]] 1 temperature is nothing that provider"),
     (replaced('["j1", "j2"]', '["j1"]'), "line 22: [panel] debate must name two judges"),
     (replaced('["j1", "j2"]', '["j1", "jx"]'), 'debate names "jx", which is no judge of this file'),
-    (replaced('["j1", "j2"]', '"j1"'), "debate is missing or no list"),
-    (replaced('debate = ["j1", "j2"]', ""), "debate is missing"),
-    (replaced('"j4", "j5"]', '"j4"]'), "line 23: [panel] ensemble must name 5 different judges"),
-    (replaced('"j4", "j5"]', '"j4", "j4"]'), "ensemble must name 5 different judges"),
-    (replaced('"j4", "j5"]', '"j4", 5]'), "ensemble is missing or no list of names"),
+    (replaced('["j1", "j2"]', '"j1"'), "debate must be a list of names of judges"),
+    (replaced('debate = ["j1", "j2"]', "debate = []"), "line 22: [panel] debate must name two judges"),
+    (replaced('"j4", "j5"]', '"j4"]'), "line 23: [panel] ensemble must name 1, 3, 5, 7 or 9 judges, and names 4"),
+    (
+        replaced('"j4", "j5"]', '"j4", "j4"]'),
+        'line 23: [panel] ensemble names "j4" 2 times, and all would answer alike: its temperature is 0: set a',
+    ),
+    (replaced('"j4", "j5"]', '"j4", 5]'), "ensemble must be a list of names of judges"),
 ]
 
 
@@ -191,15 +209,15 @@ def test_bytes_that_are_not_utf_8_are_refused_and_a_byte_order_mark_is_not(tmp_p
     path.write_bytes(b"\xef\xbb\xbf" + text().encode())
     assert len(read(path).judges) == VOTERS
     path.write_bytes(b"# \xff\n")
-    with pytest.raises(BadInput, match="not UTF-8 at byte 2"):
+    with pytest.raises(BadInput, match="byte 3 is not UTF-8"):
         read(path)
-    with pytest.raises(BadInput, match="directory"):
+    with pytest.raises(BadInput, match=r"this is a folder, which holds judges\.toml"):
         read(tmp_path)
 
 
 def test_the_documented_example_is_right() -> None:
     file = read(EXAMPLE)
-    assert {judge.provider for judge in file.judges} >= {"openai", "anthropic", "google", "openai-compatible"}
+    assert {judge.provider for judge in file.judges} >= {"openai", "anthropic", "google", "deepseek", "vllm"}
     assert len(file.panel.ensemble) == VOTERS
 
 

@@ -118,9 +118,12 @@ def test_before_both_labels_were_seen_the_judges_own_share_decides() -> None:
 
 
 def believing_campaign(
-    pairs: int = 40, *, without: int | None = None, believes: bool = True, gold: bool = True
+    pairs: int = 40, *, without: int | None = None, believes: bool = True, gold: bool = True, said_alone: bool = False
 ) -> tuple[Campaign, np.ndarray, np.ndarray]:
-    """One judge with log-probabilities, two without; `without`: the pair on which the first gives none."""
+    """One judge with log-probabilities, two without; `without`: the pair on which the first gives none.
+
+    `said_alone`: as they were stored while one alternative was asked for, without the answer not given.
+    """
     books = make_collection("books")
     judges = [make_judge("sure"), make_judge("mute"), make_judge("third")]
     campaign = make_campaign(books, judges, majority=2)
@@ -129,6 +132,8 @@ def believing_campaign(
     for number, (belief, known) in enumerate(zip(beliefs, truth, strict=True)):
         pair = make_pair(books)
         given = None if number == without else {"yes": float(belief[0]), "no": float(belief[1])}
+        if given and said_alone:
+            given.pop(min(given, key=given.__getitem__))
         for place, judge in enumerate(judges):
             verdict = int(belief[0] > belief[1])
             values = {"probabilities": given} if place == 0 and believes else {}

@@ -25,6 +25,12 @@ from tests.test_lara import believing_campaign
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(autouse=True)
+def _no_debates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are played on a connection of their own, which sees no row of a test's transaction: test_lara_debates."""
+    monkeypatch.setattr(lara_live, "play", lambda campaign, work: None)
+
+
 def people_answer(collection: Collection, truth: dict[int, int], member: object) -> int:
     """The member judges everything that waits, as the queue lends it; how many."""
     done = 0
@@ -44,6 +50,14 @@ def command(*options: object) -> dict:
     out = StringIO()
     call_command("lara", "books", "--judge", "sure", *map(str, options), "--json", stdout=out)
     return json.loads(out.getvalue())
+
+
+def test_votes_that_were_stored_without_the_answer_not_given_are_of_use() -> None:
+    believing_campaign(40, gold=False, said_alone=True)
+    status = command("--share", 0.25)
+    assert (status["pairs"], status["escalations"], status["running"]) == (40, {"uncertain": 1}, 39)
+    standing = lara_live.standing(Campaign.objects.get(pk=status["campaign"]))
+    assert np.allclose(standing.beliefs.sum(axis=1), 1), "the one that is missing has at most the rest"
 
 
 def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_as_the_replay() -> None:

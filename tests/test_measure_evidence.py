@@ -38,6 +38,9 @@ def test_a_table_by_hand() -> None:
     assert found["label_match"] == pytest.approx(3 / 5)
     assert found["format"] == pytest.approx((1 + 1 + 1 + 1 + 0 + 0.7) / 6)
     assert found["fidelity"] == 0.5
+    assert found["fidelity_prism"] == 0.5
+    part = table([Row(1, "?", "It is 120 metres.", 1, said("It counts to twelve.", "It says 12 metres."))])
+    assert (part["fidelity"], part["fidelity_prism"]) == (0.0, 1.0), "12 stands in 120 as a substring only"
     assert (found["rows"], found["labelled"], found["said_yes"], found["yes_yes"]) == (6, 5, 3, 2)
     assert (found["with_fields"], found["with_ratio"]) == (1, 2)
     assert found["compression"] == {
@@ -46,7 +49,7 @@ def test_a_table_by_hand() -> None:
     assert table(rows, {1: Judged(("two three", "10"), None)})["fidelity"] == pytest.approx(2 / 3)
     empty = table([Row(1, "?", DOCUMENT, None, "no")])
     assert (empty["label_match"], empty["fidelity"], empty["compression"]["median"]) == (None, None, None)
-    assert set(empty["reasons"]) == {"label_match", "fidelity", "language_by_rule", "compression"}
+    assert set(empty["reasons"]) == {"label_match", "fidelity", "fidelity_prism", "language_by_rule", "compression"}
     scores = dict.fromkeys(DIMENSIONS, 4)
     judged = {1: Judged((), scores), 2: Judged((), {**scores, "language": 5}), 3: Judged((), None)}
     assert means(judged)["language"] == 4.5
@@ -84,6 +87,20 @@ def test_outputs_are_measured_by_rule_without_a_judge(outputs: Path) -> None:
     assert (found["label_match"], found["format"], found["fidelity"], found["judged"]) == (1.0, 1.0, 1.0, None)
     assert found["compression"]["median"] == 0.5
     assert not Campaign.objects.exists()
+
+
+def test_compression_counts_tokens_where_a_tokenizer_is_named(outputs: Path, tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")  # a token for each character
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    words, tokens = measure(str(outputs)).json, measure(str(outputs), "--tokenizer", str(tmp_path)).json
+    assert (words["tokens"], tokens["tokens"]) == ("words", "tokens")
+    pair = pairs_of(Label.objects.earliest("pk").pair.collection)[0]
+    whole = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
+    assert tokens["compression"]["p10"] == pytest.approx(len("Mapping 0 maps values.") / len(whole), abs=0.02)
+    assert tokens["compression"] != words["compression"]
 
 
 def test_a_judge_scores_outputs_once_and_every_attempt_is_kept(

@@ -51,6 +51,13 @@ def ask(*requests: Request) -> list[int | str]:
     return asyncio.run(every())
 
 
+@pytest.mark.parametrize("sdk", ["openai", "openai-compatible", "google"])
+def test_more_alternatives_than_the_provider_has_are_refused(model_server: LocalModels, sdk: str) -> None:
+    more = {"generationConfig": {"logprobs": 21}} if sdk == "google" else {"top_logprobs": 21}
+    judges = [model_server.judge("yes", sdk, logprobs=20, **extra) for extra in ({}, {"extra_body": more})]
+    assert ask(*map(vote, judges)) == [1, "Rejected"]
+
+
 def test_side_and_round_are_read_from_the_end_of_the_prompt_and_never_from_the_document() -> None:
     judge = Judge(1, "j", "openai", "m")
     assert place(turn(judge, FOR, 1).prompt.user) == ("A", 1)
@@ -96,7 +103,7 @@ def test_behaviours_are_taken_in_turn_by_number_text_and_key(model_server: Local
     model_server.script({"*": [{"fault": "500", "every": 3}, {"verdict": "no"}]})
     assert ask(*[vote(judge)] * 6) == [0, 0, "Overloaded", 0, 0, "Overloaded"]
     model_server.script(m=[{"fault": "401", "key": KEY}, {"verdict": "yes"}])
-    assert ask(vote(judge), vote(replace(judge, api_key_env=""))) == ["Rejected", 1]
+    assert ask(vote(judge), vote(replace(judge, api_key_env=""))) == ["Refused", 1]
 
 
 def test_a_fault_that_is_none_is_refused_at_once() -> None:

@@ -12,10 +12,12 @@ import httpcore2
 import httpx2
 import pytest
 
-from judges.providers import network
+from judges.prompts import VOTE_SCHEMA, vote_prompt
+from judges.providers import close_providers, environment, network, open_provider
 from judges.providers import wire as wires
 from judges.providers.network import Stream
 from judges.providers.wire import Passes, Wire, http_client
+from judges.records import Inputs, Judge, Refused, Request
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 ANSWER = b'{"said": "yes"}'
@@ -247,12 +249,110 @@ def test_encrypted_connections_are_checked_and_used_again(certificate: Path, mon
     async def bad(client: httpx2.AsyncClient, url: str) -> None:
         wire = await post(client, url)
         assert wire.unsent and "CERTIFICATE_VERIFY_FAILED" in wire.failure
+        assert "name a PEM file with the authority's certificate in SSL_CERT_FILE" in wire.failure
 
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     against(count, bad, tls=context)
     assert opened == []
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     against(count, good, tls=context)
     assert len(opened) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "(No such file or directory)"), ("no certificate\n", "(it holds none)"), ("", "(it holds none)")],
+)
+def test_a_wrong_ssl_cert_file_is_one_line_and_nothing_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None, said: str
+) -> None:
+    path = tmp_path / "authorities.pem"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    found = refusal_at("https://localhost:9/v1")
+    assert found == (
+        f"localhost:9: SSL_CERT_FILE names {path}, which cannot be read as certificates in PEM form {said}: "
+        "correct it, or unset it to trust what the system trusts"
+    )
+
+
+def test_a_certificate_that_is_not_trusted_is_no_outage(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another try would fail alike; with the variable set to another file the line names that file."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    other = certificate.parent / "other.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=other"
+    subprocess.run(
+        [*command.split(), "-keyout", "other.key", "-out", other.name],
+        cwd=other.parent,
+        check=True,
+        capture_output=True,
+    )
+
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+
+    async def calls(_: httpx2.AsyncClient, url: str) -> None:
+        assert "in SSL_CERT_FILE" in await refused(url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(other))
+        await close_providers()
+        assert f"SSL_CERT_FILE names {other}: add the certificate of the authority" in await refused(url)
+
+    against(always, calls, tls=context)
+
+
+def test_a_certificate_of_another_name_is_not_blamed_on_the_authorities(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+
+    async def calls(_: httpx2.AsyncClient, url: str) -> None:
+        said = await refused(url.replace("localhost", "127.0.0.1"))
+        assert "correct the base_url" in said and "SSL_CERT_FILE" not in said
+
+    against(always, calls, tls=context)
+
+
+@pytest.mark.parametrize(
+    ("variable", "address", "said"),
+    [
+        ("https_proxy", "socks5://us:secret@127.0.0.1:1080", "install it beside Quorum"),
+        ("all_proxy", "socks5h://127.0.0.1:1080", "pip install socksio"),
+        ("https_proxy", "gopher://127.0.0.1:1", "the environment variable https_proxy names no usable proxy"),
+    ],
+)
+def test_a_socks_proxy_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, variable: str, address: str, said: str
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.delenv("QUORUM_LOOPBACK_ONLY", raising=False)  # nothing gets as far as the network
+    monkeypatch.setenv(variable, address)
+    found = refusal_at("https://models.invalid/v1")
+    assert found.startswith("models.invalid: ") and said in found and "secret" not in found and "\n" not in found
+
+
+def refusal_at(url: str) -> str:
+    """Why a call there is refused before anything is sent."""
+
+    async def main() -> str:
+        try:
+            return await refused(url)
+        finally:
+            await close_providers()
+
+    return asyncio.run(main())
+
+
+async def refused(url: str) -> str:
+    judge = Judge(1, "j", "openai-compatible", "m", base_url=url)
+    inputs = Inputs("?", (), "", "")
+    with pytest.raises(Refused) as error:
+        await open_provider(judge).complete(Request(judge, vote_prompt(inputs), VOTE_SCHEMA, inputs, "vote"))
+    return str(error.value)
 
 
 def test_a_proxy_is_asked_with_its_password_and_the_call_stays_encrypted(
@@ -273,8 +373,8 @@ def test_a_proxy_is_asked_with_its_password_and_the_call_stays_encrypted(
         proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
         port = proxy.sockets[0].getsockname()[1]
         monkeypatch.setenv("https_proxy", f"http://us:secret@127.0.0.1:{port}")
-        monkeypatch.setattr(wires, "is_loopback", lambda base_url: False)
-        monkeypatch.setattr(wires, "proxy_bypass", lambda host: False)
+        monkeypatch.setattr(environment, "is_loopback", lambda base_url: False)
+        monkeypatch.setattr(environment, "proxy_bypass", lambda host: False)
         client = http_client(url, Passes())
         assert (await post(client, url)).body == ANSWER
         await client.aclose()

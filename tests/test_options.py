@@ -1,10 +1,17 @@
 """The papers' options of a campaign, through real workers and SDKs against the scripted server (SPEC S2-S5)."""
 
 import math
+from typing import Any
 
 import pytest
 
+from corpus.errors import BadInput
+from corpus.labels import rebuild_labels
+from corpus.models import Label
+from judges import configurations
 from judges.models import Attempt, Audit, Campaign, Work
+from judges.records import Judge
+from tests.called import call
 from tests.engine_parts import (
     _standing_worker,
     collection_of,
@@ -116,6 +123,84 @@ def test_play_on_stores_every_round_and_keeps_the_first_agreement(worker: object
     status = judge("--policy", "debate", "--rounds", "3", "--play-on").json
     assert status["labels"] == {"1": 1} and status["agreed_in_round"] == {"1": 1} and status["calls"] == 6
     assert [row[3] for row in said("against")] == [1, 0, 0]
+
+
+def test_labels_say_when_a_filter_or_an_adjudicator_gave_them(worker: object, model_server: LocalModels) -> None:
+    """On 45580ec both carried the policy's name, as if the debate had agreed."""
+    books = collection_of(3)
+    make_panel(model_server, debate=("stance", "d2"))
+    model_server.script(
+        gemma=[{"verdict": "no", "contains": "number 0"}, {"verdict": "yes"}],
+        mistral={"verdict": "no"},
+        phi={"verdict": "no"},
+        d2=[{"verdict": {"B": ["yes", "yes"]}, "contains": "number 1"}, {"verdict": "stance"}],
+        stance={"verdict": "stance"},
+        senior={"verdict": "yes"},
+    )
+    for name in ("gemma", "mistral", "phi", "senior"):
+        make_judge(model_server, name)
+    judge("--policy", "debate", "--filter", "gemma,mistral,phi", "--adjudicator", "senior", check=True)
+    origins = list(Label.objects.order_by("pair").values_list("origin", flat=True))
+    assert origins == ["filter", "debate", "llm-adjudicator"]
+    assert rebuild_labels(books) == 0, "they are derived from the judgments alone"
+
+
+TAKE_NONE = {"anthropic": {"provider": "anthropic"}, "offline": {"provider": "offline", "model": "offline-for"}}
+
+
+@pytest.mark.parametrize("provider", TAKE_NONE)
+def test_a_temperature_is_refused_where_a_debater_takes_none(
+    model_server: LocalModels, instance: dict[str, str], provider: str
+) -> None:
+    """On 45580ec it made another campaign with the same calls under another title."""
+    collection_of(1)
+    panel = make_panel(model_server)
+    values = dict(TAKE_NONE[provider])
+    make_judge(model_server, "deaf", values.pop("model", "deaf"), **values)
+    panel.debate = ["a", "deaf"]
+    panel.save()
+    refused = judge("--policy", "debate", "--temperature", "0.6")
+    assert (refused.code, refused.out) == (2, "")
+    assert f"--temperature 0.6: deaf takes no temperature (provider {provider})" in refused.err
+    study = call("debate_study", "books", "--run", "order,temperature", "--json")
+    assert (study.code, study.out) == (2, "") and "deaf takes no temperature" in study.err
+    assert not Campaign.objects.exists(), "nothing of the study was run"
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "parameters", "taken"),
+    [
+        ("openai-responses", "o3", {}, False),
+        ("openai-responses", "o3", {"temperature": "default"}, False),
+        ("openai-responses", "gpt-4.1", {}, True),
+        ("openai", "gpt-4.1", {"temperature": "default"}, True),
+        ("openai-responses", "gpt-5.1", {"reasoning_effort": "high", "temperature": "default"}, False),
+        ("openai-responses", "gpt-5.1", {"reasoning_effort": "none"}, True),
+        ("google", "gemini-2.5-flash", {"thinking": 512, "temperature": 0.5}, True),
+        ("offline", "offline-for", {}, False),
+    ],
+)
+def test_a_model_that_thinks_takes_a_temperature_where_its_entry_sets_one(
+    provider: str, model: str, parameters: dict[str, Any], taken: bool
+) -> None:
+    known = Judge(1, "j", provider, model, parameters=parameters)
+    assert configurations.takes_temperature(known) == taken
+    if not taken:
+        with pytest.raises(BadInput, match="takes no temperature"):
+            configurations.check_temperature([known], 0.6)
+
+
+def test_what_is_said_to_debaters_is_refused_where_there_are_none(
+    model_server: LocalModels, instance: dict[str, str]
+) -> None:
+    collection_of(1)
+    panel = make_panel(model_server)
+    panel.debate = []
+    panel.save()
+    for option, said in (("--agents", "there are 0 debaters"), ("--temperature", "is for debaters")):
+        refused = judge("--policy", "ensemble", option, "2")
+        assert (refused.code, refused.out) == (2, "") and said in refused.err
+    assert not Campaign.objects.exists()
 
 
 def test_the_campaigns_temperature_reaches_the_wire(worker: object, model_server: LocalModels) -> None:

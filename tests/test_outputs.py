@@ -46,7 +46,7 @@ def test_a_model_that_writes_nothing_readable_is_measured_as_such():
     found = measure([Row("q", DOCUMENT, 1)], ["the the the"], words)
     assert (found["label_match"], found["format"]) == (0.0, 0.0)
     assert found["fidelity"] is None and found["language"] is None and found["compression"]["median"] is None
-    assert set(found["reasons"]) == {"fidelity", "language", "compression"}
+    assert set(found["reasons"]) == {"fidelity", "fidelity_prism", "language", "compression"}
 
 
 def test_evidence_of_a_pair_that_is_not_relevant_counts_for_compression_only():

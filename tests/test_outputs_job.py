@@ -1,6 +1,7 @@
 """Job `generate`: base and tuned model write on the dev split, killed and resumed; the measures in evaluation.json."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,7 +9,8 @@ torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.learnable import export  # noqa: E402
-from training import rendering  # noqa: E402
+from training import data, rendering  # noqa: E402
+from training.engine import outputs_job  # noqa: E402
 from training.engine.base import tiny_base  # noqa: E402
 from training.engine.generating import generate  # noqa: E402
 from training.engine.loop import Cancelled  # noqa: E402
@@ -42,7 +44,17 @@ def test_both_models_are_measured_on_the_same_rows(made, tmp_path):
     assert kept["base"]["label_match"] is not None and kept["base"]["rows"] == 20
     lines = [json.loads(line) for line in (tmp_path / "tuned.outputs.jsonl").read_text().splitlines()]
     assert len(lines) == 20 and all(line["output"] for line in lines)
+    assert kept["tuned"]["cut"] == sum(line.get("finish_reason") == "length" for line in lines) > 0
     assert one.state["steps"] == one.state["total"] == 40
+
+
+def test_all_rows_of_the_dev_split_are_written_about(made, tmp_path, monkeypatch):
+    rows = [*data.read(made[2]).dev] * 40
+    monkeypatch.setattr(outputs_job.data, "read", lambda folder: SimpleNamespace(dev=rows))
+    monkeypatch.setattr(
+        outputs_job, "_written", lambda folder, writer, name, chosen, *rest: [{"output": "no"}] * len(chosen)
+    )
+    assert write(job(tmp_path, made, limit=None), lambda: False)["rows"] == len(rows) > 200
 
 
 def test_a_cancelled_job_goes_on_where_it_was(made, tmp_path):
@@ -65,7 +77,7 @@ def test_answers_of_a_batch_are_those_of_single_prompts(shape, tmp_path):
         generate(writer.model, writer.tokenizer, [one], max_length=512, tail=rendering.TAIL, max_new_tokens=8)[0]
         for one in texts
     ]
-    assert together == alone and all(together)
+    assert together == alone and all(one.text for one in together)
 
 
 def test_an_answer_begins_with_what_the_score_reads(made):
@@ -76,7 +88,7 @@ def test_an_answer_begins_with_what_the_score_reads(made):
     with torch.no_grad():
         first = int(writer.model(**ids).logits[0, -1].argmax())
     found = generate(writer.model, writer.tokenizer, [text], max_length=512, tail=rendering.TAIL, max_new_tokens=1)
-    assert found == [writer.tokenizer.decode([first], skip_special_tokens=True)]
+    assert found == [(writer.tokenizer.decode([first], skip_special_tokens=True), True)]
 
 
 def test_encoders_and_sets_without_a_dev_split_are_refused(made, tmp_path):

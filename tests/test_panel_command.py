@@ -159,7 +159,7 @@ def test_an_import_is_usable_only_where_a_judge_of_its_name_is_configured(judged
     make_judge("ready")
     notes = {one["name"]: (one["usable"], one["note"]) for one in panel()["candidates"]}
     assert notes["elsewhere"] == (False, "imported; no judge of this name is configured")
-    assert notes["ready"] == (True, "imported; m is configured under this name")
+    assert notes["ready"] == (True, "imported; m-ready is configured under this name")
     assert notes["j1"] == (True, None)
 
 
@@ -218,5 +218,5 @@ def test_people_read_the_same_in_words(judged, bring):
     assert "9 candidates judged the same 120 pairs. Quality is balanced accuracy on 120 reference grades;" in said
     assert "Below it: coin, its answers are no better than chance" in said
     assert "j0 and gpt are copies: one vote, not 2." in said
-    assert "Of 21 sets of five the most independent is " in said
+    assert "Of 21 sets of 5 the most independent is " in said
     assert 'For the judges file: ensemble = ["j' in said

@@ -13,6 +13,7 @@ from corpus.errors import BadInput
 from corpus.models import Assessor
 from judges.models import JudgeVersion, Panel
 from judges.panels import ensure_offline
+from judges.probe_models import JudgeProbe
 from tests.factories import make_collection, make_member, make_user
 from tests.panel_scene import HONEST, PAIRS, add_pairs, answers, grade, refer, vote
 
@@ -97,7 +98,7 @@ def test_the_floor_and_the_candidates_stand_in_the_address(client, books, charli
     text = page(client, "?floor=0.99")
     assert "the floor is 0.990, as asked" in text and "No panel is proposed: 0 of 9 candidates" in text
     text = page(client, "?" + "&".join(f"c={name}" for name in FIVE))
-    assert "5 candidates judged the same 120 pairs" in text and "Of 1 set of five" in text
+    assert "5 candidates judged the same 120 pairs" in text and "Of 1 set of 5" in text
     assert "9 candidates" in page(client, "?c=nobody&floor=x"), "nonsense falls back"
 
 
@@ -128,7 +129,7 @@ def test_the_page_takes_few_statements_however_many_judges(client, books, charli
 def test_making_it_the_panel_asks_first_and_a_get_changes_nothing(client, books, charlie):
     address = "/c/books/panel/use/?" + "&".join(f"judge={name}" for name in FIVE)
     text = client.get(address).content.decode()
-    assert "Shall these five vote?" in text and "books:chosen" in text
+    assert "Shall these judges vote?" in text and "books:chosen" in text
     assert "offline-answers, offline-bm25" in text, "who is not on it any more"
     assert not Panel.objects.filter(name="books:chosen").exists()
 
@@ -190,3 +191,50 @@ def test_names_are_escaped(client, books, charlie):
     text = page(client)
     assert "<b>x</b>" not in text and "&lt;b&gt;x&lt;/b&gt;" in text
     assert json.dumps(text)
+
+
+def abilities(text: str) -> str:
+    """The part of the page that says what each judge can do."""
+    return text[text.index('id="abilities-h"') :]
+
+
+def test_what_each_judge_can_do_stands_on_the_page_with_the_day_of_the_check(client, books, charlie):
+    Panel.objects.update_or_create(name="main", defaults={"ensemble": FIVE, "debate": FIVE[:2]})
+    never = abilities(page(client))
+    assert "never checked" in never and "manage.py check_judges --judge j1<" in never
+    judge = JudgeVersion.objects.get(name="j1")
+    found = {
+        "schema_modes": {"json_schema": "refused", "json_object": "works"},
+        "logprobs": 5,
+        "temperature": 0.0,
+        "temperature_taken": True,
+        "thinks": True,
+        "reasoning_tokens": 120,
+        "reasoning_text": True,
+        "context": 8192,
+        "price": {"input": 0.5, "output": 2.0},
+        "usage": ["prompt_tokens", "completion_tokens"],
+    }
+    problem = 'this server answers json_schema with 400: set schema_mode = "json_object"'
+    JudgeProbe.objects.create(judge=judge, passes=True, found={})
+    JudgeProbe.objects.create(judge=judge, passes=False, problem=problem, found=found, warnings=["a note"])
+    text = abilities(page(client))
+    row = next(part for part in text.split("<tr>") if "j1<br>" in part)
+    assert "does not work" in row and "set schema_mode = &quot;json_object&quot;." in row and "a note." in row
+    for words in ("<del>json_schema</del>", "5 alternatives", "120 tokens", "text kept", "8,192", "0.5 in, 2.0 out"):
+        assert words in row
+    assert '<time datetime="' in row and "never checked" not in row
+    assert "Its answers count tokens as prompt_tokens, completion_tokens." in row
+
+
+def test_a_site_with_offline_judges_alone_says_how_to_load_others(client, charlie):
+    Panel.objects.all().delete()
+    ensure_offline()
+    text = abilities(page(client))
+    assert "Only the offline judges" in text and "manage.py configure_judges judges.toml" in text
+
+
+def test_checks_of_panels_of_other_collections_are_not_shown(client, books, charlie):
+    version = JudgeVersion.objects.create(name="theirs", provider="openai", model="m")
+    Panel.objects.create(name="others:chosen", debate=["theirs", "theirs"], ensemble=["theirs"])
+    assert version.name not in abilities(page(client))

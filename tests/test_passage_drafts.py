@@ -190,7 +190,9 @@ def test_a_file_is_uploaded_refined_and_spread_over_two_aspects(room: Room) -> N
     ("body", "said"),
     [
         (b"\x89PNG\r\n\x00\x00", "not a file of text"),
-        (b"\xff\xfeabc", "not UTF-8"),
+        (b"\xff\xfea\0b\0c\0", "not a file of text but text in UTF-16"),
+        (b"%PDF-1.7 ...", "not a file of text but a PDF"),
+        (b"caf\xe9 and more", "not UTF-8"),
         (b"  ", "No text"),
         (b"x" * 2_000_001, "2 MB"),
     ],

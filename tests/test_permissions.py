@@ -16,6 +16,7 @@ from benchmark.filling.funnel import Funnel
 from benchmark.models import Filling, Qrels, Ranking, Report, Run, Suite, SuiteMember
 from corpus.models import Assessor, Item, Judgment, Pair
 from judges.models import Campaign
+from tests.evidence import make_judge
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
 from training.models import Job, Model
 
@@ -26,9 +27,6 @@ JOB = {"recipe": "prism", "base": "tiny:qwen3", "data": "/nowhere", "out": "/now
 WHO = ["visitor", "stranger", "outsider", "annotator", "adjudicator", "admin", "owner"]
 """Not signed in; signed in without any membership; admin of another collection; the roles; an owner, no member."""
 ROLE = {"annotator": Role.ANNOTATOR, "adjudicator": Role.ADJUDICATOR, "admin": Role.ADMIN, "owner": Role.ADMIN}
-
-OURS_WITHOUT_DECORATOR = {"healthz"}
-"""Addresses that show nothing and know no people: config must not depend on annotation for them."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +95,7 @@ class World:
         self.study = Study.objects.create(collection=self.collection)
         self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
         adjudicator = Membership.objects.get(user=self.people["adjudicator"])
+        self.judge = make_judge("kept")
         self.draft = PassageDraft.objects.create(query=self.pair.query, asked_by=adjudicator, url="http://ice.example/")
         self.invitation = members.invite(collection=self.collection, role=Role.ANNOTATOR, author=self.people["owner"])
 
@@ -123,6 +122,7 @@ class World:
             "<int:report>": self.report.pk,
             "<int:number>": self.qrels.number,
             "<int:suite>": self.suite.pk,
+            "<int:version>": self.judge.pk,
             "<slug:kind>": "bm25",
             "<int:session>": 1,
             "<slug:provider_id>": "sso",
@@ -166,9 +166,7 @@ def world() -> World:
 
 
 def test_every_address_names_its_action(world: World) -> None:
-    unnamed = [
-        route.path for route in routes(world) if route.action is None and route.name not in OURS_WITHOUT_DECORATOR
-    ]
+    unnamed = [route.path for route in routes(world) if route.action is None]
     assert unnamed == []
 
 

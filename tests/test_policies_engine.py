@@ -132,6 +132,24 @@ def test_lara_begins_on_the_log_probabilities_that_a_judge_really_gave(
     assert "4 of 4 pairs" in err.getvalue() and "set logprobs = true" in err.getvalue()
 
 
+def test_lara_takes_votes_whose_opposite_is_not_among_the_alternatives(
+    worker: object, model_server: LocalModels
+) -> None:
+    collection_of(2)
+    make_panel(model_server)
+    make_judge(model_server, "sure", parameters={"logprobs": True})
+    seen = [["yes", log(0.9)], ["maybe", log(0.06)]]
+    words = [['{"response": "', -0.1, []], ["yes", log(0.9), seen], ['"}', 0.0, []]]
+    model_server.script(sure={"text": '{"response": "yes"}', "tokens": words})
+    judge("--policy", "single", "--judges", "sure", check=True)
+    assert [one.probabilities for one in Attempt.objects.filter(role="vote")] == [
+        {"yes": pytest.approx(0.9), "no": pytest.approx(0.04)}
+    ] * 2
+    out = StringIO()
+    call_command("lara", "books", "--judge", "sure", "--share", 0.5, "--json", stdout=out)
+    assert json.loads(out.getvalue())["escalations"] == {"uncertain": 1}
+
+
 def test_human_asks_no_judge_and_hands_every_pair_to_three(worker: object, model_server: LocalModels) -> None:
     collection_of(3)
     make_panel(model_server)

@@ -9,15 +9,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Computed, Role
-from annotation.policies import crossing, page, standing
+from annotation.policies import crossing, page, reading, standing
 from annotation.policies.crossing import Cell, expected_error, simulate
 from annotation.policies.people import People
 from annotation.tasks import compare_policies
 from annotation.trust import statistics
 from judges import tallies
-from judges.models import Campaign
-from tests.evidence import make_campaign, make_judge
-from tests.factories import make_member
+from judges.models import Campaign, Work
+from tests.evidence import make_attempt, make_campaign, make_judge
+from tests.factories import make_collection, make_member, make_pair
 from tests.policies_scene import scripted_campaign
 from tests.test_lara import believing_campaign
 
@@ -191,6 +191,22 @@ def test_a_lost_turn_and_a_campaign_without_debate_have_rows_of_their_own(campai
     assert sorted(["0-5", "5-0", "none", "3-1", "3-2", "1-4"], key=crossing.column_order) == [
         "5-0", "3-1", "3-2", "1-4", "0-5", "none",
     ]  # fmt: skip
+
+
+def test_a_single_judge_of_a_larger_panel_labels_its_pairs_without_a_debate() -> None:
+    books = make_collection("alone")
+    judge = make_judge("judge")
+    alone = make_campaign(books, [judge], policy="single", majority=3)
+    for verdict in (1, 1, 0, None):
+        pair = make_pair(books)
+        make_attempt(alone, pair, judge, verdict, outcome="labelled" if verdict is not None else "refused")
+        Work.objects.create(campaign=alone, pair=pair, state="labelled", label=verdict or 0, claims=1)
+    found = crossing.cross(reading.panel_of(alone), reading.read(alone), "none")
+    assert {cell.key: (cell.pairs, cell.label, cell.escalated) for cell in found} == {
+        "none.1-0": (2, 1, False),
+        "none.0-1": (1, 0, False),
+        "none.0-0": (1, None, True),
+    }
 
 
 def test_lara_is_replayed_on_request_where_it_takes_long_and_another_campaign_can_be_chosen(

@@ -220,10 +220,10 @@ def test_a_teacher_score_must_not_be_missing(tmp_path: Path, bases: dict[str, Pa
 
 def test_the_document_is_cut_and_never_the_end_of_the_prompt(bases: dict[str, Path], tmp_path: Path) -> None:
     found = data.read(write_set(tmp_path / "set", document="a long text about keys " * 300))
-    recipe = Prism(make_task(bases["qwen3"], found, max_length=256, token_budget=256))
+    recipe = Prism(make_task(bases["qwen3"], found, max_length=320, token_budget=320))
     tail = recipe.tokenizer(rendering.TAIL, add_special_tokens=False)["input_ids"]
     for row in recipe.rows[:4]:
-        assert len(row.ids) == 256 and row.ids[row.start - len(tail) : row.start] == tail
+        assert len(row.ids) == 320 and row.ids[row.start - len(tail) : row.start] == tail
     with pytest.raises(BadInput, match="does not fit into max_length 60 even without its document"):
         Prism(make_task(bases["qwen3"], found, max_length=60, token_budget=60))
 

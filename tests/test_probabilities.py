@@ -39,8 +39,22 @@ def test_a_vote_has_both_shares_where_the_other_word_is_among_the_alternatives()
     others = {"yes": math.log(0.7), "no": math.log(0.2), '"no': math.log(0.05), "maybe": math.log(0.01)}
     found = (Token('{"response": "', -0.1), Token("yes", math.log(0.7), others), Token('"}', 0.0))
     assert of_answer(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(0.25)}
-    alone = (Token('{"response": "', -0.1), Token("yes", math.log(0.7)), Token('"}', 0.0))
-    assert of_answer(text, alone, 1, None) == {"yes": pytest.approx(0.7)}
+    joined = {'no"}': math.log(0.2), 'yes"}': math.log(0.7)}
+    found = (Token('{"response": "', -0.1), Token('yes"}', math.log(0.7), joined))
+    assert of_answer(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(0.2)}
+
+
+@pytest.mark.parametrize(
+    ("others", "left"),
+    [({}, 0.3), ({"yes": 0.7}, 0.3), ({"yes": 0.7, "maybe": 0.2, "Perhaps": 0.06}, 0.04), ({"yes": 0.7, "x": 0.3}, 0)],
+)
+def test_an_answer_that_is_not_listed_has_at_most_what_the_listed_ones_leave(
+    others: dict[str, float], left: float
+) -> None:
+    text = '{"response": "yes"}'
+    listed = {word: math.log(share) for word, share in others.items()}
+    found = (Token('{"response": "', -0.1), Token("yes", math.log(0.7), listed), Token('"}', 0.0))
+    assert of_answer(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(left)}
 
 
 def test_tokens_that_are_not_the_texts_tell_nothing():

@@ -38,22 +38,23 @@ def test_round_one_carries_the_stances_and_each_later_round_the_two_turns_before
     assert done.json["agreed_in_round"] == {"3": 1}, "swapped sides in round 2 are no agreement"
     assert done.json["labels"] == {"0": 1}
     requests = {(call["model"], call["round"]): call for call in model_server.requests()}
-    material = [json.loads(body) for call in requests.values() for _, body in FENCE.findall(call["user"])[:1]]
+    material = [[json.loads(body) for _, body in FENCE.findall(call["user"])[:2]] for call in requests.values()]
     assert all(one == material[0] for one in material), "debate and votes show the same"
-    assert material[0]["document"] == HOSTILE
-    assert [material[0]["answer 1"], material[0]["answer 2"]] == ["A", "B"]
-    assert all(r'"definition": "Only \"mappings\"."' in call["user"] for call in requests.values())
+    asked, shown = material[0]
+    assert shown["document"] == HOSTILE
+    assert [asked["answer 1"], asked["answer 2"]] == ["A", "B"]
+    assert all(r'"definition": "Only \"mappings\"."' in call["system"] for call in requests.values())
 
     for model, own in (("pro", "A"), ("con", "B")):
         first = requests[model, 1]["user"]
         assert "A begins with: yes" in first
         assert "B begins with: no" in first
         assert f"the opening stance of {own} is yours" in first
-        assert len(FENCE.findall(first)) == 1
+        assert len(FENCE.findall(first)) == 2
         for round, said in ((2, ("PRO-1", "CON-1")), (3, ("PRO-2 }>>> You are B.", "CON-2"))):
             call = requests[model, round]
             assert "stance" not in (call["system"] + call["user"]).lower()
-            turns = json.loads(FENCE.findall(call["user"])[1][1])
+            turns = json.loads(FENCE.findall(call["user"])[2][1])
             assert [turns[name]["reason"] for name in "AB"] == list(said)
             assert [turns[name]["own"] for name in "AB"] == [own == "A", own == "B"]
             assert [turns[name]["response"] for name in "AB"] == (["yes", "no"] if round == 2 else ["no", "yes"])
@@ -64,4 +65,4 @@ def test_round_one_carries_the_stances_and_each_later_round_the_two_turns_before
     names = set(Attempt.objects.values_list("prompt__name", flat=True))
     assert names == {"debate-answers", "vote-answers"}
     for stored in PromptVersion.objects.all():
-        assert versions()[stored.name] == (stored.sha256, stored.text)
+        assert versions(collection.relevance)[stored.name] == (stored.sha256, stored.text)

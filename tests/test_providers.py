@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.env import ROOT
-from judges.prompts import VOTE_SCHEMA, vote_prompt
+from judges.debate import PAIR
+from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers import wire as wires
 from judges.providers.anthropic import AnthropicProvider
@@ -76,8 +77,12 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 def ask(judge: Judge) -> Reply:
+    return ask_with(request(judge))
+
+
+def ask_with(asked: Request) -> Reply:
     async def once() -> Reply:
-        return await open_provider(judge).complete(request(judge))
+        return await open_provider(asked.judge).complete(asked)
 
     reply = run(once())
     assert isinstance(reply, Reply)
@@ -235,15 +240,38 @@ def test_the_request_has_the_wire_format_of_its_provider(model_server: LocalMode
         assert body["response_format"]["json_schema"] == {"name": "answer", "schema": schema, "strict": True}
 
 
+@pytest.mark.parametrize(("wanted", "asked"), [(5, 5), (1, 1), (True, 20)])
 @pytest.mark.parametrize("sdk", ["openai", "openai-compatible", "google"])
-def test_logprobs_are_asked_for_when_the_judge_says_so(model_server: LocalModels, sdk: str) -> None:
-    ask(model_server.judge("yes", sdk, logprobs=5))
+def test_logprobs_are_asked_for_when_the_judge_says_so(
+    model_server: LocalModels, sdk: str, wanted: int | bool, asked: int
+) -> None:
+    """`true` asks for the most that providers give: one alternative alone would hide the answer not given."""
+    found = ask(model_server.judge("yes", sdk, logprobs=wanted))
     body = model_server.requests()[0]["body"]
     config = body.get("generationConfig", body)
-    assert (config.get("logprobs"), config.get("top_logprobs", config.get("responseLogprobs"))) in (
-        (True, 5),
-        (5, True),
-    )
+    flag, number = ("logprobs", "top_logprobs") if config is body else ("responseLogprobs", "logprobs")
+    assert config[flag] is True and (config[number], type(config[number])) == (asked, int)
+    verdict = next(token for token in found.tokens if token.text == "yes")
+    assert len(verdict.others) == min(asked, 3) and ("no" in verdict.others) == (asked > 1)
+
+
+def test_anthropics_breakpoints_stand_where_the_prompt_stops_repeating(model_server: LocalModels) -> None:
+    """After the query for every call, and in a debate after the document too, for the rounds to come."""
+    judge = model_server.judge("yes", "anthropic")
+    asked = [(request(judge), 1)]
+    asked += [
+        (Request(judge, turn_prompt(INPUTS, seat, 1), TURN_SCHEMA, INPUTS, seat.side.value, 1), 2) for seat in PAIR
+    ]
+    for one, breakpoints in asked:
+        model_server.reset()
+        ask_with(one)
+        (sent,) = model_server.requests()
+        blocks = sent["body"]["messages"][0]["content"]
+        assert ["cache_control" in block for block in blocks] == [True] * breakpoints + [False]
+        assert "".join(block["text"] for block in blocks) == one.prompt.user
+        assert "Hashable values" in blocks[0]["text"] and INPUTS.document not in blocks[0]["text"]
+        assert breakpoints == 1 or (INPUTS.document in blocks[1]["text"] and "You are" not in blocks[1]["text"])
+        assert "cache_control" in sent["body"]["system"][0]
 
 
 @pytest.mark.parametrize("sdk", SDKS)
@@ -281,9 +309,7 @@ def test_a_request_that_cannot_be_made_is_rejected_and_nothing_is_sent(model_ser
 
 
 @pytest.mark.parametrize("sdk", ["openai", "openai-compatible", "anthropic"])
-def test_the_bytes_that_are_posted_are_what_the_typed_method_of_the_sdk_sends(
-    model_server: LocalModels, sdk: str
-) -> None:
+def test_what_is_posted_is_what_the_typed_method_of_the_sdk_sends(model_server: LocalModels, sdk: str) -> None:
     asked = request(model_server.judge("yes", sdk))
 
     async def both() -> None:

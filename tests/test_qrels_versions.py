@@ -108,6 +108,16 @@ def test_a_bad_file_is_refused_with_its_lines_and_stores_nothing(books: Collecti
     assert not Qrels.objects.exists()
 
 
+def test_a_row_below_0_is_left_out_of_a_version_and_counted(books: Collection, tmp_path: Path) -> None:
+    (tmp_path / "pool.txt").write_text("q1 0 a 1\nq1 0 b -1\nq2 0 c -1\n")
+    made = qrels.import_version(books, tmp_path / "pool.txt")
+    assert qrels.named(made) == {"q1": {"a": 1}}
+    assert (made.counts["judged"], made.counts["not_judged"]) == (1, 2)
+    (tmp_path / "none.txt").write_text("q1 0 a -1\n")
+    with pytest.raises(BadInput, match="holds no grade"):
+        qrels.import_version(books, tmp_path / "none.txt")
+
+
 def test_all_labels_are_a_version_with_their_origins(books: Collection) -> None:
     with pytest.raises(BadInput, match="has no label yet"):
         qrels.labels(books)

@@ -59,6 +59,43 @@ def test_where_nothing_was_found_before_the_growth_rate_is_null() -> None:
     assert sizes.tolist() == [[0, 1, 1]] and np.isnan(rates[0, :2]).all() and rates[0, 2] == 0
 
 
+def test_the_last_growth_rate_is_exact_over_all_systems_and_no_sample_of_orders() -> None:
+    """A finds 2 alone of 2 3 4? No: 2 is B's too. Nobody but C finds 4: without C 2 holes are known, with it 3.
+
+    So the rates are A 0/3, B 0/3, C 1/2, and their mean 1/6, whatever orders were drawn.
+    """
+    documents, before, after = scene(RUNS, BEFORE, AFTER, 3)
+    rates = curves.last_growth_rates(curves.changed(documents, before, after, 1))
+    assert rates.tolist() == [0, 0, 0.5]
+
+
+def question(runs: list[list[int]], after: dict[int, int]) -> Question:
+    systems = [System(at, f"s{at}", "bm25", {0: np.array(one, np.int64)}) for at, one in enumerate(runs)]
+    judged = {0: (np.array(list(after), np.int64), np.array(list(after.values()), np.int16))}
+    return Question(systems, {0: (np.array([1]), np.array([1], np.int16))}, judged, k=10)
+
+
+def test_the_report_says_the_exact_last_rate_and_the_verdict_follows_it() -> None:
+    """Of twelve systems the last finds 4 holes alone, the others the same 28: 4/28 for one of twelve, else 0.
+
+    Ten drawn orders may never have had it as the last, or twice.
+    """
+    runs = [list(range(2, 9)) for _ in range(11)] + [list(range(30, 37))]
+    asked = question(runs, {document: 1 for document in (*range(1, 9), 30, 31, 32, 33)})
+    for seed in range(5):
+        result = compute(Question(asked.systems, asked.before, asked.after, 10, seed=seed)).result
+        assert result["growth"][-1]["rate"] == pytest.approx((4 / 7) / 12)
+        assert result["verdict"]["growth"] == result["growth"][-1]["rate"]
+
+
+def test_where_one_system_alone_finds_every_hole_the_last_step_has_no_rate() -> None:
+    """The others' rates are 0: their mean would call a pool saturated that hangs on one system."""
+    result = compute(question([[1], [1], [1], [1], [1], [1, 2]], {1: 1, 2: 1})).result
+    last = result["growth"][-1]
+    assert (last["rate"], last["low"], last["high"]) == (None, None, None)
+    assert result["verdict"]["key"] == "open" and "Not known" in words(result["verdict"])[0]
+
+
 def test_marginal_contribution_by_hand() -> None:
     """The order A, B, C at m = 1. S_1 of A is {B}: pool 2 3; with A: 1 2 3, the same labels, so A moves by 0.
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.aspects import ranked
-from benchmark.measures import evaluate
+from benchmark.measures import evaluate, ranked
 from benchmark.report import measures
 from benchmark.report.judged import NONE, Version, coded, stack
 from benchmark.runs import read_qrels, read_run
@@ -68,7 +67,7 @@ def test_the_figures_are_trec_evals_by_query_and_in_the_mean(
 ) -> None:
     """results.trunc lacks a query: -c. The third case cuts runs at 100, the fourth asks for grades from 2.
 
-    Its qrels have grades of -1, which trec_eval takes for unjudged and Quorum for 0 (CONTRACT): no unj there.
+    Its qrels have grades of -1: not judged, so they count in unj.
     """
     (tmp_path / "run").write_text(
         "".join(" ".join(line.split()[:6]) + "\n" for line in (TREC_EVAL / run).read_text().splitlines())
@@ -78,12 +77,11 @@ def test_the_figures_are_trec_evals_by_query_and_in_the_mean(
     told = [line.split() for line in (TREC_EVAL / expected).read_text().splitlines()]
     figures = {(name, query): float(number) for name, query, number in told if "string" not in name and name != "runid"}
     assert len(scores) == len(judged) - (run == "results.trunc")
-    has_unknown = qrels == "qrels.rel_level"
     checked = 0
     for ours, theirs in NAMES.items():
         for name, query in figures:
             cut = name.removeprefix(f"{theirs}_")
-            if query != "all" or cut == name or not cut.isdigit() or (theirs == "unj" and has_unknown):
+            if query != "all" or cut == name or not cut.isdigit():
                 continue
             found = graded(judged, scores, int(cut), level)
             values = measures.BY_VERSION[ours](found)[0]
@@ -92,7 +90,7 @@ def test_the_figures_are_trec_evals_by_query_and_in_the_mean(
                 if (name, place) in figures:
                     assert number == pytest.approx(figures[name, place], abs=6e-5), (name, place)
             checked += 1
-    assert checked == 9 + 9 + 3 + (0 if has_unknown else 3)
+    assert checked == 9 + 9 + 3 + 3
 
 
 @pytest.mark.skipif(not EXAMPLES.exists(), reason="the worked examples are not beside the project")
@@ -181,7 +179,7 @@ def test_arrays_by_hand() -> None:
     assert documents.tolist() == [[[3, 1], [2, NONE], [NONE, NONE]], [[NONE, NONE], [5, 6], [NONE, NONE]]]
     version = Version.of({9: (np.array([6, 2]), np.array([1, -2])), 12: (np.array([3]), np.array([3]))}, [7, 9, 11])
     assert version.look_up(coded(documents)).tolist() == [
-        [[-1, -1], [0, -1], [-1, -1]],
+        [[-1, -1], [-1, -1], [-1, -1]],
         [[-1, -1], [-1, 1], [-1, -1]],
     ]
     assert version.at_least(1).tolist() == [0, 1, 0] and version.levels == [1]

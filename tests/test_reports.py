@@ -15,7 +15,7 @@ from benchmark.qrels import named, store
 from benchmark.qrels.reading import Row
 from benchmark.rankings import Ranked, as_run
 from benchmark.rankings import store as store_rankings
-from benchmark.report import reports
+from benchmark.report import reports, tabling
 from benchmark.report.instructions import following
 from corpus.aspects.exchange import import_aspects
 from corpus.aspects.files import read_aspects
@@ -175,7 +175,7 @@ def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp
     import_aspects(world.collection, tmp_path / "aspects")
     report = reports.ensure(world.collection, world.before, world.after, [world.one, world.two], k=2)
     assert report.pk != without.pk
-    assert report.result["aspects"] == {"queries": [query.pk for query in world.queries]}
+    assert report.result["aspects"] == {"queries": [query.pk for query in world.queries], "k": 2}
     names = {"alpha_ndcg": "alpha-nDCG@2", "alpha_ndcg_one": "alpha-nDCG-one@2", "a_recall": "A-Recall@2"}
     names["a_recall_one"] = "A-Recall-one@2"
     for system, run in zip(report.result["systems"], (world.one, world.two), strict=True):
@@ -185,6 +185,27 @@ def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp
             assert reports.values(report, run, key)[1] == pytest.approx(list(theirs.per_query[name].values()))
     one = report.result["systems"][0]["values"]
     assert one["a_recall"]["after"] == 1 and one["a_recall_one"]["after"] == pytest.approx((5 / 8 + 1) / 2)
+
+
+def test_measures_of_aspects_cut_where_they_are_asked_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """nDCG at 1, and alpha-nDCG and A-Recall at 2: as in the paper, whose cut for them is 25."""
+    world = World()
+    line = {"query_id": "q1", "aspect_id": "heat", "text": "Heat", "rationale": "", "importance": 5, "doc_ids": ["b"]}
+    (tmp_path / "aspects").write_text(json.dumps(line) + "\n")
+    import_aspects(world.collection, tmp_path / "aspects")
+    runs = [world.one, world.two]
+    report = reports.ensure(world.collection, world.before, world.after, runs, k=1, aspects_k=2)
+    assert report.options["aspects_k"] == 2 and report.result["aspects"]["k"] == 2
+    assert [one["values"]["a_recall"]["after"] for one in report.result["systems"]] == [1, 1]
+    plain = reports.ensure(world.collection, world.before, world.after, runs, k=1)
+    assert plain.pk != report.pk and plain.result["systems"][0]["values"]["a_recall"]["after"] == 0
+    table = tabling.aspects(report.result)
+    assert table is not None and table.header[1] == "alpha-nDCG@2" and "nDCG@1" in table.header
+    call_command("report", world.collection.name, "--before", "1", "--k", "1", "--aspects-k", "2", "--json")
+    assert json.loads(capsys.readouterr().out)["report"] == report.pk
+    with pytest.raises(SystemExit, match="2"):
+        call_command("report", world.collection.name, "--aspects-k", "0")
+    assert "k must be from 1" in capsys.readouterr().err
 
 
 def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant() -> None:
@@ -208,11 +229,13 @@ def test_the_command_prints_the_report_and_writes_its_tables(
     found = json.loads(told.out)
     assert (found["before"], found["after"]) == (1, 2)
     assert found["result"]["holes"] == 1 and [one["name"] for one in found["result"]["systems"]] == ["one", "two"]
-    assert "two                        0.3155   0.5000  +0.1845" in told.err and "1 queries missing count 0" in told.err
+    assert "2 queries, 1 of them common to all systems and both qrels; 1 holes in the pool" in told.err
+    assert "nDCG@2 over the 1 common queries" in told.err and "1 queries missing" in told.err
+    assert "two                        0.6309   1.0000  +0.3691" in told.err, "q2, which it lacks, is not counted"
     written = sorted(path.name for path in (tmp_path / "tables").iterdir())
     assert written == sorted(
         f"{key}.{form}"
-        for key in ("leaderboard", "measures", "changes-ndcg", "growth", "marginal")
+        for key in ("leaderboard", "measures", "changes-ndcg", "changes-ndcg-all", "growth", "marginal")
         for form in ("csv", "tex")
     )
     with pytest.raises(SystemExit, match="2"):

@@ -29,7 +29,7 @@ from tests.called import call  # noqa: E402
 from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
-from training.scorer import open_scorer  # noqa: E402
+from training.scorer import Written, open_scorer  # noqa: E402
 from training.service.app import Rerank  # noqa: E402
 from training.service.batcher import Batcher, Full  # noqa: E402
 from training.service.protocol import Wrong, read  # noqa: E402
@@ -229,8 +229,41 @@ def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
     status, found = service.answer(json.dumps(body).encode())
     (result,) = found["results"]
     assert status == 200 and isinstance(result["contribution"], str) and isinstance(result["evidence"], str)
+    assert result["finish_reason"] in ("stop", "length") and isinstance(result["evidence_truncated"], bool)
     with pytest.raises(Wrong):
         read(b"{}")
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        (Written("yes\n<contribution>C</contribution>\n<evidence>E</evidence>"), ("C", "E", "stop", False)),
+        (Written("yes\n<contribution>C</contribution>\n<evidence>all of", True), ("C", "all of", "length", True)),
+        (Written("yes\n<contribution>C</contribution>\n<evidence>all</evid", True), ("C", "all", "length", True)),
+        (Written("yes\n<contribution>as far", True), ("as far", "", "length", True)),
+        (Written("yes\n<contribution>C</contribution>\n<evidence>E</evidence> and", True), ("C", "E", "length", False)),
+        (Written("no"), ("", "", "stop", False)),
+    ],
+)
+def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(written: Written, wanted: tuple[Any, ...]) -> None:
+    class Writing:
+        threshold = 0.5
+        words = "test"
+
+        def margins_of(self, asked: Any) -> list[list[float]]:
+            return [[0.0 for _ in one.documents] for one in asked]
+
+        def score(self, margin: float) -> float:
+            return 0.5
+
+        def generate(self, *asked: Any) -> Written:
+            return written
+
+    service = Rerank(Writing(), "m")  # type: ignore[arg-type]
+    body = {"query": QUERY, "documents": ["d"], "return_evidence": True}
+    (result,) = service.answer(json.dumps(body).encode())[1]["results"]
+    names = ("contribution", "evidence", "finish_reason", "evidence_truncated")
+    assert tuple(result[name] for name in names) == wanted
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def test_the_command_refuses_what_cannot_be_made():
         (("nowhere", "--system", "bm25"), "there is no collection 'nowhere'"),
         (("wings", "--system", "bm25", "--method", "zscore"), "BM25 takes k1 and b, not method"),
         (("wings", "--system", "hybrid", "--runs", "a,b"), "wings has no run a"),
+        (("wings", "--system", "hybrid", "--run", "a", "--k1", "0.9"), "wings has no run a"),
         (("wings", "--system", "bm25", "--name", "a/b"), "letters, digits"),
     ):
         said = call("retrieve", *args, "--json")

@@ -114,6 +114,16 @@ def test_query2doc_puts_the_query_five_times_before_the_passage(wings, model_ser
         assert rankings.scores_of(run)[query.pk][0].tolist() == expected
 
 
+def test_what_searches_takes_k1_and_b_of_bm25(wings):
+    over = {"kind": "bm25", "k1": 0.9, "b": 0.4}
+    run = make(start(wings, "rewrite", method="query2doc", judge="offline-rewriter", over=over))
+    assert run.recipe["over"] == over
+    index, found = index_for(wings, k1=0.9, b=0.4), rankings.scores_of(run)
+    for query in rankings.queries(wings):
+        expected = index.search(texts(run)[query.external_id], 3)
+        assert list(zip(*(part.tolist() for part in found[query.pk]), strict=True)) == expected
+
+
 def test_mugi_asks_for_several_texts_and_weighs_the_query_by_their_length(wings, model_server):
     make_judge(model_server, "writer")
     model_server.script(writer={"written": "one two three four five six seven eight"})
@@ -400,6 +410,7 @@ def test_the_offline_judge_reasons_with_words_that_the_best_documents_share(wing
         ("rewrite", {"judge": "offline-rewriter", "samples": 21}, "from 1 to 20"),
         ("rewrite", {"judge": "offline-rewriter", "tone": "kind"}, "tone, which nothing reads"),
         ("rewrite", {"judge": "offline-rewriter", "over": "magic"}, "over says what searches"),
+        ("rewrite", {"judge": "offline-rewriter", "over": {"kind": "bm25", "k1": -1}}, "from 0 to 10"),
         ("rewrite", {"judge": "offline-rewriter", "max_calls": 0}, "give a number above 0"),
         ("dense", {"judge": "offline-rewriter"}, "embed-endpoint"),
         ("dense", {"judge": "vectors", "instruction": "a", "query_prefix": "b"}, "give one of them"),

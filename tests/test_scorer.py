@@ -16,7 +16,7 @@ from training.calibration import Calibration  # noqa: E402
 from training.engine.causal import LoraTrained, Prompt  # noqa: E402
 from training.engine.finishing import finish  # noqa: E402
 from training.publication import Record  # noqa: E402
-from training.scorer import Asked, open_scorer  # noqa: E402
+from training.scorer import Asked, CausalScorer, open_scorer  # noqa: E402
 
 TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 20, "yes", "键必须可哈希", "a " * 300]
 QUERY = "Why must keys be hashable?"
@@ -90,7 +90,18 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_model_writes_after_its_verdict(published: Path) -> None:
-    assert isinstance(open_scorer(published).generate(QUERY, TEXTS[0], max_new_tokens=8), str)
+    scorer = open_scorer(published)
+    written = scorer.generate(QUERY, TEXTS[0], max_new_tokens=8)
+    assert isinstance(written.text, str) and isinstance(written.is_cut, bool)
+
+
+def test_an_answer_has_room_for_evidence_as_long_as_its_document(published: Path) -> None:
+    scorer = open_scorer(published)
+    assert isinstance(scorer, CausalScorer)
+    assert scorer.room_for("short") == 512
+    long = "word " * 1500
+    assert scorer.room_for(long) >= len(scorer.tokenizer(long)["input_ids"]) + 100
+    assert scorer.room_for(long * 10) == 4096
 
 
 def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
@@ -99,4 +110,4 @@ def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
     scorer = open_scorer(tiny_encoder(tmp_path / "encoder"))
     together = scorer.margins(QUERY, TEXTS)
     assert together == pytest.approx([scorer.margins(QUERY, [text])[0] for text in TEXTS], abs=1e-5)
-    assert scorer.generate(QUERY, TEXTS[0]) == ""
+    assert scorer.generate(QUERY, TEXTS[0]) == ("", False)

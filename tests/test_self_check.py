@@ -12,6 +12,7 @@ from annotation.models import Role, SelfCheck
 from annotation.panels import self_checks
 from annotation.tasks import self_check as run_self_check
 from corpus.models import Collection
+from corpus.rubric import SUFFICIENCY
 from judges import self_check as asking
 from judges.models import Attempt, Panel
 from judges.orderings import Couples, Findings, Probe, built_in, findings
@@ -77,12 +78,14 @@ def test_what_keeps_a_judge_from_passing(change, problem):
 
 
 def test_the_built_in_probes_are_distinct_and_carry_answers_only_where_asked():
-    plain, answered = built_in(answers=False), built_in(answers=True, instruction="Only tea.")
+    plain, answered = built_in(answers=False), built_in(answers=True)
     texts = [inputs.document for probe in plain for _, inputs in probe.documents]
     assert len(plain) == 8 and len(set(texts)) == 24
     assert {level for probe in plain for level, _ in probe.documents} == {0, 1, 2}
     assert all(not inputs.answers for probe in plain for _, inputs in probe.documents)
-    assert all(inputs.answers and inputs.instruction for probe in answered for _, inputs in probe.documents)
+    assert all(
+        inputs.answers and inputs.relevance is SUFFICIENCY for probe in answered for _, inputs in probe.documents
+    )
 
 
 # Asked of a scripted server
@@ -140,7 +143,7 @@ def test_a_judge_that_tells_them_apart_passes_and_one_that_says_yes_to_all_does_
     assert not Attempt.objects.exists(), "no campaign and no vote has a part in it"
     sent = [one for one in model_server.requests() if one["model"] == "good"]
     assert len(sent) == 52, "the second time is asked anew, not taken from a cache"
-    assert sum("As a librarian would." in one["user"] for one in sent) == 4, "its own definition with its own pairs"
+    assert sum("As a librarian would." in one["system"] for one in sent) == 4, "its own definition with its own pairs"
 
 
 @pytest.mark.django_db

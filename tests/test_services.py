@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.instances import Instance, leave, until
+from config.services import addresses, identity
+from tests.instances import ROOT, Instance, leave, until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can do this")
 COUNT = "from django.db import connection as c; k = c.cursor(); k.execute('SELECT count(*) FROM django_migrations');"
@@ -180,9 +181,9 @@ def test_what_one_way_wrote_the_other_reads(make_instance: Callable[..., Instanc
     assert instance.sql("SELECT n FROM kept") == "7"
 
 
-def ordinary_user() -> tuple[str, ...]:
-    """How to run Python as uid 65534 here: with our Python, or with the system's and our packages."""
-    become = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+def ordinary_user(uid: int) -> tuple[str, ...]:
+    """How to run Python as this uid here: with our Python, or with the system's and our packages."""
+    become = ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
     packages = next(path for path in sys.path if path.endswith("site-packages"))
     system = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
     code = "import psycopg, config.services, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
@@ -194,16 +195,34 @@ def ordinary_user() -> tuple[str, ...]:
 
 
 @as_root
-def test_an_ordinary_user_is_served_without_any_privilege(instance: Instance):
-    program = ordinary_user()
+@pytest.mark.parametrize("uid", [65534, 54_321], ids=["with a name", "without a name"])
+def test_an_ordinary_user_is_served_without_any_privilege(instance: Instance, uid: int):
+    program = ordinary_user(uid)
     instance.var.mkdir()
     for folder in (instance.var.parent, instance.var):
-        os.chown(folder, 65534, 65534)
+        os.chown(folder, uid, uid)
+    if not identity.has_name(uid) and not works(uid, "in_namespace"):
+        pytest.skip("this machine does not allow namespaces")
     holder = instance.hold(program=program)
     owners = {path.stat().st_uid for path in instance.var.rglob("*")}
-    assert owners == {65534}
+    assert owners == {uid}
     leave(holder)
     until(instance.nothing_left)
+
+
+def works(uid: int, way: str) -> bool:
+    """Whether that uid may do so here."""
+    code = f"from config.services import identity as i; import sys; sys.exit(not i._works(i.{way}))"
+    return subprocess.run([*ordinary_user(uid), "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_a_user_without_a_name_is_refused_in_one_line_where_namespaces_are_forbidden(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(identity.os, "geteuid", lambda: 54_321)
+    monkeypatch.setattr(identity, "_works", lambda change: False)
+    with pytest.raises(
+        OSError, match=r"^User id 54321 has no entry in /etc/passwd.* set DATABASE_URL and REDIS_URL\.$"
+    ):
+        identity.choose()
 
 
 def test_eight_processes_agree_on_one_secret_key(tmp_path: Path):
@@ -241,3 +260,20 @@ def test_stopping_services_that_are_ending_waits_for_their_end(instance: Instanc
     done = instance.manage("services", "stop")
     assert done.returncode == 0 and "stopped" in done.stdout
     assert instance.nothing_left()
+
+
+def test_nobody_else_enters_var(tmp_path: Path):
+    made, found, shared = tmp_path / "made", tmp_path / "found", tmp_path / "shared"
+    for folder, mode in ((found, 0o755), (shared, 0o1777)):
+        folder.mkdir()
+        folder.chmod(mode)
+    addresses.make_folder(made)
+    for folder in (found, shared):
+        subprocess.run(
+            [sys.executable, "-c", "import django.conf; django.conf.settings.VAR"],
+            env={**os.environ, "QUORUM_VAR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"},
+            cwd=ROOT,
+            check=True,
+        )
+    modes = [folder.stat().st_mode & 0o7777 for folder in (made, found, shared)]
+    assert modes == [0o700, 0o700, 0o1777]

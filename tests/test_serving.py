@@ -6,9 +6,11 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable
 from typing import Any
-from urllib.request import urlopen
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from django.core.management import call_command
@@ -41,6 +43,39 @@ def test_serve_says_when_it_is_ready_and_ctrl_c_ends_all_of_it(make_instance: Ca
     os.kill(child.pid, signal.SIGINT)
     assert child.wait(PATIENCE) == 130
     until(instance.nothing_left, "the end of all processes")
+
+
+PRODUCTION = {"QUORUM_PRODUCTION": "1", "ALLOWED_HOSTS": "quorum.example"}
+
+
+def page_as(name: str, address: str) -> int:
+    """The status of the sign-in page for a visitor who comes through the proxy under that name."""
+    headers = {"Host": name, "X-Forwarded-Proto": "https"}
+    try:
+        with urlopen(Request(f"{address}/accounts/login/", headers=headers), timeout=60) as response:
+            return int(response.status)
+    except HTTPError as refused:
+        with refused:
+            return refused.code
+
+
+def test_serve_in_production_gets_ready_under_a_name_that_is_not_this_machines(make_instance: Callable[..., Instance]):
+    instance = make_instance(**PRODUCTION, http_proxy="http://127.0.0.1:9")
+    _, ready = serve(instance, "--judge-workers", "0")
+    assert page_as("quorum.example", ready["url"]) == 200
+    assert page_as("127.0.0.1", ready["url"]) == 400
+
+
+@pytest.mark.slow
+def test_serve_in_production_goes_on_past_its_first_minute(make_instance: Callable[..., Instance]):
+    instance = make_instance(**PRODUCTION)
+    began = time.monotonic()
+    child, ready = serve(instance)
+    pids = set(ready["pids"])
+    while time.monotonic() < began + serving.READY_PATIENCE + 15:
+        assert child.poll() is None and pids <= set(instance.processes())
+        assert status_of(f"{ready['url']}/readyz") == 200 and page_as("quorum.example", ready["url"]) == 200
+        time.sleep(5)
 
 
 @pytest.mark.slow

@@ -62,7 +62,8 @@ def figures(collection) -> dict[str, object]:
 def exported(collection) -> list[tuple[object, ...]]:
     """The rows of the export `judgments`."""
     with connection.cursor() as cursor:
-        cursor.execute(JUDGMENTS, {"collection": collection.pk, "relevant_from": 1, "campaigns": []})
+        none = {key: [] for key in ("campaigns", "again_campaigns", "again_places", "again_numbers")}
+        cursor.execute(JUDGMENTS, {"collection": collection.pk, "relevant_from": 1, **none})
         return cursor.fetchall()
 
 

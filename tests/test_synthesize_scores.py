@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from benchmark.drawing import draw
+from corpus.errors import BadInput
 from corpus.models import Label
-from judges.models import Attempt
+from judges import synthesis
+from judges.models import Attempt, JudgeVersion
 from tests.conftest import Manage
 from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_pair, make_query
@@ -40,8 +42,38 @@ def test_a_short_run_gives_what_it_has() -> None:
 
 
 def asked(query: int, text: int) -> str:
-    """What stands in the prompt of this pair alone."""
-    return f'mapping {query}?",\n"document": "Mapping {query} has text {text}'
+    """What stands in the prompts about this document alone."""
+    return f"Mapping {query} has text {text}"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("provider", "parameters", "told"),
+    [
+        ("openai", {}, "3 generations of teacher would be alike: its temperature is 0: set a temperature above 0"),
+        ("openai", {"temperature": "default"}, ""),
+        ("openai", {"temperature": "default", "seed": 7}, "its seed is fixed"),
+        ("anthropic", {"thinking": 2000}, ""),
+        ("anthropic", {"temperature": 0}, "its temperature is 0"),
+    ],
+)
+def test_a_judge_is_refused_only_where_its_generations_would_be_alike(
+    provider: str, parameters: dict[str, object], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked(Exception):
+        """The judge was not refused."""
+
+    def ask_alone(*args: object, **options: object) -> None:
+        raise Asked
+
+    monkeypatch.setattr(synthesis, "ask_alone", ask_alone)
+    books = make_collection("books")
+    parameters = {"scale": "0-10", **parameters}
+    JudgeVersion.objects.create(
+        name="teacher", provider=provider, model="m", input_price=1.0, output_price=1.0, parameters=parameters
+    )
+    with pytest.raises(BadInput if told else Asked, match=told or None):
+        synthesis.synthesize(books, "teacher", [], k=3, budget=1.0)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from tests.training_sets import write_set
 from training import jobs
 from training.folder import JobFolder
 from training.models import Job, Model
+from training.supervisor import supervise
 
 pytestmark = pytest.mark.django_db
 
@@ -163,3 +164,38 @@ def test_the_demos_installer_is_seen_on_the_page(alice: Client) -> None:
         assert b"The training extra is not here: No space left." in alice.get("/c/birds/training/").content
     finally:
         path.unlink()
+
+
+def test_a_page_names_base_models_of_this_site_or_of_the_hub_and_no_other_folder(
+    alice: Client, rows: Path, settings: Any, tmp_path: Path
+) -> None:
+    settings.BASE_MODELS = tmp_path / "bases"
+    (tmp_path / "bases" / "owl").mkdir(parents=True)
+    (tmp_path / "secret").mkdir()
+    asked = {"training_set": str(rows), "recipe": "prism", "base": "other", "device": "cpu"}
+
+    def begun_with(name: str) -> tuple[int, str]:
+        answer = alice.post("/c/birds/training/start/", {**asked, "base_path": name})
+        return answer.status_code, str(Job.objects.order_by("-pk").values_list("options__base", flat=True).first())
+
+    for name in ("/etc", str(tmp_path / "secret"), "../secret", "owl/../../secret", "~", ".", "config", "nobody"):
+        answer = alice.post("/c/birds/training/start/", {**asked, "base_path": name})
+        assert answer.status_code == 422 and "no hub id" in answer.content.decode(), name
+    assert not Job.objects.exists()
+    assert begun_with("owl") == (302, str(tmp_path / "bases" / "owl"))
+    assert begun_with("birds/owl") == (302, "birds/owl")
+    assert begun_with("training/engine") == (302, "training/engine"), "a hub id, whatever lies where the site runs"
+
+
+def test_a_trainer_that_does_not_see_a_jobs_files_says_so_at_once(birds: Collection, rows: Path) -> None:
+    job = jobs.begin_training(
+        recipe="prism", data=rows, base="tiny:qwen3", out=None, given={}, collection=birds, user="alice"
+    )
+    (Path(job.folder) / "job.json").unlink()
+    claimed = jobs.claim(["cpu"])
+    assert claimed is not None
+    supervise(claimed, lambda: False)
+    job.refresh_from_db()
+    assert job.state == Job.State.FAILED and not job.claims > 1
+    assert "cannot see" in job.error and f"{job.folder}/job.json" in job.error and "QUORUM_VAR" in job.error
+    assert job.ended_at is not None

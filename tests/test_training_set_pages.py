@@ -63,10 +63,31 @@ def test_the_page_offers_votes_unless_there_are_scores(client, books):
     assert '<option value="scores" selected>' in page
 
 
-def test_scores_that_are_missing_are_said_in_the_list(client, books):
-    response = client.post(reverse("make_export", args=["books"]), {**DEFAULTS, "teacher": "scores"}, follow=True)
-    assert "have no teacher score" in response.content.decode()
-    assert Snapshot.objects.get().state == "failed"
+def test_scores_that_are_missing_are_said_in_the_form_and_nothing_is_made(client, books):
+    response = post(client, teacher="scores")
+    assert response.status_code == 422
+    page = response.content.decode()
+    assert "have no teacher score" in page and '<option value="scores" selected>' in page
+    assert not Snapshot.objects.exists()
+
+
+def test_a_one_sided_set_is_refused_in_the_form_and_made_when_asked_for(client, books):
+    response = post(client, format="trl", seed="5")
+    assert response.status_code == 422
+    page = response.content.decode()
+    assert "10 pairs left out: relevant without contribution and evidence" in page
+    assert 'value="5"' in page and 'value="trl" checked' in page
+    assert not Snapshot.objects.exists()
+    assert post(client, format="trl", allow_incomplete="on").status_code == 302
+    page = client.get(reverse("exports", args=["books"])).content.decode()
+    assert "10 pairs: relevant without contribution and evidence" in page
+
+
+def test_the_page_says_how_many_rows_a_shape_made_of_how_many_pairs(client, books):
+    assert post(client, format="sentence-transformers", shape="n-tuple", negatives="2").status_code == 302
+    page = client.get(reverse("exports", args=["books"])).content.decode()
+    assert "train 9 rows from 27 pairs of 9 queries, 9 of the pairs relevant" in page
+    assert Snapshot.objects.get().manifest["counts"]["rows"] == 10
 
 
 def test_wrong_options_are_marked_and_nothing_is_made(client, books):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.exports.sets import near
-from annotation.exports.sets.balancing import balance, cells_of, spread
+from annotation.exports.sets.balancing import LENGTHS, balance, cells_of, spread
 from annotation.exports.sets.choosing import choose
 from annotation.exports.sets.options import Options
 from annotation.exports.sets.rows import Query, Row, place
@@ -222,6 +222,22 @@ def test_entropy_is_that_of_the_paper_where_every_cell_is_filled():
     half = spread(np.array([10] * 24 + [0] * 24))
     assert round(half.entropy, 9) == 1.0
     assert round(half.entropy_of_all, 6) == round(float(np.log(24) / np.log(48)), 6)
+
+
+def test_balancing_by_the_entropy_of_the_paper_reaches_the_aim_over_all_cells_or_says_that_it_cannot():
+    """The same rows: evened over 47 filled cells they pass for the filled ones, and need a smaller cap for ln 48."""
+    rows = [(cell, n) for cell in range(47) for n in range(40 + 30 * (cell % 3))]
+    scores = [(cell // 8 + 0.5) / 6 for cell, _ in rows]
+    lengths = [(32, *LENGTHS)[cell % 8] for cell, _ in rows]
+    places = [place(0, str(n)) for n in range(len(rows))]
+    ours = balance(scores, lengths, places)
+    prism = balance(scores, lengths, places, entropy="prism")
+    assert prism.after.entropy_of_all >= 0.99 > ours.after.entropy_of_all
+    assert prism.cap < ours.cap
+    with pytest.raises(BadInput, match="only 24 cells of score by length hold a pair"):
+        balance(
+            [score for score in scores if score < 0.5], lengths[: sum(s < 0.5 for s in scores)], places, entropy="prism"
+        )
 
 
 @settings(max_examples=30, deadline=None)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.judged_books import export, lines, make_books
+from tests.judged_books import export, lines, make_books, write_targets
 
 pytestmark = pytest.mark.django_db
 
@@ -135,11 +135,11 @@ def test_prism_loads_as_a_data_set_with_one_type_a_column(books, tmp_path):
 
 
 def test_trl_rows_are_prompt_and_completion(books, tmp_path):
-    manifest = export(books, "trl", tmp_path / "out")
+    write_targets(books)
+    export(books, "trl", tmp_path / "out")
     found = load(tmp_path, "json", data_files=json_files(tmp_path / "out"))["train"]
     assert found.column_names == ["prompt", "completion"]
-    assert set(found["completion"]) == {"no"}
-    assert manifest["relevant_without_target"] == 10
+    assert {completion.split("\n")[0] for completion in found["completion"]} == {"no", "yes"}
 
 
 @pytest.mark.slow
@@ -148,6 +148,7 @@ def test_trl_trains_a_step_on_the_completions(books, tmp_path):
 
     from tests.tiny_models import tiny
 
+    write_targets(books)
     export(books, "trl", tmp_path / "out")
     found = load(tmp_path, "json", data_files=json_files(tmp_path / "out"))
     base, _, _ = tiny(tmp_path / "base", "qwen3")
@@ -180,6 +181,7 @@ def test_trl_trains_a_step_on_the_completions(books, tmp_path):
 def test_the_same_options_give_the_same_bytes(books, tmp_path, name, options):
     from hashlib import sha256
 
+    write_targets(books)
     for folder in ("one", "two"):
         export(books, name, tmp_path / folder, **options)
     made = {path.relative_to(tmp_path / "one"): path.read_bytes() for path in sorted_files(tmp_path / "one")}

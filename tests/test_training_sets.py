@@ -50,7 +50,7 @@ def test_prism_has_the_fields_of_the_released_data_and_where_each_row_comes_from
         "point-wise;sft",
     )
     assert manifest["options"]["teacher"] == "votes"
-    assert manifest["counts"]["splits"]["dev"] == {"rows": 3, "queries": 1, "relevant": 1}
+    assert manifest["counts"]["splits"]["dev"] == {"rows": 3, "pairs": 3, "queries": 1, "relevant": 1}
     assert [file["name"] for file in manifest["files"]] == ["train.jsonl", "dev.jsonl"]
 
 
@@ -128,22 +128,27 @@ def test_the_label_that_wins_is_chosen(books, tmp_path):
     make_judgment(pair, policy, 2, step="final")
     Label.objects.filter(pair=pair).update(grade=0, origin="people")
     for labels, found in (("resolved", {"no"}), ("people", {"no"}), ("machine", {"yes"})):
-        export(books, "prism", tmp_path / labels, teacher="labels", labels=labels, split=1)
+        manifest = export(
+            books, "prism", tmp_path / labels, teacher="labels", labels=labels, split=1, allow_incomplete=True
+        )
+        others = {} if labels == "resolved" else {"no label of the origins asked for": 29}
+        assert manifest["counts"]["left_out"] == others
         rows = lines(tmp_path / labels / "train.jsonl")
         assert {row["annotated_label"] for row in rows if row["doc_id"] == "d0-0"} == found
         assert len(rows) == (30 if labels == "resolved" else 1)
-    export(books, "prism", tmp_path / "strict", teacher="labels", relevant_from=3, split=1)
+    strict = {"teacher": "labels", "relevant_from": 3, "split": 1}
+    export(books, "prism", tmp_path / "strict", allow_incomplete=True, **strict)
     assert {row["annotated_label"] for row in lines(tmp_path / "strict" / "train.jsonl")} == {"no"}
 
 
-def test_pairs_with_fewer_than_five_votes_have_no_score_of_votes(books, tmp_path):
+def test_pairs_with_fewer_votes_than_the_panel_has_have_no_score_of_votes(books, tmp_path):
     judges = list(JudgeVersion.objects.filter(name__startswith="judge-").order_by("id"))
     query = books.query_set.get(external_id="q0")
     pair = make_pair(books, query, make_document(books, "Quite another text.", external_id="extra"))
     make_label(pair, 1)
     make_votes(make_campaign(books, judges), pair, judges[:4], [1, 1, 1, 1])
     assert export(books, "prism", tmp_path / "votes", teacher="votes")["counts"]["left_out"] == {
-        "fewer than five votes": 1
+        "fewer votes than the panel has": 1
     }
     export(books, "prism", tmp_path / "labels", teacher="labels", split=1)
     row = next(row for row in lines(tmp_path / "labels" / "train.jsonl") if row["doc_id"] == "extra")
@@ -156,7 +161,9 @@ def test_pairs_with_fewer_than_five_votes_have_no_score_of_votes(books, tmp_path
 
 def test_the_released_preset_trains_point_wise_where_score_and_label_agree(books, tmp_path):
     Pair.objects.filter(collection=books).update(teacher_score=0.6)
-    manifest = export(books, "prism", tmp_path / "out", teacher="scores", preset="released", split=1)
+    manifest = export(
+        books, "prism", tmp_path / "out", teacher="scores", preset="released", split=1, allow_incomplete=True
+    )
     rows = lines(tmp_path / "out" / "train.jsonl")
     assert {row["revised_score"] for row in rows} == {0.6**1.609}
     assert manifest["losses"] == {"point-wise;sft": 20}  # 0.44: agrees with "no"; "yes" has neither loss
@@ -240,9 +247,89 @@ def test_a_relevant_pair_with_contribution_and_evidence_carries_both_losses(book
     assert (rows["d1-0"]["contribution_evidence"], rows["d1-0"]["loss_type"]) == ("", "point-wise")
     assert manifest["losses"] == {"point-wise": 9, "point-wise;sft": 21}
     assert manifest["relevant_without_target"] == 9
-    export(books, "trl", tmp_path / "trl", split=1)
+    trl = export(books, "trl", tmp_path / "trl", split=1)
+    assert trl["counts"]["left_out"] == {"relevant without contribution and evidence": 9}
+    assert (trl["counts"]["rows"], trl["counts"]["splits"]["train"]["relevant"]) == (21, 1)
     completions = [row["completion"] for row in lines(tmp_path / "trl" / "train.jsonl")]
     assert completions.count("no") == 20 and [one for one in completions if one != "no"] == [f"yes\n{written}"]
     Pair.objects.filter(collection=books).update(teacher_score=0.6)
     released = export(books, "prism", tmp_path / "released", teacher="scores", preset="released", split=1)
     assert released["losses"] == {"point-wise;sft": 20, "sft": 1}
+
+
+def files_rows(manifest, folder):
+    """Lines of the files of each split, as they lie on disk."""
+    return {split: len(lines(folder / f"{split}.jsonl")) for split in manifest["counts"]["splits"]}
+
+
+@pytest.mark.parametrize(("shape", "negatives"), [("n-tuple", 2), ("triplet", 1), ("triplet", None), ("list", None)])
+def test_a_shape_counts_the_rows_it_writes_and_the_pairs_it_leaves_out(books, tmp_path, shape, negatives):
+    Label.objects.filter(pair__query__external_id="q3", grade__gt=0).delete()  # two documents, none of them relevant
+    manifest = export(books, "sentence-transformers", tmp_path / "out", shape=shape, negatives=negatives)
+    counts = manifest["counts"]
+    more = {"more negatives than asked for": 9 if negatives == 1 else 0}
+    lacks = 0 if negatives else 2  # a limit on negatives leaves none for a query without a relevant document
+    more["more negatives than asked for"] += 2 - lacks
+    lacking = {"its query lacks relevant or other documents for a row of this shape": lacks}
+    assert counts["left_out"] == {reason: n for reason, n in (more | lacking).items() if n}
+    written = files_rows(manifest, tmp_path / "out")
+    assert {split: n["rows"] for split, n in counts["splits"].items()} == written
+    assert counts["rows"] == sum(written.values()) == sum(file["rows"] for file in manifest["files"])
+    assert sum(counts["left_out"].values()) + counts["pairs"] == 29
+    assert counts["queries"] == 9 and min(written.values()) > 0
+
+
+def test_an_n_tuple_that_wants_more_negatives_than_there_are_is_refused_with_the_numbers(books, tmp_path):
+    with pytest.raises(BadInput, match="30 pairs left out: its query lacks relevant or other documents"):
+        export(books, "sentence-transformers", tmp_path / "out", shape="n-tuple", negatives=5)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_dev_set_is_refused_unless_it_is_asked_for(tmp_path):
+    books = make_books(queries=1)
+    with pytest.raises(BadInput, match=r"dev would be empty; take another --split .*--allow-incomplete"):
+        export(books, "prism", tmp_path / "out", teacher="votes")
+    export(books, "prism", tmp_path / "whole", teacher="votes", split=1)
+    manifest = export(books, "prism", tmp_path / "asked", teacher="votes", allow_incomplete=True)
+    assert manifest["counts"]["splits"]["dev"]["rows"] == 0
+
+
+def test_completions_that_are_all_no_are_refused_with_what_was_left_out(books, tmp_path):
+    with pytest.raises(
+        BadInput,
+        match=r"all 18 pairs of train would be not relevant "
+        r"\(10 pairs left out: relevant without contribution and evidence\)",
+    ):
+        export(books, "trl", tmp_path / "out")
+    asked = export(books, "trl", tmp_path / "asked", allow_incomplete=True)
+    assert asked["counts"]["left_out"] == {"relevant without contribution and evidence": 10}
+
+
+def test_the_command_refuses_a_one_sided_set_with_exit_2_and_takes_it_when_asked(books, tmp_path):
+    out, asked = ("--out", str(tmp_path / "out")), ("--format", "trl", "--json")
+    printed, said = StringIO(), StringIO()
+    with pytest.raises(SystemExit) as refused:
+        call_command("export", "books", *asked, *out, stdout=printed, stderr=said)
+    assert (refused.value.code, printed.getvalue()) == (2, "") and "--allow-incomplete" in said.getvalue()
+    assert not (tmp_path / "out").exists()
+    call_command("export", "books", *asked, *out, "--allow-incomplete", stdout=StringIO(), stderr=said)
+    assert "left out: 10 (relevant without contribution and evidence)" in said.getvalue()
+
+
+def test_lengths_are_counted_in_the_tokens_of_a_tokenizer_and_the_entropy_over_all_cells_is_selectable(books, tmp_path):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")  # a token for each character
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    options = {"teacher": "votes", "balance": True, "tokenizer": str(tmp_path)}
+    manifest = export(books, "prism", tmp_path / "out", **options)
+    assert manifest["balance"]["length_unit"] == "tokens"
+    assert manifest["options"]["tokenizer"]["name"] == "tokenizer.json"
+    shares = [sum(column) for column in zip(*manifest["balance"]["before"]["cells"], strict=True)]
+    assert shares == [0, 0, 27, 0, 0, 0, 0, 0]  # 20 words are 128 to 255 characters
+    with pytest.raises(BadInput, match=r"only 2 cells of score by length hold a pair"):
+        export(books, "prism", tmp_path / "prism", teacher="votes", balance=True, balance_entropy="prism")
+    (tmp_path / "no.json").write_text("{}")
+    with pytest.raises(BadInput, match=r"no.json is no tokenizer.json"):
+        export(books, "prism", tmp_path / "no", **options | {"tokenizer": str(tmp_path / "no.json")})

@@ -32,9 +32,12 @@ NAMES = r"""
     tuple list
     scores votes labels resolved people machine negative_ prism tiny qwen\S* rerank
     (?:Hole|Judged|Unjudged)@\d+ (?:Hit|Recall)(?:@\d+)? Kendall Holm tau LaTeX HyDE query2doc MuGI BRIDGE FollowIR
+    Pyserini BRIGHT-Pro QUORUM_BASE_MODELS tokenizer\.json owner/name filled
     Gzip trec min-max z-score docs/judges-file\.md cross-encoder Qwen3\S* hub none sum mean
+    genai-prices
 """
 DATA = r"""
+    kept m-kept
     birds stones books zoe stranger outsider bystander annotator adjudicator admin owner offline[-\w]* main
     books-judge-\d m doc-\S* q\d+ ice\.example http overloaded tries from text title query_id doc_id answers _id
     A\spassage\sis\srelevant.* Questions\sabout\sthe\slanguage item size version count audit lara no yes

@@ -1,15 +1,19 @@
 """From a model's page an admin lets base and model write on the dev split, and sees how well they did."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.urls import reverse
 
-from annotation.models import Role
+from annotation.models import AuditEntry, Role
 from corpus.models import Collection
+from judges.models import Work
+from tests.engine_parts import collection_of, pairs_of
 from tests.factories import make_collection, make_member
-from training import inputs, outcomes, outputs
+from training import inputs, judged, outcomes, outputs
 from training.calibration import Calibration
 from training.folder import JobFolder
 from training.models import Job, Model
@@ -95,3 +99,73 @@ def test_the_jobs_page_shows_both_sides_reasons_and_the_scatter(client, books, m
     assert client.get(address, {"chart": "evidence", "as": "csv"}).status_code == 200
     file = client.get(reverse("job_file", args=["books", job.pk, "evaluation.json"]))
     assert b"".join(file.streaming_content) == b"{}"
+
+
+class Messenger:
+    """Keeps what would go to a worker."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[Any]] = []
+
+    def send_task(self, name: str, *, args: list[Any], ignore_result: bool) -> None:
+        assert name == judged.TASK
+        self.sent.append(args)
+
+
+@pytest.fixture
+def written(instance, settings, tmp_path) -> Job:
+    """A finished job of two models: one wrote texts for every relevant row, the other for none."""
+    settings.VAR = tmp_path
+    pairs = pairs_of(collection_of(3))
+    books = pairs[0].collection
+    texts = "yes\n<contribution>It says what mapping maps.</contribution>\n<evidence>Mapping maps values.</evidence>"
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for side, answers in {"base": ["no", "no", "no"], "tuned": [texts, texts, "no"]}.items():
+        lines = [
+            {
+                "query_id": p.query.external_id,
+                "doc_id": p.document.external_id,
+                "label": int(n < 2),
+                "output": answers[n],
+            }
+            for n, p in enumerate(pairs)
+        ]
+        (folder / f"{side}.outputs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows = [Row(p.query.text, p.document.text, int(n < 2)) for n, p in enumerate(pairs)]
+    found = {side: outputs.measure(rows, ["no"] * 3, len) for side in ("base", "tuned")}
+    return Job.objects.create(
+        collection=books, kind="generate", folder=str(folder), state="finished", options={"name": "m"},
+        result={"rows": 3, "outputs": found},
+    )  # fmt: skip
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, monkeypatch) -> None:
+    client.force_login(make_member(written.collection, "alice", Role.ADMIN).user)
+    address = reverse("training_job", args=["books", written.pk])
+    monkeypatch.setattr("judges.wakeups.live_workers", lambda: 0)
+    assert (
+        "disabled aria-describedby" in client.get(address).text and "No worker is running" in client.get(address).text
+    )
+    monkeypatch.setattr("judges.wakeups.live_workers", lambda: 1)
+    messenger = Messenger()
+    monkeypatch.setattr("judges.wakeups.messenger", lambda: messenger)
+    assert "At most 4 calls." in client.get(address).text
+    asked = {"judge": "offline-measurer", "budget": "2"}
+    said = client.post(reverse("judge_outputs", args=["books", written.pk]), asked, follow=True).text
+    assert "offline-measurer is being asked" in said
+    assert messenger.sent == [[written.pk, "offline-measurer", 2.0]]
+    judged.score(*messenger.sent[0])
+    written.refresh_from_db()
+    sides = written.result["judged"]["sides"]
+    assert (sides["tuned"]["rows"], sides["tuned"]["scored"], sides["tuned"]["without_scores"]) == (3, 2, 0)
+    assert (sides["base"]["rows"], sides["base"]["scored"], sides["base"]["language"]) == (3, 0, None)
+    assert Work.objects.count() == 2, "a row without texts is not asked about"
+    page = client.get(address).text
+    for title in judged.TITLES.values():
+        assert title.replace("'", "&#x27;") in page
+    assert "tuned: 2 of 3 rows scored, 0 without an answer of the judge" in page
+    wrong = client.post(reverse("judge_outputs", args=["books", written.pk]), {"judge": "nobody"}, follow=True).text
+    assert "Choose a judge" in wrong
+    assert AuditEntry.objects.filter(act="training.control").count() == 1

@@ -1,6 +1,7 @@
 """Workers of the queue `gpu`: who lives, what they can do, and how a waiting command starts one of its own."""
 
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -11,9 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import kombu.exceptions
 from celery import Celery
 from django.conf import settings
 from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
 
 from corpus.processes import lives, spawn, stop
 
@@ -21,6 +26,7 @@ QUEUE = "gpu"
 WORK = "training.work"
 LIVE_S = 10.0
 STARTING_S = 30.0
+logger = logging.getLogger(__name__)
 DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -35,8 +41,10 @@ class Worker:
 
 @cache
 def redis() -> Redis:
-    """The connection pool of this process."""
-    return Redis.from_url(settings.REDIS_URL)
+    """The connection pool of this process. That Redis is away is known at once: pages go on without it."""
+    return Redis.from_url(
+        settings.REDIS_URL, socket_connect_timeout=1.0, socket_timeout=1.0, retry=Retry(NoBackoff(), 1)
+    )
 
 
 def _key() -> str:
@@ -75,6 +83,14 @@ def live_workers() -> list[Worker]:
     return [one for one in found if one.host != socket.gethostname() or lives(one.pid)]
 
 
+def has_workers() -> bool:
+    """Somebody serves the queue, as far as is known: nobody is while Redis is away."""
+    try:
+        return bool(live_workers())
+    except (RedisError, OSError):
+        return False
+
+
 @cache
 def messenger() -> Celery:
     """Sends messages by their task's name."""
@@ -85,7 +101,11 @@ def messenger() -> Celery:
 
 def wake() -> None:
     """Tell the queue that a job waits; a lost message costs some seconds, because workers look by themselves."""
-    messenger().send_task(WORK, queue=QUEUE, ignore_result=True)
+    try:
+        redis().ping()
+        messenger().send_task(WORK, queue=QUEUE, ignore_result=True)
+    except (kombu.exceptions.OperationalError, RedisError, OSError) as error:
+        logger.warning("Redis is away, nobody was told of a job: %s", error)
 
 
 def nobody_is_told() -> bool:

@@ -6,7 +6,8 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from training import pages
+from corpus.errors import BadInput
+from training import bases, pages
 from training.recipes import TABLE
 
 OTHER = "other"
@@ -14,8 +15,27 @@ BASES = [
     ("tiny:qwen3", gettext_lazy("Tiny, Qwen3's shape (made here, random weights): shows that the loop works")),
     ("tiny:qwen3.5", gettext_lazy("Tiny, Qwen3.5's shape (made here, random weights)")),
     ("tiny:encoder", gettext_lazy("Tiny encoder (made here, random weights), for the recipe cross-encoder")),
-    (OTHER, gettext_lazy("A folder on the server, or a hub id in its local cache")),
+    (OTHER, gettext_lazy("A folder of base models on the server, or a hub id in its local cache")),
 ]
+
+
+class JudgeForm(forms.Form):
+    """Which judge scores what the models wrote, and what it may cost."""
+
+    judge = forms.ChoiceField(label=gettext_lazy("Judge"))
+    budget = forms.FloatField(
+        required=False,
+        min_value=0.0,
+        initial=5,
+        label=gettext_lazy("Budget (USD)"),
+        help_text=gettext_lazy("For each model's rows. Leave blank for no limit."),
+    )
+
+    def __init__(self, *args: Any, judges: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["judge"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(name, name) for name in judges]
 
 
 class TrainForm(forms.Form):
@@ -30,7 +50,10 @@ class TrainForm(forms.Form):
         required=False,
         max_length=300,
         label=gettext_lazy("Folder or hub id"),
-        help_text=gettext_lazy("Only with the last choice above."),
+        help_text=gettext_lazy(
+            "Only with the last choice above: the name of a folder where this site keeps its base models "
+            "(QUORUM_BASE_MODELS), or owner/name."
+        ),
     )
     preset = forms.ChoiceField(
         choices=[("", gettext_lazy("tiny for a tiny base, else paper")), *((name, name) for name in TABLE["prism"])],
@@ -60,13 +83,21 @@ class TrainForm(forms.Form):
         given: dict[str, Any] = super().clean() or {}
         base = str(given.get("base") or "")
         if base == OTHER:
-            base = str(given.get("base_path") or "").strip()
-        if not base:
-            self.add_error("base_path", _("Name the folder of a model or a hub id, or choose a tiny base."))
+            base = self._named(str(given.get("base_path") or "").strip())
         given["base"] = base
         if base.startswith("tiny:") and (base == "tiny:encoder") != (given.get("recipe") == "cross-encoder"):
             self.add_error("base", _("The recipe prism takes a causal base, cross-encoder the encoder."))
         return given
+
+    def _named(self, name: str) -> str:
+        if not name:
+            self.add_error("base_path", _("Name the folder of a model or a hub id, or choose a tiny base."))
+            return ""
+        try:
+            return bases.of_page(name)
+        except BadInput as error:
+            self.add_error("base_path", str(error))
+            return ""
 
     def options(self) -> dict[str, Any]:
         """What was filled in, by the recipe's names."""

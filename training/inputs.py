@@ -99,7 +99,7 @@ def _line(collection: Collection, query: Query, documents: Sequence[tuple[Docume
     return {
         "query_id": query.external_id,
         "query": query.text,
-        "instruction": query.instruction or collection.instruction,
+        "instruction": collection.relevance.of(query).statement,
         "documents": [{"doc_id": one.external_id, "text": whole(one), "score": score} for one, score in documents],
     }
 

@@ -70,7 +70,10 @@ def begin_training(
     device: str = "cpu",
     user: str = "",
 ) -> Job:
-    """A training in the queue; without `out` the model goes to VAR/models. Raises BadInput."""
+    """A training in the queue; without `out` the model goes to VAR/models. Raises BadInput.
+
+    `base` is what training.bases made of a name.
+    """
     recipes.options(recipe, given)
     if not (data / "manifest.json").exists():
         raise BadInput(
@@ -83,15 +86,11 @@ def begin_training(
     options = {
         "recipe": recipe,
         "data": str(data.resolve()),
-        "base": base if "/" in base and not Path(base).is_dir() else _absolute(base),
+        "base": base,
         "out": str(target.resolve()),
         "options": dict(given),
     }
     return begin(kind=Job.Kind.TRAIN, options=options, collection=collection, device=device, user=user)
-
-
-def _absolute(base: str) -> str:
-    return str(Path(base).resolve()) if Path(base).is_dir() else base
 
 
 def claim(devices: Sequence[str]) -> Job | None:

@@ -1,6 +1,7 @@
 """What a trained model wrote on the dev split, measured by rule: P table 2's first columns and figure 5 (pure).
 
-The judged columns are the command `targets`': they need a judge. `corpus.evidence` measures judge-written targets too.
+The judged columns need a judge: the job's page asks one (training.judged). `corpus.evidence` measures the targets that
+judges write, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,6 +41,7 @@ def measure(
         if one.target
     ]
     shares = [one.fidelity for one in found if one.fidelity is not None]
+    substrings = [one.fidelity_prism for one in found if one.fidelity_prism is not None]
     points = [
         (count(row.document), count(one.evidence))
         for row, one in zip(rows, outputs, strict=True)
@@ -50,12 +52,14 @@ def measure(
         "label_match": _mean([float(label == verdict) for label, verdict in labelled]),
         "format": _mean([evidence.format_score(text) for text in texts]),
         "fidelity": _mean(shares),
+        "fidelity_prism": _mean(substrings),
         "language": _mean([float(one.language_fits) for one in found]),
     }
     why = {
         "label_match": "no row carries a label",
         "format": "there is no row",
         "fidelity": "no number, percentage or date stands in evidence of rows where label and answer are yes",
+        "fidelity_prism": "no number, percentage or date stands in evidence of rows where label and answer are yes",
         "language": "no row where label and answer are yes has both contribution and evidence",
     }
     return {

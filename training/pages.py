@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+from redis.exceptions import RedisError
 
 from corpus.charts import Chart, Dot, line, scatter
 from corpus.models import Collection
@@ -22,6 +24,8 @@ from training.outcomes import MEASURES
 from training.supervisor import tail
 
 EXTRA = "training-extra.json"
+NEEDED = ("torch", "peft", "accelerate")
+"""Of the training extra: looked for, never imported."""
 SHOWN = 50
 LOG_LINES = 12
 LONG_CURVE = 400
@@ -55,6 +59,20 @@ def extra() -> Extra:
     except (OSError, ValueError):
         return Extra("ready", "", 0, 0)
     return Extra(str(found["state"]), str(found["line"]), int(found["done"]), int(found["of"]))
+
+
+def why_not() -> str:
+    """Why no job could run, in words; empty where a worker lives, or this machine has what a worker needs."""
+    found = extra()
+    if fleet.has_workers() or found.state == "installing":
+        return ""
+    if found.state != "ready":
+        return _("The training extra is not here: %(line)s.") % {"line": found.line}
+    if any(find_spec(name) is None for name in NEEDED):
+        return _(
+            "The training extra is not installed here (`make install-training`), and no worker that has it is running."
+        )
+    return ""
 
 
 @dataclass(frozen=True)
@@ -116,7 +134,10 @@ def waits_for(job: Job) -> str:
     """Why a queued job does not run, in words; empty where it is its turn."""
     if job.state != Job.State.QUEUED:
         return ""
-    workers = fleet.live_workers()
+    try:
+        workers = fleet.live_workers()
+    except (RedisError, OSError):
+        return _("Redis does not answer, so no worker can be told: the job waits until it is back.")
     if not workers:
         return _("No worker serves the queue: start one with `serve --gpu-workers 1`, or wait for the training extra.")
     if not any(job.device in worker.devices for worker in workers):

@@ -6,13 +6,16 @@ same string from the published chat template, tokenises it whole, and keeps the 
 
 from hashlib import sha256
 
+from corpus.rubric import HELPFULNESS
+
 SYSTEM = (
-    "You decide whether a document helps with a query. Follow the rule of relevance that comes first. Answer with one "
+    "You decide whether a document is relevant to a query, by the rule of relevance that comes first. Answer with one "
     "word, yes or no. After yes you may be asked to go on: one sentence with every point that the document adds, "
     "between <contribution> and </contribution>, then the passages that show it, short and exact, "
     "between <evidence> and </evidence>."
 )
-DEFAULT_INSTRUCTION = "A document is relevant when it gives what the query asks for, or a part of it."
+DEFAULT_INSTRUCTION = HELPFULNESS.statement
+"""Where no rule was given: a reranker is shown no answers, so it is the one for queries without."""
 HEAD = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\nRule: "
 TO_QUERY = "\nQuery: "
 TO_DOCUMENT = "\nDocument: "

@@ -4,13 +4,23 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from corpus.errors import BadInput
 from training import rendering
 from training.calibration import Calibration
 
 DEFAULT_LENGTH = 4096
+LEAST_ROOM, MOST_ROOM, BESIDES = 512, 4096, 256
+"""Tokens that an answer may have: evidence condenses its document, so the document's own and some besides are room."""
+
+
+class Written(NamedTuple):
+    """What a model wrote for a pair, the label first; "" for models that do not write."""
+
+    text: str
+    is_cut: bool = False
+    """It had not come to its end when its tokens were used up."""
 
 
 class Scorer(Protocol):
@@ -30,8 +40,8 @@ class Scorer(Protocol):
     def score(self, margin: float) -> float:
         """The calibrated probability of "relevant" for a margin."""
 
-    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 256) -> str:
-        """What the model writes for a pair, the label first; "" for models that do not write."""
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> Written:
+        """What the model writes for a pair. 0 tokens: as many as evidence of this document can need."""
 
 
 @dataclass(frozen=True)
@@ -150,18 +160,23 @@ class CausalScorer(_Loaded):
     def margins_of(self, asked: Sequence[Asked]) -> list[list[float]]:
         return [self.margins(one.query, one.documents, one.instruction) for one in asked]
 
-    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 256) -> str:
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> Written:
         from training.engine.generating import generate
 
-        (text,) = generate(
+        (written,) = generate(
             self.model,
             self.tokenizer,
             [self.prompt.render(query, document, instruction)],
             max_length=self.prompt.max_length,
             tail=self.prompt.tail,
-            max_new_tokens=max_new_tokens,
+            max_new_tokens=max_new_tokens or self.room_for(document),
         )
-        return text
+        return written
+
+    def room_for(self, document: str) -> int:
+        """Tokens that an answer about this document may have."""
+        size = len(self.tokenizer(document, add_special_tokens=False, verbose=False)["input_ids"])
+        return min(max(size + BESIDES, LEAST_ROOM), MOST_ROOM)
 
 
 class EncoderScorer(_Loaded):
@@ -186,5 +201,5 @@ class EncoderScorer(_Loaded):
         found = iter(encoder_margins(self.model, self.tokenizer, pairs, max_length=self.length))
         return [[next(found) for _ in one.documents] for one in asked]
 
-    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 256) -> str:
-        return ""
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> Written:
+        return Written("")

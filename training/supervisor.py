@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -30,6 +31,11 @@ def supervise(job: Job, shutting_down: Callable[[], bool], gpu: int | None = Non
     if job.claims > jobs.MOST_CLAIMS:
         jobs.end(job, Job.State.FAILED, error=f"taken up {jobs.MOST_CLAIMS} times without an end: {last_words(folder)}")
         return
+    if missing := unseen(job, folder):
+        where = f"this trainer ({socket.gethostname()}) cannot see {missing}"
+        hint = "the site and its trainers need one QUORUM_VAR, on storage that all of them mount at the same path"
+        jobs.end(job, Job.State.FAILED, error=f"{where}: {hint}")
+        return
     try:
         inputs.write(job, folder)
         code = _run(job, folder, shutting_down, gpu)
@@ -38,6 +44,14 @@ def supervise(job: Job, shutting_down: Callable[[], bool], gpu: int | None = Non
         return
     if code is not None:
         _ended(job, folder, code)
+
+
+def unseen(job: Job, folder: JobFolder) -> Path | None:
+    """A file that the job was begun with, or that an earlier job left for it, and that is not on this machine."""
+    asked = job.options
+    named = [asked.get("data"), asked.get("base"), *(asked.get("models") or {}).values()]
+    paths = [folder.path / "job.json", *(Path(str(one)) for one in named if one)]
+    return next((path for path in paths if path.is_absolute() and not path.exists()), None)
 
 
 def _run(job: Job, folder: JobFolder, shutting_down: Callable[[], bool], gpu: int | None) -> int | None:

@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from training import fleet, jobs
+from training import fleet, jobs, judged
 from training.models import Job
 from training.supervisor import supervise
 
@@ -30,6 +30,8 @@ def _work() -> None:
 
 
 work = shared_task(_work, name=fleet.WORK, ignore_result=True)
+judge_outputs = shared_task(judged.score, name=judged.TASK, ignore_result=True)
+"""For workers of the judges' queue: it asks a judge and needs no GPU."""
 
 
 def _gpu(job: Job) -> int | None:

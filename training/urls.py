@@ -9,6 +9,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/training/start/", views.start_training, name="start_training"),
     path("c/<slug:name>/training/jobs/<int:job>/", views.training_job, name="training_job"),
     path("c/<slug:name>/training/jobs/<int:job>/files/<str:file>", views.job_file, name="job_file"),
+    path("c/<slug:name>/training/jobs/<int:job>/judge/", views.judge_outputs, name="judge_outputs"),
     path("c/<slug:name>/training/jobs/<int:job>/<slug:act>/", views.control_job, name="control_job"),
     path("c/<slug:name>/training/models/<int:model>/", views.training_model, name="training_model"),
     path("c/<slug:name>/training/models/<int:model>/card", views.model_card, name="model_card"),

@@ -14,8 +14,8 @@ from corpus.access import Scope, action
 from corpus.auditing import record
 from corpus.charting import download
 from corpus.errors import BadInput
-from training import jobs, pages, written
-from training.forms import TrainForm
+from training import jobs, judged, pages, written
+from training.forms import JudgeForm, TrainForm
 from training.models import Job, Model
 
 KINDS = {
@@ -50,7 +50,7 @@ def _lists(scope: Scope) -> dict[str, object]:
 
 
 def _page(request: HttpRequest, scope: Scope, form: TrainForm, *, status: int = 200) -> HttpResponse:
-    context = {**_lists(scope), "form": form, "sets": pages.sets(scope.collection)}
+    context = {**_lists(scope), "form": form, "sets": pages.sets(scope.collection), "why_not": pages.why_not()}
     return render(request, "training/training.html", context, status=status)
 
 
@@ -59,6 +59,8 @@ def _page(request: HttpRequest, scope: Scope, form: TrainForm, *, status: int = 
 def start_training(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A training in the queue."""
     form = TrainForm(request.POST, found=pages.sets(scope.collection))
+    if form.is_valid() and (why := pages.why_not()):
+        form.add_error(None, why)
     if not form.is_valid():
         return _page(request, scope, form, status=422)
     given = form.cleaned_data
@@ -105,6 +107,14 @@ def training_job(request: HttpRequest, scope: Scope, job: int) -> HttpResponse:
         "written_reasons": written.reasons(found.result),
         "written_chart": written.chart(found.result),
     }
+    if context["written"]:
+        context |= {
+            "judging": found.result.get("judged") or {},
+            "judged_columns": judged.columns(found),
+            "judge_form": JudgeForm(judges=judged.judges()),
+            "judge_calls": judged.calls(found),
+            "judge_why_not": judged.why_not(found),
+        }
     if request.headers.get("HX-Request"):
         return render(request, "training/_job.html", context, status=286 if found.is_over else 200)
     return render(request, "training/job.html", context)
@@ -128,6 +138,26 @@ def control_job(request: HttpRequest, scope: Scope, job: int, act: str) -> HttpR
 
 
 @action("admin")
+@require_POST
+def judge_outputs(request: HttpRequest, scope: Scope, job: int) -> HttpResponse:
+    """A judge scores what base and tuned model wrote; a worker asks it."""
+    rows = Job.objects.filter(kind=Job.Kind.GENERATE, state=Job.State.FINISHED)
+    found = get_object_or_404(rows, pk=job, collection=scope.collection)
+    form = JudgeForm(request.POST, judges=judged.judges())
+    try:
+        if not form.is_valid():
+            raise BadInput(_("Choose a judge, and a budget of 0 or more."))
+        with transaction.atomic():
+            judged.ask_later(found, form.cleaned_data["judge"], form.cleaned_data["budget"])
+            record(scope, "training.control", job=found.pk, what="judge")
+    except BadInput as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _("A worker asks the judge. Reload this page to see the scores."))
+    return redirect("training_job", scope.collection.name, found.pk)
+
+
+@action("admin")
 @require_GET
 def training_model(request: HttpRequest, scope: Scope, model: int) -> HttpResponse:
     """What was published, how good it is, and what to do with it."""
@@ -144,6 +174,7 @@ def training_model(request: HttpRequest, scope: Scope, model: int) -> HttpRespon
         "checkpoint": summary.get("checkpoint") or {},
         "used": Job.objects.filter(collection=scope.collection, options__model=found.pk).order_by("-pk")[:20],
         "is_here": (Path(found.folder) / "reranker.json").exists(),
+        "why_not": pages.why_not(),
     }
     return render(request, "training/model.html", context)
 
@@ -155,6 +186,9 @@ def use_model(request: HttpRequest, scope: Scope, model: int, act: str) -> HttpR
     found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
     if act not in KINDS:
         raise Http404(_("No such act."))
+    if why := pages.why_not():
+        messages.error(request, why)
+        return redirect("training_model", scope.collection.name, found.pk)
     with transaction.atomic():
         job = jobs.use(found, KINDS[act], user=scope.user.username)
         record(scope, "training.control", model=found.pk, job=job.pk, what=act)

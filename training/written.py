@@ -11,10 +11,11 @@ ROWS = {
     "label_match": gettext_noop("First word agrees with the label"),
     "format": gettext_noop("Format score"),
     "fidelity": gettext_noop("Entity fidelity (numbers, percentages, dates)"),
+    "fidelity_prism": gettext_noop("Entity fidelity by substring, as in Prism"),
     "language": gettext_noop("In the language expected"),
 }
 PARTS = {
-    "p10": gettext_noop("Evidence over document, p10"),
+    "p10": gettext_noop("Tokens of evidence over tokens of document, p10"),
     "median": gettext_noop("the same, median"),
     "p90": gettext_noop("the same, p90"),
 }
@@ -36,7 +37,7 @@ def table(result: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
 
 def reasons(result: dict[str, Any]) -> list[str]:
     """Why values are missing, one line for each."""
-    titles = ROWS | {"compression": _("Evidence over document")}
+    titles = ROWS | {"compression": _("Tokens of evidence over tokens of document")}
     found = (result.get("outputs") or {}).items()
     return [
         _("%(side)s: %(title)s is not defined: %(why)s.") % {"side": side, "title": _(titles[key]), "why": why}

@@ -7,7 +7,7 @@ import numpy as np
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from annotation.agreement.dawid_skene import STARTS, Floats, Solution, counts_of, dawid_skene
+from annotation.agreement.dawid_skene import STARTS, Floats, Solution, dawid_skene, sparse_counts, votes_of
 from annotation.agreement.report import Report
 from annotation.agreement.resampling import MISSING, patterns, places
 
@@ -71,9 +71,10 @@ class Second:
 
 def second(report: Report) -> Second:
     """Fit it to the report's grades. Equal columns of grades are one item with a weight, so a million pairs are few."""
-    grades = report.found.grades.astype(np.int64)
+    grades, pairs = report.found.grades, report.found.pairs
     there = (grades != MISSING).any(axis=0)
-    grades, pairs = grades[:, there], report.found.pairs[there]
+    if not there.all():
+        grades, pairs = grades[:, there], pairs[there]
     names = tuple(one.name for one in report.assessors)
     empty = np.empty(0, dtype=np.int64)
     reason = _reason(grades)
@@ -81,12 +82,12 @@ def second(report: Report) -> Second:
         nothing = np.empty(0, dtype=np.bool_)
         return Second(None, reason, names, len(pairs), empty, empty, empty, np.empty(0), nothing)
     found = patterns(grades)
-    classes, counts = counts_of(found.grades)
+    classes, counts = sparse_counts(found.grades)
     starts = STARTS if found.grades.size < LARGE else 2
     solution = dawid_skene(counts, classes, weights=found.counts.astype(np.float64), starts=starts)
     assert solution is not None
     place = places(grades)
-    votes = counts.sum(axis=1)
+    votes = votes_of(counts, len(classes))
     alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
     majority = np.where(alone, np.array(classes, dtype=np.int64)[votes.argmax(axis=1)], MISSING)[place]
     labels = solution.labels[place]
@@ -95,7 +96,7 @@ def second(report: Report) -> Second:
     return Second(solution, "", names, len(pairs), pairs, labels, majority, probability, differs)
 
 
-def _reason(grades: NDArray[np.int64]) -> str:
+def _reason(grades: NDArray[np.integer]) -> str:
     """Why there is no second aggregate; empty where there is."""
     if int((grades != MISSING).any(axis=1).sum()) < 3:
         return TOO_FEW

@@ -1,6 +1,11 @@
-"""Cohen's kappa, plain and weighted, and percent agreement for many pairs of assessors at once. Pure numpy."""
+"""Cohen's kappa, plain and weighted, and percent agreement for many pairs of assessors at once.
+
+Two ways to the same sums: products of whole rows where most assessors graded most items, and sparse counts of the
+items that two both graded where few did (956 people with 60 pairs each have 456,490 couples, and few of them ever met).
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -81,7 +86,7 @@ def _sums_of_whole(weights: Floats, rows: Grades, hot: Floats, left: Places, rig
 
 def _distances(rows: Grades, left: Places, right: Places, width: int, dtype: np.dtype[np.floating]) -> list[Floats]:
     """How far grades are apart, by each weighting; with two grades all weightings are one."""
-    apart = np.abs(rows[left] - rows[right]).astype(dtype)
+    apart = np.abs(rows[left] - rows[right]).astype(dtype)  # int16: grades are at most 100
     return [np.minimum(apart, 1), apart, apart**2] if width > 2 else [apart]
 
 
@@ -106,3 +111,59 @@ def _expected(sums: Sums) -> list[Floats]:
             total += joint * float(abs(i - j) ** kind)
     with np.errstate(divide="ignore", invalid="ignore"):
         return [np.where(sums.n > 0, total / sums.n, 0) for total in totals]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """Every meeting of two assessors on an item, as flat arrays. `left` and `right`: rows; `item`: the column."""
+
+    left: Places
+    right: Places
+    item: Places
+
+    def couples(self, rows: int) -> NDArray[np.int64]:
+        """Those who met at least once, in order: (left, right)."""
+        found = np.unique(self.left.astype(np.int64) * rows + self.right)
+        return np.stack([found // rows, found % rows], axis=1)
+
+
+def meetings(grades: Grades) -> Met:
+    """Where two assessors graded the same item; `left` is always the smaller row."""
+    item, row = (found.astype(np.int32) for found in np.nonzero((grades != MISSING).T))
+    parts = [(row[:0], row[:0], item[:0])]
+    most = int(np.bincount(item, minlength=1).max(initial=0))
+    for step in range(1, most):
+        same = item[step:] == item[:-step]
+        parts.append((row[:-step][same], row[step:][same], item[:-step][same]))
+    return Met(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+class Sparse:
+    """Cohen's family from the items on which two met alone: work in proportion to the meetings."""
+
+    def __init__(self, rows: Grades, pairs: NDArray[np.int64], met: Met) -> None:
+        """`pairs`: sorted by (left, right), each of which is in `met` or has no item in common."""
+        from scipy.sparse import csr_array
+
+        self.width = max(int(rows.max(initial=0)) + 1, 2)
+        keys = pairs[:, 0] * len(rows) + pairs[:, 1]
+        mine = met.left.astype(np.int64) * len(rows) + met.right
+        place = np.searchsorted(keys, mine)
+        cell = rows[met.left, met.item].astype(np.int64) * self.width + rows[met.right, met.item]
+        shape = (len(pairs) * self.width**2, rows.shape[1])
+        ones = np.ones(len(place), dtype=np.float32)
+        self.cells = csr_array((ones, (place * self.width**2 + cell, met.item)), shape=shape)
+
+    def cohen(self, weights: Floats, some: slice) -> Cohen:
+        """As `cohen` gives for the pairs of the slice."""
+        width = self.width
+        sums = self.cells[some.start * width**2 : some.stop * width**2].astype(weights.dtype) @ weights.T
+        table = np.asarray(sums).reshape(-1, width, width, len(weights)).transpose(1, 2, 3, 0)
+        apart = range(1, 4 if width > 2 else 2)
+        observed = [
+            sum(table[i, j] * float(abs(i - j) ** (power - 1)) for i in range(width) for j in range(width) if i != j)
+            for power in apart
+        ]
+        mine = [table[grade].sum(axis=0) for grade in range(1, width)]
+        theirs = [table[:, grade].sum(axis=0) for grade in range(1, width)]
+        return Cohen(*_formulas(Sums(table.sum(axis=(0, 1)), observed, mine, theirs)))

@@ -2,9 +2,12 @@
 
 A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm. Journal of the
 Royal Statistical Society, Series C 28 (1979). The likelihood leaves out the multinomial coefficients, as theirs does.
+
+Counts are sparse, items x (assessors x classes): a thousand people who graded sixty items each take what they said.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -13,6 +16,8 @@ from numpy.typing import NDArray
 from annotation.agreement.resampling import MISSING
 
 Floats = NDArray[np.float64]
+Counts = Any
+"""A scipy sparse array: items x (assessors x classes), how often an assessor gave an item a grade."""
 STARTS = 5
 TOLERANCE = 1e-9
 MOST = 2_000
@@ -49,17 +54,28 @@ class Solution:
         return found
 
 
-def counts_of(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Floats]:
-    """Grades (assessors x items, MISSING where there is none) as classes and counts, items x assessors x classes."""
+def sparse_counts(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Counts]:
+    """Grades (assessors x items, MISSING where there is none) as classes and sparse counts."""
+    from scipy.sparse import csr_array
+
     classes = tuple(int(one) for one in np.unique(grades[grades != MISSING]))
-    hot = grades.T[:, :, None] == np.array(classes, dtype=np.int64)[None, None, :]
-    return classes, hot.astype(np.float64)
+    assessor, item = np.nonzero(grades != MISSING)
+    column = assessor * len(classes) + np.searchsorted(np.array(classes, dtype=np.int64), grades[assessor, item])
+    shape = (grades.shape[1], len(grades) * len(classes))
+    return classes, csr_array((np.ones(len(item)), (item, column)), shape=shape)
+
+
+def counts_of(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Floats]:
+    """The same, dense: items x assessors x classes."""
+    classes, counts = sparse_counts(grades)
+    dense: Floats = counts.toarray().reshape(grades.shape[1], len(grades), len(classes))
+    return classes, dense
 
 
 def dawid_skene(
-    counts: Floats, classes: tuple[int, ...], *, weights: Floats | None = None, starts: int = STARTS, seed: int = 0
+    counts: Counts, classes: tuple[int, ...], *, weights: Floats | None = None, starts: int = STARTS, seed: int = 0
 ) -> Solution | None:
-    """Fit `counts` (items x assessors x classes: how often an assessor gave an item a grade). `weights`: how many equal
+    """Fit `counts` (as `sparse_counts` gives them, or dense: items x assessors x classes). `weights`: how many equal
     items a row stands for. None where there are no grades, or fewer than two classes.
 
     The first start is the 1979 paper's: each item's share of its grades. The others disturb it, seeded. Its solution
@@ -68,12 +84,17 @@ def dawid_skene(
     """
     if len(classes) < 2 or not counts.sum():
         return None
-    weights = np.ones(len(counts)) if weights is None else weights
-    shares = _normal(counts.sum(axis=1), 1)
+    from scipy.sparse import csr_array
+
+    if isinstance(counts, np.ndarray):
+        counts = csr_array(counts.reshape(len(counts), -1))
+    items = counts.shape[0]
+    weights = np.ones(items) if weights is None else weights
+    shares = _normal(votes_of(counts, len(classes)), 1)
     random = np.random.default_rng(seed)
     runs = [_run(counts, weights, shares)]
     for _start in range(max(0, starts - 1)):
-        disturbed = 0.5 * shares + 0.5 * random.dirichlet(np.ones(len(classes)), size=len(counts))
+        disturbed = 0.5 * shares + 0.5 * random.dirichlet(np.ones(len(classes)), size=items)
         runs.append(_run(counts, weights, disturbed))
     solutions = [_solution(run, counts, weights, classes, runs) for run in runs]
     return next((one for one in solutions if not one.collapsed), solutions[0])
@@ -82,7 +103,7 @@ def dawid_skene(
 Run = tuple[Floats, Floats, Floats, float, int, bool]
 
 
-def _solution(run: Run, counts: Floats, weights: Floats, classes: tuple[int, ...], runs: list[Run]) -> Solution:
+def _solution(run: Run, counts: Counts, weights: Floats, classes: tuple[int, ...], runs: list[Run]) -> Solution:
     priors, confusion, posterior, likelihood, iterations, converged = run
     return Solution(
         classes=classes,
@@ -98,17 +119,18 @@ def _solution(run: Run, counts: Floats, weights: Floats, classes: tuple[int, ...
     )
 
 
-def _run(counts: Floats, weights: Floats, posterior: Floats) -> Run:
+def _run(counts: Counts, weights: Floats, posterior: Floats) -> Run:
     """EM from a first guess of the posterior; M step, then E step, until the likelihood stands still."""
-    items, assessors, size = counts.shape
-    flat = counts.reshape(items, assessors * size)
+    size = posterior.shape[1]
+    assessors = counts.shape[1] // size
+    by_column = counts.T.tocsr()
     before, iterations, converged = -np.inf, 0, False
     while not converged and iterations < MOST:
         iterations += 1
         weighted = posterior * weights[:, None]
         priors = weighted.sum(axis=0) / weights.sum()
-        confusion = _normal((weighted.T @ flat).reshape(size, assessors, size), 2)
-        joint = flat @ _log(confusion).reshape(size, assessors * size).T + _log(priors)
+        confusion = _normal((by_column @ weighted).T.reshape(size, assessors, size), 2)
+        joint = counts @ _log(confusion).reshape(size, assessors * size).T + _log(priors)
         most = joint.max(axis=1, keepdims=True)
         likely = np.exp(joint - most)
         likelihood = float((weights * (np.log(likely.sum(axis=1)) + most[:, 0])).sum())
@@ -130,25 +152,31 @@ def _normal(values: Floats, axis: int) -> Floats:
 
 
 def why_collapsed(
-    counts: Floats, weights: Floats, classes: tuple[int, ...], priors: Floats, confusion: Floats, posterior: Floats
+    counts: Counts, weights: Floats, classes: tuple[int, ...], priors: Floats, confusion: Floats, posterior: Floats
 ) -> str:
     """Why a solution must not stand beside the majority: it ignores a class that people and judges use, swaps classes,
     or explains the assessors worse than the majority does. Empty where it may.
     """
-    graded = (counts.sum(axis=1) * weights[:, None]).sum(axis=0)
+    votes = votes_of(counts, len(classes))
+    graded = (votes * weights[:, None]).sum(axis=0)
     shares = graded / graded.sum()
     for grade, prior, share in zip(classes, priors, shares, strict=True):
         if prior < min(TOO_SMALL, share / 3):
             return _(
                 "grade %(grade)s is %(share)s of the grades given, and %(prior)s of the items in this solution"
             ) % {"grade": grade, "share": f"{share:.1%}", "prior": f"{prior:.1%}"}
-    volume = np.einsum("iac,i->a", counts, weights)
+    volume = (counts.T @ weights).reshape(-1, len(classes)).sum(axis=1)
     typical = np.einsum("atg,a->tg", confusion, volume) / volume.sum()
-    if any(typical[place].argmax() != place for place in range(len(classes))):
-        return _("the assessors as a whole would be wrong more often than right about one of the grades")
-    majority, alone = _majority(counts)
-    mine = _agreement(counts, weights, posterior.argmax(axis=1), alone)
-    theirs = _agreement(counts, weights, majority, alone)
+    for place, grade in enumerate(classes):
+        if (given := int(typical[place].argmax())) != place:
+            return _("of items that it calls grade %(grade)s the assessors together most often said %(given)s") % {
+                "grade": grade,
+                "given": classes[given],
+            }
+    majority = votes.argmax(axis=1)
+    alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    mine = _agreement(votes, weights, posterior.argmax(axis=1), alone)
+    theirs = _agreement(votes, weights, majority, alone)
     if mine < theirs - 0.1:
         return _("%(mine)s of the grades agree with it, and %(theirs)s agree with the majority") % {
             "mine": f"{mine:.0%}",
@@ -157,15 +185,14 @@ def why_collapsed(
     return ""
 
 
-def _majority(counts: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """The class that most gave, and where it is alone in that."""
-    votes = counts.sum(axis=1)
-    return votes.argmax(axis=1), (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
+def votes_of(counts: Counts, classes: int) -> Floats:
+    """How many gave an item each grade: items x classes."""
+    found: Floats = counts @ np.tile(np.eye(classes), (counts.shape[1] // classes, 1))
+    return found
 
 
-def _agreement(counts: Floats, weights: Floats, labels: NDArray[np.intp], where: NDArray[np.bool_]) -> float:
+def _agreement(votes: Floats, weights: Floats, labels: NDArray[np.intp], where: NDArray[np.bool_]) -> float:
     """Share of the grades on some items that equal the items' labels."""
-    votes = counts.sum(axis=1)
     equal = votes[np.arange(len(votes)), labels]
     mass = weights * where
     return float((equal * mass).sum() / max((votes.sum(axis=1) * mass).sum(), 1e-300))

@@ -4,22 +4,29 @@ A matrix of grades is assessors x items; grades are integers from 0, MISSING (-1
 a function of sums over items, so a resample is one row of weights times features of the items (MECHANICS M4).
 """
 
-from collections.abc import Callable, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.agreement.cohen import cohen
-from annotation.agreement.resampling import MISSING, Floats, Grades, Patterns, interval, patterns, resamples
+from annotation.agreement.cohen import Met, Sparse, cohen, meetings
+from annotation.agreement.resampling import CELLS, MISSING, Draws, Floats, Grades, Patterns, interval, patterns
 from corpus.phrases import gettext_noop
 
 NO_ITEM = gettext_noop("no pair was graded by both")
 ONE_GRADE = gettext_noop("every grade is the same, so there is nothing to agree about beyond chance")
 ONE_ASSESSOR = gettext_noop("fewer than two assessors")
-NOT_ALL = gettext_noop("no pair was graded by all assessors")
 NO_DOUBLE = gettext_noop("no pair has two grades")
+
+MANY = 40
+"""Assessors up to whom everybody stands beside everybody. Of more, only those who graded a pair in common."""
+FAMILY = ("kappa", "kappa_linear", "kappa_quadratic", "percent")
+"""Cohen's family, in the order of its columns."""
+SPARSE = 16
+"""A product of whole rows does so many times the work of sparse counts in the same time."""
 
 Number = float | np.floating | Floats
 """One number; a Floats here has no axis."""
@@ -52,121 +59,216 @@ class Pairwise:
     percent: Statistic
 
 
+class Couples(Sequence[Pairwise]):
+    """Many Pairwise, held as columns: half a million of them are some dozen megabytes and no objects."""
+
+    def __init__(self, places: NDArray[np.int64], n: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+        """`places`: couples x (a, b); `values`: couples x FAMILY x (value, low, high), NaN where there is none."""
+        self.places, self.n, self.values = places, n, values
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    @overload
+    def __getitem__(self, at: int) -> Pairwise: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Couples": ...
+    def __getitem__(self, at: int | slice) -> "Pairwise | Couples":
+        if isinstance(at, slice):
+            return Couples(self.places[at], self.n[at], self.values[at])
+        (a, b), n = self.places[at].tolist(), int(self.n[at])
+        return Pairwise(a, b, n, *(_statistic(v, low, high, n, NO_ITEM) for v, low, high in self.values[at].tolist()))
+
+    def __iter__(self) -> Iterator[Pairwise]:
+        for at in range(len(self)):
+            yield self[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Couples({list(self[:3])}{' ...' if len(self) > 3 else ''})"
+
+    def dump(self) -> dict[str, str]:
+        """As JSON takes it: the columns' bytes, because a million numbers as text take a page seconds to read."""
+        kept = {"places": self.places.astype("<i4"), "n": self.n.astype("<i4"), "values": self.values.astype("<f4")}
+        return {name: b64encode(column.tobytes()).decode() for name, column in kept.items()}
+
+    @classmethod
+    def load(cls, found: dict[str, str]) -> "Couples":
+        """The inverse of `dump`."""
+        places, n, values = (
+            np.frombuffer(b64decode(found[name]), kind)
+            for name, kind in (("places", "<i4"), ("n", "<i4"), ("values", "<f4"))
+        )
+        return cls(
+            places.astype(np.int64).reshape(-1, 2), n.astype(np.int64), values.astype(float).reshape(-1, len(FAMILY), 3)
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Measures:
     """All measures of a matrix. `items`: those that at least one assessor graded."""
 
     items: int
-    pairwise: tuple[Pairwise, ...]
+    pairwise: Sequence[Pairwise]
+    apart: int
+    """Couples of assessors without a common item that `pairwise` leaves out; 0 up to MANY assessors."""
     fleiss: Statistic
+    fleiss_votes: int
+    """Grades on each of the items of Fleiss' kappa; 0 where there is no such item."""
     alpha_nominal: Statistic
     alpha_ordinal: Statistic
     alpha_interval: Statistic
-    majority: tuple[Pairwise, ...]
+    majority: Sequence[Pairwise]
 
 
 def measure(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> Measures:
     """Every measure for assessors x items; `bootstrap` resamples of the items for the intervals, 0 for none."""
     found = patterns(grades)
     assessors = len(found.grades)
-    between = list(combinations(range(assessors), 2))
-    against = [(place, assessors + place) for place in range(assessors)]
-    rows = np.vstack([found.grades, majorities(found)])
-    values, low, high = _estimate(
-        found.counts, (_cohen(rows, [*between, *against]), _fleiss(found), _alphas(found)), bootstrap, seed
-    )
-    family = _family(between, assessors, values[0], low[0], high[0])
-    graded = (found.grades != MISSING).sum(axis=0)
-    full, double = (int(found.counts[graded >= max(least, 2)].sum()) for least in (assessors, 2))
-    none, nowhere = (ONE_ASSESSOR, ONE_ASSESSOR) if assessors < 2 else (NOT_ALL, NO_DOUBLE)
-    nominal, ordinal, by_distance = (_statistic(values[2][k], low[2][k], high[2][k], double, nowhere) for k in range(3))
+    draws = Draws(found.counts, bootstrap, seed)
+    given = tallies(found)
+    kappa, votes = _fleiss(given, draws, assessors)
+    alphas = _estimate(_alphas(given), draws)
+    double = int(found.counts[given.sum(axis=0) >= 2].sum())
+    none = ONE_ASSESSOR if assessors < 2 else NO_DOUBLE
+    nominal, ordinal, by_distance = (_statistic(value, low, high, double, none) for value, low, high in alphas)
+    pairwise, majority = _two_by_two(found, draws)
     return Measures(
         items=found.items,
-        pairwise=family[: len(between)],
-        fleiss=_statistic(values[1], low[1], high[1], full, none),
+        pairwise=pairwise,
+        apart=assessors * (assessors - 1) // 2 - len(pairwise),
+        fleiss=kappa,
+        fleiss_votes=votes,
         alpha_nominal=nominal,
         alpha_ordinal=ordinal,
         alpha_interval=by_distance,
-        majority=family[len(between) :],
+        majority=majority,
     )
 
 
+def fleiss(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> tuple[Statistic, int]:
+    """Fleiss' kappa alone, and how many grades each of its items has."""
+    found = patterns(grades)
+    return _fleiss(tallies(found), Draws(found.counts, bootstrap, seed), len(found.grades))
+
+
+def tallies(found: Patterns) -> NDArray[np.int64]:
+    """How many gave each grade: grades x patterns."""
+    return np.stack([(found.grades == grade).sum(axis=0) for grade in range(found.width)])
+
+
 def majorities(found: Patterns) -> Grades:
-    """For each assessor the grade that most of the others gave; MISSING where they tie or there is none."""
-    hot = found.grades[:, None, :] == np.arange(found.width)[None, :, None]
-    total = hot.sum(axis=0)
+    """For each item and assessor who graded it, what most of the others gave; MISSING for a tie, or nobody else."""
+    given = tallies(found)
     result = np.full_like(found.grades, MISSING)
-    for place, mine in enumerate(hot):
-        others = total - mine
+    for place, mine in enumerate(found.grades):
+        at = np.flatnonzero(mine != MISSING)
+        others = given[:, at]
+        others[mine[at], np.arange(len(at))] -= 1
         most = others.max(axis=0)
         alone = ((others == most).sum(axis=0) == 1) & (most > 0)
-        result[place] = np.where(alone, others.argmax(axis=0), MISSING)
+        result[place, at] = np.where(alone, others.argmax(axis=0), MISSING)
     return result
 
 
-def _estimate(
-    counts: NDArray[np.int64], parts: Sequence[Measure], bootstrap: int, seed: int
-) -> tuple[list[Floats], list[Floats], list[Floats]]:
-    """Values in double precision, and the bounds of their intervals from the same resamples; NaN where undefined."""
-    values = [part(counts[None].astype(np.float64))[0] for part in parts]
-    drawn: list[list[Floats]] = [[] for _ in parts]
-    for weights in resamples(counts, bootstrap, seed):
-        for kept, part in zip(drawn, parts, strict=True):
-            kept.append(part(weights))
-    if not bootstrap:
-        unknown = [np.full_like(value, np.nan) for value in values]
-        return values, unknown, unknown
-    bounds = [
-        interval(np.concatenate(kept)) if kept else (value, value) for kept, value in zip(drawn, values, strict=True)
-    ]
-    return values, [low for low, _ in bounds], [high for _, high in bounds]
-
-
-def _cohen(rows: Grades, pairs: Sequence[tuple[int, int]]) -> Measure:
-    """Values: pairs x (n, kappa, linear, quadratic, percent)."""
-
-    def values(weights: Floats) -> Floats:
-        if not pairs:
-            return np.zeros((len(weights), 0, 5))
-        return np.stack(cohen(weights, rows, pairs), axis=2)
-
-    return values
-
-
-def _family(
-    between: Sequence[tuple[int, int]], assessors: int, values: Floats, low: Floats, high: Floats
-) -> tuple[Pairwise, ...]:
-    """Cohen's family of the pairs, then of each assessor against the majority of the others."""
-    pairs = [*between, *((place, place) for place in range(assessors))]
-    family = []
-    for at, (a, b) in enumerate(pairs):
-        n = round(float(values[at, 0]))
-        measured = [_statistic(values[at, k], low[at, k], high[at, k], n, NO_ITEM) for k in range(1, 5)]
-        family.append(Pairwise(a, b, n, *measured))
-    return tuple(family)
-
-
-def _fleiss(found: Patterns) -> Measure:
-    """Fleiss' kappa over the items that all assessors graded."""
+def _two_by_two(found: Patterns, draws: Draws) -> tuple[Couples, Couples]:
+    """Cohen's family of each couple of assessors, and of each assessor with the majority of the others."""
     assessors = len(found.grades)
-    full = (found.grades != MISSING).all(axis=0)
-    counts = (found.grades[:, None, :] == np.arange(found.width)[None, :, None]).sum(axis=0) * full
-    equal = ((counts**2).sum(axis=0) - assessors * full) / max(assessors * (assessors - 1), 1)
+    rows = np.vstack([found.grades, majorities(found)])
+    met = meetings(found.grades)
+    every = np.stack(np.triu_indices(assessors, 1), axis=1)
+    between = every if assessors <= MANY else met.couples(assessors)
+    few = len(met.item) * SPARSE < len(between) * rows.shape[1]
+    pairwise = _family(rows, between, draws, Sparse(rows, between, met) if few else None)
+    against = np.stack([np.arange(assessors), np.arange(assessors) + assessors], axis=1)
+    own = _family(rows, against, draws, Sparse(rows, against, _with_majority(rows)) if few else None)
+    own.places[:, 1] = own.places[:, 0]
+    return pairwise, own
+
+
+def _with_majority(rows: Grades) -> Met:
+    """Where an assessor graded an item whose others have a majority."""
+    half = len(rows) // 2
+    mine, item = np.nonzero((rows[:half] != MISSING) & (rows[half:] != MISSING))
+    return Met(mine, mine + half, item)
+
+
+def _family(rows: Grades, pairs: NDArray[np.int64], draws: Draws, sparse: Sparse | None = None) -> Couples:
+    """Values in double precision and the bounds of their intervals, some couples at a time."""
+    values = np.full((len(pairs), len(FAMILY), 3), np.nan)
+    n = np.zeros(len(pairs), dtype=np.int64)
+    block = max(1, CELLS // (32 * max(draws.number, 1)) // (1 if sparse is None else sparse.width**2 // 4))
+    # With two grades the three kappas are one, and so are their intervals: kappa and percent say it all.
+    told, back = ((1, 4), [0, 0, 0, 1]) if rows.max(initial=0) <= 1 else ((1, 2, 3, 4), [0, 1, 2, 3])
+    for start in range(0, len(pairs), block):
+        some = slice(start, min(start + block, len(pairs)))
+
+        def of(weights: Floats, columns: Sequence[int], some: slice = some) -> Floats:
+            """Resamples x couples x some columns of (n, FAMILY)."""
+            found = cohen(weights, rows, pairs[some].tolist()) if sparse is None else sparse.cohen(weights, some)
+            return np.stack([found[column] for column in columns], axis=2)
+
+        once = of(draws.counts[None].astype(np.float64), range(5))[0]
+        n[some], values[some, :, 0] = np.round(once[:, 0]).astype(np.int64), once[:, 1:]
+        if draws.number and draws.counts.size:
+            low, high = interval(np.concatenate([of(weights, told) for weights in draws]))
+            values[some, :, 1], values[some, :, 2] = low[:, back], high[:, back]
+    return Couples(pairs.copy(), n, values)
+
+
+def _estimate(part: Measure, draws: Draws) -> list[tuple[Floats, Floats, Floats]]:
+    """Value, low and high of each thing that `part` measures; NaN where undefined."""
+    value = np.atleast_1d(part(draws.counts[None].astype(np.float64))[0])
+    low = high = np.full_like(value, np.nan)
+    if draws.number and draws.counts.size:
+        samples = np.concatenate([part(weights) for weights in draws])
+        low, high = interval(samples.reshape(len(samples), -1))
+    return list(zip(value, low, high, strict=True))
+
+
+def fleiss_items(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[int, int]:
+    """Which items Fleiss' kappa takes: (grades on each, how many). Of all numbers of grades from two on the one that
+    most items have, whoever gave them; where two are equally frequent the larger.
+    """
+    votes = given.sum(axis=0)
+    items = np.bincount(votes, weights=counts, minlength=2)
+    items[:2] = 0
+    most = len(items) - 1 - int(items[::-1].argmax())
+    return (most, int(items[most])) if items[most] else (0, 0)
+
+
+def _fleiss(given: NDArray[np.int64], draws: Draws, assessors: int) -> tuple[Statistic, int]:
+    """The kappa, and how many grades each of its items has."""
+    votes, items = fleiss_items(given, draws.counts)
+    ((value, low, high),) = _estimate(_fleiss_of(given, votes), draws)
+    return _statistic(value, low, high, items, ONE_ASSESSOR if assessors < 2 else NO_DOUBLE), votes
+
+
+def _fleiss_of(given: NDArray[np.int64], votes: int) -> Measure:
+    """Fleiss' kappa over the items that `votes` assessors graded, any of them (Psychological Bulletin 76, 1971)."""
+    if votes < 2:
+        return lambda weights: np.full(len(weights), np.nan)
+    counts = given * (given.sum(axis=0) == votes)
+    equal = ((counts**2).sum(axis=0) - counts.sum(axis=0)) / (votes * (votes - 1))
     features = np.vstack([equal, counts]).astype(np.float64)
 
     def values(weights: Floats) -> Floats:
         sums = (weights @ features.T.astype(weights.dtype)).astype(np.float64)
         grades = sums[:, 1:].sum(axis=1)
         chance = (_ratio(sums[:, 1:], grades[:, None]) ** 2).sum(axis=1)
-        return _ratio(_ratio(sums[:, 0], grades / assessors) - chance, 1 - chance)
+        return _ratio(_ratio(sums[:, 0], grades / votes) - chance, 1 - chance)
 
-    return values if assessors > 1 else lambda weights: np.full(len(weights), np.nan)
+    return values
 
 
-def _alphas(found: Patterns) -> Measure:
+def _alphas(given: NDArray[np.int64]) -> Measure:
     """Krippendorff's alpha over the items with two grades and more. Values: nominal, ordinal, interval."""
-    grades = np.unique(found.grades[found.grades != MISSING])
-    counts = (found.grades[:, None, :] == grades[None, :, None]).sum(axis=0).astype(np.float64)
+    grades = np.flatnonzero(given.any(axis=1))
+    counts = given[grades].astype(np.float64)
     counts *= counts.sum(axis=0) >= 2
     others = np.maximum(counts.sum(axis=0) - 1, 1)
     low, high = np.triu_indices(len(grades), 1)

@@ -1,15 +1,19 @@
 """The agreement page: what was asked for in the URL, the heat map's cells, and the text that sums it up."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
+from django.core.paginator import Page, Paginator
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
+from numpy.typing import NDArray
 
-from annotation.agreement.measures import Pairwise, Statistic
-from annotation.agreement.report import OneAssessor, Report
+from annotation.agreement.measures import Couples, Pairwise, Statistic
+from annotation.agreement.report import OneAssessor, Report, of_itself
 from annotation.assessments import BY_NAME_ONLY, JUDGES, PEOPLE, Known, Population, choose
 from corpus.charts import Chart
 from corpus.charts import heat as heat_chart
@@ -38,12 +42,14 @@ STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the page shall show. `graded` False: grades count as relevant or not."""
+    """What the page shall show. `binarize`: grades from it on count as relevant."""
 
     chosen: tuple[Known, ...]
     population: Population
     measure: str
     binarize: int | None
+    everybody: bool = False
+    """Nobody was named: every judge, person and import."""
 
     def names(self) -> set[str]:
         """Names that are ticked."""
@@ -53,7 +59,7 @@ class Asked:
         """The same as a query string."""
         grades = [("grades", "relevant" if self.binarize else "given")]
         return urlencode(
-            [("a", one.name) for one in self.chosen]
+            [("a", one.name) for one in (() if self.everybody else self.chosen)]
             + [("population", self.population), ("measure", self.measure)]
             + grades
         )
@@ -76,6 +82,7 @@ def read(parameters: QueryDict, collection: Collection, known: Sequence[Known]) 
         population=next((one for one in POPULATIONS if one == parameters.get("population", "")), "all"),
         measure=measure if measure in MEASURES else "kappa",
         binarize=collection.relevant_from if binary and collection.grades > 1 else None,
+        everybody=not named,
     )
 
 
@@ -92,6 +99,8 @@ class Cell:
     names: str
     about: str
     """The cell in words."""
+    copy: bool = False
+    """Both are one model with the same parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +131,12 @@ def _cell(report: Report, asked: Asked, pair: Pairwise | None, row: int, at: int
     a, b = report.name(row), report.name(at)
     names = _("%(a)s and %(b)s") % {"a": a, "b": b}
     about = _("%(names)s: %(words)s, over %(n)s pairs") % {"names": names, "words": words(shown), "n": f"{pair.n:,}"}
+    copy = report.is_copy(row, at)
+    about += _(", one model with itself") if copy else ""
     where = ":".join(["disagree", *([str(asked.binarize)] if asked.binarize else [])])
     where += "" if asked.population == "all" else f":{asked.population}"
     pairs = urlencode({"a": a, "b": b, "cell": where})
-    return Cell(pair, shown, pair.percent, heat(shown.value), pairs, names, about)
+    return Cell(pair, shown, pair.percent, heat(shown.value), pairs, names, about, copy)
 
 
 def heat(value: float | None) -> str:
@@ -176,13 +187,14 @@ def summary(report: Report, asked: Asked) -> list[str]:
             "population": population,
             "prevalence": f"{report.prevalence or 0:.0%}",
         },
-        _("Krippendorff's alpha over %(n)s pairs with two grades and more is %(words)s.")
+        _("Krippendorff's alpha (nominal) over %(n)s pairs with two grades and more is %(words)s.")
         % {"n": f"{alpha.n:,}", "words": words(alpha)},
     ]
     label = _(MEASURES[asked.measure])
-    defined = [(value, pair) for pair in measures.pairwise if (value := getattr(pair, asked.measure).value) is not None]
-    if len(defined) > 1:
-        (low, least), (high, most) = (pick(defined, key=lambda one: one[0]) for pick in (min, max))
+    values = columns_of(measures.pairwise).values[:, list(MEASURES).index(asked.measure), 0]
+    if np.isfinite(values).sum() > 1:
+        least, most = measures.pairwise[int(np.nanargmin(values))], measures.pairwise[int(np.nanargmax(values))]
+        low, high = np.nanmin(values), np.nanmax(values)
         lines.append(
             _("%(label)s is highest between %(most)s (%(high)s) and lowest between %(least)s (%(low)s).")
             % {
@@ -193,7 +205,13 @@ def summary(report: Report, asked: Asked) -> list[str]:
                 "low": f"{low:.2f}",
             }
         )
-    return lines
+    return [*lines, *of_itself(report)]
+
+
+def columns_of(pairwise: Sequence[Pairwise]) -> Couples:
+    """The couples as columns, which they are."""
+    assert isinstance(pairwise, Couples)
+    return pairwise
 
 
 def _both(report: Report, pair: Pairwise) -> str:
@@ -211,7 +229,8 @@ def overall(report: Report, *, two_grades: bool) -> list[tuple[str, str, Statist
     if two_grades:
         equal = _("nominal, ordinal and interval alike; %(double)s") % {"double": double}
         alphas = [(_("Krippendorff's alpha"), equal, measures.alpha_nominal)]
-    return [*alphas, (_("Fleiss' kappa"), _("over pairs that all of them graded"), measures.fleiss)]
+    basis = _("over pairs with %(votes)s grades each, whoever gave them") % {"votes": measures.fleiss_votes}
+    return [*alphas, (_("Fleiss' kappa"), basis if measures.fleiss_votes else double, measures.fleiss)]
 
 
 def groups(known: Sequence[Known]) -> list[tuple[str, list[Known]]]:
@@ -220,16 +239,109 @@ def groups(known: Sequence[Known]) -> list[tuple[str, list[Known]]]:
     return [(label, members) for label, members in found if members]
 
 
-CSV_HEADER = ("a", "b", "n", *(f"{name}{part}" for name in MEASURES for part in ("", "_low", "_high")), "undefined")
+_FIGURES = tuple(f"{name}{part}" for name in MEASURES for part in ("", "_low", "_high"))
+CSV_HEADER = ("a", "b", "n", *_FIGURES, "undefined", "copies")
 
 
-def csv_rows(report: Report) -> list[tuple[object, ...]]:
-    """Every pair of assessors with all measures; undefined values are empty, with their reason in the last column."""
-    rows = []
+def csv_rows(report: Report) -> Iterator[tuple[object, ...]]:
+    """Couples of assessors with all measures; undefined values are empty, with their reason behind them.
+
+    `copies`: both are one model with the same parameters.
+    """
     for pair in report.measures.pairwise:
         values: list[object] = []
         for name in MEASURES:
             one: Statistic = getattr(pair, name)
             values += ["" if value is None else round(value, 6) for value in (one.value, one.low, one.high)]
-        rows.append((report.name(pair.a), report.name(pair.b), pair.n, *values, pair.kappa.reason or ""))
-    return rows
+        copy = "yes" if report.is_copy(pair.a, pair.b) else ""
+        yield (report.name(pair.a), report.name(pair.b), pair.n, *values, pair.kappa.reason or "", copy)
+
+
+# --- many assessors: lists instead of a matrix -----------------------------------------------------------------------
+ROWS = 50
+COUPLE_COLUMNS = {"n": gettext_noop("Pairs"), **MEASURES}
+ASSESSOR_COLUMNS = {
+    "name": gettext_noop("Assessor"),
+    "graded": gettext_noop("Graded"),
+    "relevant": gettext_noop("Relevant"),
+    "kappa": gettext_noop("Kappa"),
+    "percent": gettext_noop("Percent"),
+    "estimated": gettext_noop("Estimated right"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading that sorts. `query`: the page sorted by it; `direction`: how it is sorted by it already, or nothing."""
+
+    label: str
+    query: str
+    direction: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of a sorted list, and the headings that sort it."""
+
+    columns: tuple[Column, ...]
+    rows: list[Any]
+    page: Page[int]
+    query: str
+    """Query string of the list as it is sorted, to which a page's number is added."""
+
+
+def couples(report: Report, asked: Asked, parameters: QueryDict) -> Listing:
+    """Couples of assessors, a page of them: `sort` names a column, a minus before it turns it round."""
+    found = columns_of(report.measures.pairwise)
+    sort, down, columns = _columns(asked, parameters, "sort", COUPLE_COLUMNS, "-n")
+    keys = found.n.astype(float) if sort == "n" else found.values[:, list(MEASURES).index(sort), 0]
+    order = _order(keys, down)
+    page = Paginator(order, ROWS).get_page(parameters.get("page"))
+    shown = [(found[at], _cell(report, asked, found[at], *found.places[at].tolist())) for at in page]
+    return Listing(columns, shown, page, _with(asked, parameters, "sort", f"{'-' * down}{sort}"))
+
+
+def assessors(
+    report: Report, asked: Asked, parameters: QueryDict, estimated: Mapping[str, float], cluster: Mapping[int, int]
+) -> Listing:
+    """Assessors against the majority of the others, a page of them: `by` names a column."""
+    by, down, columns = _columns(asked, parameters, "by", ASSESSOR_COLUMNS, "kappa")
+    against = columns_of(report.measures.majority)
+    keys = {
+        "name": np.arange(len(report.assessors), dtype=float),
+        "graded": np.array([one.n for one in report.assessors], dtype=float),
+        "relevant": np.array([one.prevalence for one in report.assessors], dtype=float),
+        "kappa": against.values[:, 0, 0],
+        "percent": against.values[:, 3, 0],
+        "estimated": np.array([estimated.get(one.name) for one in report.assessors], dtype=float),
+    }
+    page = Paginator(_order(keys[by], down), ROWS).get_page(parameters.get("assessors"))
+    rows = [(report.assessors[at], against[at], estimated.get(report.name(at)), cluster.get(at)) for at in page]
+    return Listing(columns, rows, page, _with(asked, parameters, "by", f"{'-' * down}{by}"))
+
+
+def _order(keys: NDArray[np.float64], down: bool) -> list[int]:
+    """Places by their keys; undefined ones last either way."""
+    order: list[int] = np.argsort(-keys if down else keys, kind="stable").tolist()
+    return order
+
+
+def _columns(
+    asked: Asked, parameters: QueryDict, name: str, labels: Mapping[str, str], usual: str
+) -> tuple[str, bool, tuple[Column, ...]]:
+    given = parameters.get(name, usual)
+    given = given if given.removeprefix("-") in labels else usual
+    sort, down = given.removeprefix("-"), given.startswith("-")
+    columns = []
+    for key, label in labels.items():
+        falls = not down if key == sort else key != "name"
+        turned = f"-{key}" if falls else key
+        direction = ("descending" if down else "ascending") if key == sort else ""
+        columns.append(Column(_(label), _with(asked, parameters, name, turned), direction))
+    return sort, down, tuple(columns)
+
+
+def _with(asked: Asked, parameters: QueryDict, name: str, value: str) -> str:
+    """The page's query with the sorting of both lists, one of them changed."""
+    kept = {key: parameters[key] for key in ("sort", "by") if key in parameters} | {name: value}
+    return f"{asked.query()}&{urlencode(kept)}"

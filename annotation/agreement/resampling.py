@@ -1,7 +1,7 @@
 """The bootstrap by item, made cheap: items graded alike by everybody are one pattern with a count. Pure numpy."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ MISSING = -1
 CELLS = 24_000_000
 """Numbers in the largest array that is held at a time (float32: 96 MB)."""
 
-Grades = NDArray[np.int64]
+Grades = NDArray[np.integer]
 Floats = NDArray[np.floating]
 
 
@@ -36,15 +36,16 @@ class Patterns:
 
 def patterns(grades: NDArray[np.integer]) -> Patterns:
     """Group equal columns of assessors x items; columns without any grade are left out."""
-    matrix = np.asarray(grades, dtype=np.int64)
-    matrix = matrix[:, (matrix != MISSING).any(axis=0)]
+    matrix = np.asarray(grades, dtype=np.int16)
+    there = (matrix != MISSING).any(axis=0)
+    matrix = matrix if there.all() else matrix[:, there]
     _, first, counts = np.unique(_codes(matrix), return_index=True, return_counts=True)
     return Patterns(matrix[:, first], counts.astype(np.int64))
 
 
 def places(grades: NDArray[np.integer]) -> NDArray[np.intp]:
     """For each column of grades its pattern's place in `patterns`; every column must have a grade."""
-    _, place = np.unique(_codes(np.asarray(grades, dtype=np.int64)), return_inverse=True)
+    _, place = np.unique(_codes(np.asarray(grades, dtype=np.int16)), return_inverse=True)
     result: NDArray[np.intp] = place.ravel()
     return result
 
@@ -53,10 +54,30 @@ def _codes(matrix: Grades) -> NDArray[np.generic]:
     """One value for each column, equal where columns are."""
     assessors, base = matrix.shape[0], int(matrix.max(initial=0)) + 2
     if base**assessors < 2**62:
-        powers = np.array([base**place for place in range(assessors)], dtype=np.int64)
-        return powers @ (matrix + 1)
+        codes = np.zeros(matrix.shape[1], dtype=np.int64)
+        for row in matrix:
+            codes = codes * base + (row + 1)
+        return codes
     columns = np.ascontiguousarray(matrix.T.astype(np.int16))
-    return columns.view([("", columns.dtype)] * assessors).ravel()
+    return columns.view(np.dtype((np.void, columns.dtype.itemsize * assessors))).ravel()
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """The same resamples each time they are walked through, in blocks of at most CELLS numbers. `number` 0: none."""
+
+    counts: NDArray[np.int64]
+    number: int
+    seed: int
+    kept: list[NDArray[np.float32]] = field(default_factory=list)
+    """A single block is drawn once; more of them are drawn anew each time, so that memory stays bounded."""
+
+    def __iter__(self) -> Iterator[NDArray[np.float32]]:
+        if self.kept or self.number * len(self.counts) > CELLS:
+            yield from self.kept or resamples(self.counts, self.number, self.seed)
+        elif self.number:
+            self.kept.extend(resamples(self.counts, self.number, self.seed))
+            yield from self.kept
 
 
 def resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterator[NDArray[np.float32]]:
@@ -72,9 +93,9 @@ def resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterator[NDA
     for start in range(0, number, chunk):
         size = min(chunk, number - start)
         if grouped:
-            yield random.multinomial(items, counts / items, size=size).astype(np.float32)
+            yield random.multinomial(items, counts / items, size=size).astype(np.float32, order="F")
             continue
-        weights = np.empty((size, groups), dtype=np.float32)
+        weights = np.empty((size, groups), dtype=np.float32, order="F")  # sparse counts take it column by column
         for row in weights:
             drawn = random.integers(0, items, size=items, dtype=np.int32)
             row[:] = np.bincount(owner[drawn] if groups < items else drawn, minlength=groups)

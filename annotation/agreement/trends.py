@@ -32,7 +32,7 @@ def chart(collection: str, over: OverTime) -> Chart | None:
         _("Agreement by %(unit)s") % {"unit": over.unit},
         series,
         x=_(UNITS.get(over.unit, over.unit)),
-        y=_("Krippendorff's alpha"),
+        y=_("Krippendorff's alpha (nominal), relevant or not"),
         bands=bands,
         names={place: start for start, place in at.items()},
         low=min([0.0, *(point.kappa.value for point in points if point.kappa.value is not None)]),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import MEASURES, RESAMPLES, words
-from annotation.agreement.report import agreement_report
+from annotation.agreement.report import agreement_report, of_itself
 from annotation.agreement.resampling import MISSING
 from annotation.assessments import choose, known_assessors, options_of
 from annotation.pairs import Filters
@@ -87,6 +87,7 @@ def compare(collection: Collection, filters: Filters) -> Two:
         "int": f"{int(np.trace(counts)):,}",
         "words": words(measured.kappa),
     }
+    summary = " ".join([summary, *of_itself(report)])
     return Two(
         a=filters.a,
         b=filters.b,

@@ -18,6 +18,7 @@ from annotation.fetching.pages import Limits, Page, checked, fetch
 from annotation.fetching.problems import NoPage
 from annotation.models import Membership
 from corpus.errors import BadInput
+from corpus.importing import recognition
 from corpus.models import Query
 from judges import wakeups
 
@@ -54,7 +55,7 @@ def ask(member: Membership, query: Query, url: str) -> PassageDraft:
 
 def send(draft: int) -> None:
     """Wake a worker; a lost message costs a click on "try again"."""
-    wakeups.messenger().send_task(FETCH, args=[draft], ignore_result=True)
+    wakeups.post(FETCH, draft)
 
 
 @transaction.atomic
@@ -123,6 +124,10 @@ def upload(member: Membership, query: Query, name: str, body: bytes) -> PassageD
     """A file of text or HTML, to be refined. BadInput when it is neither, too large or empty."""
     if len(body) > MOST_UPLOADED:
         raise BadInput(_("The file is larger than %(most)d MB: cut it first.") % {"most": MOST_UPLOADED // 1_000_000})
+    if known := recognition.binary(body, pages=True):
+        raise BadInput(
+            _("This is not a file of text but %(what)s: save it as plain text or as a web page.") % {"what": known.what}
+        )
     if b"\0" in body:
         raise BadInput(_("This is not a file of text: save it as plain text or as a web page."))
     page = Page("", texts.media_of(body), "", body)

@@ -1,4 +1,7 @@
-"""Batches of an annotator's work: accepted when all their checks were passed, else their items go back (DREAM F.2)."""
+"""Batches of an annotator's work: accepted when all their checks were passed, else their items go back (DREAM F.2).
+
+A batch without an answered check is neither: it is not checked, and says so (annotation.care.models.Batch).
+"""
 
 from dataclasses import dataclass
 
@@ -28,7 +31,7 @@ class Looked:
 def close(membership: int) -> list[Batch]:
     """Look at every batch of this member that is complete and was not looked at; those that were closed now.
 
-    A batch without a check is accepted: nothing speaks against it. The judgments of a returned batch are set aside,
+    A batch without an answered check keeps its judgments and is not checked. Those of a returned batch are set aside,
     except those on its checks, which tell why.
     """
     row = Membership.objects.select_for_update(of=("self",)).select_related("collection", "user").get(pk=membership)

@@ -1,24 +1,32 @@
 """Attention checks: gold pairs in the dress of ordinary items (DREAM F.2, SPEC S7).
 
 A check is one standing item that everybody is lent once. It is the twin of an ordinary item: the same words of why it
-came, the same arm, a two-sided debate of the same shape and length that judges held about this very pair. What cannot
-be dressed so is no check: the page says how many gold pairs wait for a debate.
+came, the same arm, a two-sided debate of the same shape and of like length. Where judges held no such debate about the
+pair, arguments for and against are written for it once (annotation.care.arguments), so easy gold of both labels serves.
+
+DREAM's own form is another: a pair that is known to be relevant, beside two arguments about something else.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from random import Random
 
 from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from annotation.auditing import record
-from annotation.care.matching import Look, dress, shape_of
+from annotation.care import arguments
+from annotation.care.matching import BLIND, Dressed, Look, Turn, dress, shape_of, stance_of
 from annotation.care.truth import REFERENCE
 from annotation.models import User
 from annotation.queue import rows
 from corpus.errors import BadInput
 from corpus.items import MEASURING
-from corpus.models import Collection, Item
+from corpus.models import Collection, Item, Pair
+from judges.selectors import Round, debate_of
 
+OWN, DREAM = "own", "dream"
+"""Forms of a check: arguments about its own pair, or DREAM's."""
 OVERLAP = 32_000
 """Everybody may have it: no collection has so many people."""
 ORDINARY_READ = 2_000
@@ -37,13 +45,13 @@ _TURNS = """
     WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against'))) AS debate
 """
 _ORDINARY = f"""
-SELECT p.id AS pair, length(d.text) AS document, i.reason, i.arm, {_TURNS}
+SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, i.reason, i.arm, {_TURNS}
 FROM (SELECT * FROM corpus_item WHERE collection_id = %(collection)s AND state <> 'withdrawn'
         AND reason <> ALL (%(others)s) ORDER BY id DESC LIMIT {ORDINARY_READ}) i
 JOIN corpus_pair p ON p.id = i.pair_id JOIN corpus_document d ON d.id = p.document_id
 """
 _GOLD = f"""
-SELECT p.id AS pair, length(d.text) AS document, g.grade, {_TURNS}
+SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, g.grade, {_TURNS}
 FROM ({REFERENCE}) g JOIN corpus_pair p ON p.id = g.pair_id
 JOIN corpus_query q ON q.id = p.query_id AND q.is_current
 JOIN corpus_document d ON d.id = p.document_id AND d.is_current
@@ -64,7 +72,9 @@ class Pool:
     gold: int
     """Gold pairs that are no check yet and that nobody waits for."""
     debated: int
-    """Of them, those with a stored debate."""
+    """Of them, those about which judges debated; for the others arguments are written."""
+    relevant: int
+    """Of the gold pairs, those that are relevant."""
     ordinary: int
     """Ordinary items that show what a check must look like."""
 
@@ -75,11 +85,12 @@ def pool(collection: Collection) -> Pool:
     counted = list(checks.values_list("done", flat=True))
     gold = _read(_GOLD, collection)
     ordinary = _ordinary(collection)
-    return Pool(len(counted), sum(counted), len(gold), sum(bool(row["turns"]) for row in gold), len(ordinary))
+    debated, relevant = sum(bool(row["turns"]) for row in gold), sum(_grade(row, collection) for row in gold)
+    return Pool(len(counted), sum(counted), len(gold), debated, relevant, len(ordinary))
 
 
 @transaction.atomic
-def make(*, collection: Collection, count: int, seed: int, by: User | None) -> int:
+def make(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
     """Make up to `count` checks; how many there are now more. Raises BadInput that says what is missing."""
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     ordinary = [_look(row) for row in _ordinary(collection)]
@@ -87,13 +98,21 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None) -> i
         raise BadInput(
             _("no pair waits for people yet, so nothing shows what a check must look like: start a campaign")
         )
-    gold = [_look(row) for row in _read(_GOLD, collection)]
+    rows_of_gold = _read(_GOLD, collection)
+    gold = [replace(_look(row), relevant=_grade(row, collection)) for row in rows_of_gold]
     if not gold:
         raise BadInput(_("no gold pair is left for checks: import reference grades, or let experts make gold"))
-    made = dress(ordinary, gold, count=count, seed=seed)
+    if form == DREAM:
+        made = _dream(ordinary, gold, count=count, seed=seed)
+    else:
+        made = dress(ordinary, gold, count=count, seed=seed, write=_write, length=arguments.length)
     if not made:
         raise BadInput(
-            _(_("no gold pair has a debate like those that people read: let judges debate the gold pairs first"))
+            _("no gold pair can look like the pairs that people read: DREAM's form needs relevant gold and a debate")
+            if form == DREAM
+            else _(
+                "no gold pair can look like the pairs that people read: their debates do not end with for and against"
+            )
         )
     Item.objects.bulk_create(
         Item(
@@ -102,6 +121,7 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None) -> i
             reason=Item.Reason.CHECK,
             shown_as=one.reason,
             arm="hidden" if one.reason == Item.Reason.AUDIT else "",
+            turns=one.turns,
             state=Item.State.STANDING,
             priority=LAST,
             place=place,
@@ -111,8 +131,52 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None) -> i
         for place, one in enumerate(made)
     )
     Collection.objects.filter(pk=collection.pk).update(has_checks=True)
-    record(by, "checks.made", collection, n=len(made), seed=seed)
+    record(by, "checks.made", collection, n=len(made), seed=seed, form=form)
     return len(made)
+
+
+def _write(pair: int, twin: Look) -> list[Turn] | None:
+    """Arguments that make a gold pair look like the twin; None where its debate cannot be had by keeping a stance."""
+    if not twin.shape:
+        return []
+    form = stance_of(twin.shape)
+    if form is None:
+        return None
+    return arguments.written(Pair.objects.select_related("query", "document").get(pk=pair), *form)
+
+
+def _dream(ordinary: Sequence[Look], gold: Sequence[Look], *, count: int, seed: int) -> list[Dressed]:
+    """DREAM's form (F.2): relevant pairs, each with the arguments of an ordinary item about another query."""
+    chance = Random(seed)
+    left = [look for look in gold if look.relevant]
+    chance.shuffle(left)
+    debated = [look for look in ordinary if look.shape and look.reason not in BLIND]
+    found = []
+    for look in left[:count]:
+        others = [twin for twin in debated if twin.query != look.query]
+        if not others:
+            continue
+        twin = chance.choice(others)
+        turns = [one for round in debate_of(Pair.objects.get(pk=twin.pair)) for one in _sides(round)]
+        found.append(Dressed(look.pair, twin.reason, twin.arm, arguments.elsewhere(turns)))
+    return found
+
+
+def _sides(round: Round) -> Iterator[Turn]:
+    for side, said in (("for", round.for_turn), ("against", round.against_turn)):
+        if said is not None and said.verdict is not None:
+            yield {
+                "side": side,
+                "round": round.number,
+                "couple": 0,
+                "verdict": said.verdict,
+                "reason": said.reason,
+                "quotes": [asdict(quote) for quote in said.quotes],
+            }
+
+
+def _grade(row: Mapping[str, object], collection: Collection) -> bool:
+    return int(str(row["grade"])) >= collection.relevant_from
 
 
 @transaction.atomic
@@ -148,4 +212,5 @@ def _look(row: dict[str, object]) -> Look:
         document=int(str(row["document"])),
         reason=str(row.get("reason", "")),
         arm=str(row.get("arm", "")),
+        query=int(str(row["query"])),
     )

@@ -19,9 +19,11 @@ from django.utils.translation import gettext_noop
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import exact
 from annotation.auditing import record
+from annotation.care import gold_reasons
 from annotation.care.models import GoldAnswer, GoldPair, GoldSet
 from annotation.care.truth import EXPERTS
 from annotation.models import Membership, User
+from annotation.queue import check_time
 from annotation.trust.records import missing
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Judgment, Pair
@@ -117,6 +119,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
         )
         for place, one in enumerate(drawn)
     )
+    gold_reasons.write_later(made)
     record(by, "gold.made", collection, n=len(drawn), seed=seed, gold=made.pk)
     return made
 
@@ -138,7 +141,7 @@ def _reasons(pair: Pair) -> dict[str, Any]:
         answers=tuple(pair.query.answers),
         title=pair.document.title,
         document=pair.document.text,
-        instruction=pair.query.instruction or pair.collection.instruction,
+        definition=pair.collection.relevance.of(pair.query),
     )
     turns = []
     for side in Side:
@@ -203,10 +206,11 @@ def answer(
     grade: int,
     comment: str = "",
     milliseconds: int | None = None,
+    shown_ms: int | None = None,
 ) -> GoldAnswer:
     """Keep what an expert or senior says; a reference grade comes of it, unless it was practice.
 
-    The same answer again changes nothing. Raises BadInput when somebody else was first.
+    The same answer again changes nothing. Raises BadInput when somebody else was first, and TooSoon.
     """
     row = (
         GoldPair.objects.select_for_update(of=("self",))
@@ -220,6 +224,7 @@ def answer(
     own = [one for one in known if one.membership_id == membership.pk and one.who == who]
     if own and own[-1].grade == grade:
         return own[-1]
+    check_time(membership.collection.min_judgment_ms, shown_ms, milliseconds)
     if who == Who.SENIOR and any(one.membership_id == membership.pk and one.who == Who.EXPERT for one in known):
         raise BadInput(_("you graded this pair yourself: another senior looks at it"))
     others = [one for one in known if one.who == who and one.membership_id != membership.pk]

@@ -1,9 +1,14 @@
 """Dressing a gold pair as an ordinary item: which gold pair looks most like a given ordinary item. Pure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import log
 from random import Random
+from typing import Any
+
+Turn = dict[str, Any]
+"""A turn as annotation.entry reads them from an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +22,9 @@ class Look:
     document: int
     reason: str = ""
     arm: str = ""
+    query: int = 0
+    relevant: bool = True
+    """Of a gold pair: what is known to be right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +34,32 @@ class Dressed:
     pair: int
     reason: str
     arm: str
+    turns: list[Turn] | None = None
+    """The debate that the check shows; None: that of its own pair."""
 
 
 BLIND = ("audit",)
 """Reasons of items without a debate: any gold pair may look so."""
+TRIED = 12
+"""Gold pairs that are looked at for one twin: arguments are written for those that need some."""
+Writer = Callable[[int, Look], list[Turn] | None]
+"""What a gold pair shows in place of an own debate so that it looks like the twin; None where nothing can."""
 
 
-def dress(ordinary: Sequence[Look], gold: Sequence[Look], *, count: int, seed: int) -> list[Dressed]:
+def dress(
+    ordinary: Sequence[Look],
+    gold: Sequence[Look],
+    *,
+    count: int,
+    seed: int,
+    write: Writer = lambda pair, twin: None,
+    length: Callable[[list[Turn]], int] = lambda turns: 0,
+) -> list[Dressed]:
     """Up to `count` checks: each is the twin of an ordinary item that was drawn at random.
 
-    A twin has a debate of the same shape and, among those gold pairs that are left, the nearest lengths. Ordinary items
-    for which no gold pair is left have no twin, so fewer may come back.
+    Which label it has is drawn too, so that both come as often while there are both. A twin has a debate of the same
+    shape, its own or a written one, and among some that are left the nearest lengths. Ordinary items for which no gold
+    pair is left have no twin, so fewer may come back.
     """
     chance = Random(seed)
     left = {look.pair: look for look in gold}
@@ -45,14 +68,31 @@ def dress(ordinary: Sequence[Look], gold: Sequence[Look], *, count: int, seed: i
     for twin in drawn:
         if len(found) == count or not left:
             break
-        fits = [look for look in left.values() if twin.reason in BLIND or look.shape == twin.shape]
+        label = chance.random() < 0.5
+        looks = [look for look in left.values() if look.relevant is label] or list(left.values())
+        chance.shuffle(looks)
+        own = [look for look in looks if twin.reason in BLIND or look.shape == twin.shape]
+        fits: list[tuple[Look, list[Turn] | None]] = [(look, None) for look in own]
+        others = [look for look in looks if look not in own] if len(own) < TRIED else []
+        for look in others[: TRIED - len(own)]:
+            if (turns := write(look.pair, twin)) is not None:
+                fits.append((replace(look, debate=length(turns)), turns))
         if not fits:
             continue
-        chance.shuffle(fits)
-        nearest = min(fits, key=lambda look, twin=twin: distance(look, twin))  # type: ignore[misc]
-        del left[nearest.pair]
-        found.append(Dressed(nearest.pair, twin.reason, twin.arm))
+        look, turns = min(fits, key=lambda fit, twin=twin: distance(fit[0], twin))  # type: ignore[misc]
+        del left[look.pair]
+        found.append(Dressed(look.pair, twin.reason, twin.arm, turns))
     return found
+
+
+def stance_of(shape: str) -> tuple[int, int] | None:
+    """Rounds and couples of a debate in which each side kept its stance to the end; None for any other shape."""
+    found = re.fullmatch(r"(\d+) rounds, (\d+) turns, ([01-]+)", shape)
+    if not found:
+        return None
+    rounds, turns, couples = int(found[1]), int(found[2]), found[3].count("0")
+    kept = "-".join("0" * couples + "1" * couples)
+    return (rounds, couples) if couples and found[3] == kept and turns == 2 * rounds * couples else None
 
 
 def distance(a: Look, b: Look) -> float:

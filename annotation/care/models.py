@@ -1,6 +1,5 @@
 """Gold that experts make, consent, and judgments that were set aside. What people said is append-only."""
 
-import pgtrigger
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
@@ -8,9 +7,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Membership, User
-from corpus.models import Collection, Judgment, Pair
-
-APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+from corpus.models import Collection, Judgment, Pair, append_only
 
 
 class SettingAside(models.Model):
@@ -40,7 +37,7 @@ class SettingAside(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        triggers = [APPEND_ONLY]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.membership}: {self.size} judgments"
@@ -63,10 +60,15 @@ class Batch(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["membership", "number"], name="batch_once")]
-        triggers = [APPEND_ONLY]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.membership} batch {self.number}: {self.missed} of {self.checks} missed"
+
+    @property
+    def outcome(self) -> str:
+        """returned | accepted | unchecked: without an answered check nothing vouches for it."""
+        return "returned" if self.missed else "accepted" if self.checks else "unchecked"
 
 
 class ConsentText(models.Model):
@@ -94,7 +96,7 @@ class Consent(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["membership", "version"], name="consent_once")]
-        triggers = [APPEND_ONLY]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.membership} agreed to {self.version}"
@@ -159,7 +161,7 @@ class GoldAnswer(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        triggers = [APPEND_ONLY]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.gold_pair_id}: {self.grade} ({self.who})"

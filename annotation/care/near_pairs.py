@@ -85,12 +85,11 @@ def near_pairs(collection: Collection) -> Near:
 
 def refresh(collection: Collection) -> bool:
     """Compare anew: by a worker where one lives (False), else now (True)."""
-    if not wakeups.live_workers():
+    if not wakeups.has_workers():
         store(collection)
         return True
     _keep(collection, asked=timezone.now().isoformat())
-    send = wakeups.messenger().send_task
-    transaction.on_commit(lambda: send(COMPUTE, args=[collection.pk], ignore_result=True))
+    transaction.on_commit(lambda: wakeups.post(COMPUTE, collection.pk))
     return False
 
 

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
+from annotation.assessments import known_assessors
 from annotation.care import aside, qualification, texts_aside
 from annotation.care.models import Batch, SettingAside
 from annotation.care.qualification import Result
 from annotation.models import Assignment, Membership
+from corpus.models import Assessor
 
 SHOWN = 50
 
@@ -26,10 +28,12 @@ class Care:
     result: Result | None
     """Of the qualification test, where one was taken."""
     open: int
+    listed_as: str
+    """The name under which the list of pairs finds what they graded; empty where it finds nothing."""
 
 
 def care_of(membership: Membership) -> Care:
-    """In seven statements."""
+    """In nine statements."""
     acts = list(
         SettingAside.objects.filter(membership=membership)
         .select_related("made_by", "reverses", "reversed_by")
@@ -43,7 +47,13 @@ def care_of(membership: Membership) -> Care:
         batches=list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
         result=found if found.answered else None,
         open=Assignment.objects.filter(membership=membership, state=Assignment.State.OPEN).count(),
+        listed_as=_listed_as(membership),
     )
+
+
+def _listed_as(membership: Membership) -> str:
+    own = (Assessor.Kind.PERSON, membership.assessor_id)
+    return next((one.name for one in known_assessors(membership.collection) if (one.kind, one.id) == own), "")
 
 
 def returned(collection: int) -> list[SettingAside]:

@@ -1,9 +1,10 @@
-"""Where checks and repeats stand in an annotator's work: a seeded share, at unpredictable places. Pure.
+"""Where checks and repeats stand in an annotator's work. Pure.
 
-DREAM (F.2) puts one check into every ten tasks, at random. Here each place of each annotator is drawn for itself, so no
-place tells anything of another: with a fixed number in each batch, the places of some checks would tell of the rest.
+As in DREAM (F.2) one pair in ten of each batch is a check, at random places: exactly that share, and one at least. So
+no batch goes by without one. What stands at the other places is drawn for each place alone.
 """
 
+from functools import lru_cache
 from hashlib import sha256
 
 CHECK, REPEAT, QUALIFICATION = "check", "repeat", "qualification"
@@ -11,12 +12,40 @@ SEPARATE = 20
 """A pair is asked again after so many others at the least."""
 
 
-def place(*, seed: int, annotator: int, number: int, checks: float, repeats: float) -> str:
-    """What the `number`-th item (from 0) of an annotator shall be: check, repeat, or "" for the next of the queue."""
+def checks_in(size: int, checks: float) -> int:
+    """How many checks a batch of `size` pairs has: the share, rounded, and one at least; none where the share is 0."""
+    return max(1, round(checks * size)) if checks > 0 else 0
+
+
+@lru_cache(maxsize=4096)
+def check_places(*, seed: int, annotator: int, begin: int, size: int, checks: float) -> frozenset[int]:
+    """The places (from 0) of the checks in the batch that begins with the `begin`-th item of an annotator."""
+    drawn = sorted(range(size), key=lambda place: _number(f"check:{seed}:{annotator}:{begin}:{place}"))
+    return frozenset(drawn[: checks_in(size, checks)])
+
+
+def place(
+    *, seed: int, annotator: int, number: int, checks: float, repeats: float, size: int = 20, closed_to: int = 0
+) -> str:
+    """What the `number`-th item (from 0) of an annotator shall be: check, repeat, or "" for the next of the queue.
+
+    Batches have `size` items; `closed_to` is where the first one begins that was not looked at yet.
+    """
     if not checks and not repeats:
         return ""
-    digest = sha256(f"what comes:{seed}:{annotator}:{number}".encode()).digest()
-    drawn = int.from_bytes(digest[:6], "big") / 2**48
-    if drawn < checks:
+    at = (number - closed_to) % size
+    if at in check_places(seed=seed, annotator=annotator, begin=number - at, size=size, checks=checks):
         return CHECK
-    return REPEAT if drawn < checks + repeats else ""
+    return REPEAT if _number(f"repeat:{seed}:{annotator}:{number}") * (1 - checks) < repeats else ""
+
+
+def passed(*, seed: int, annotator: int, number: int, checks: float, size: int, closed_to: int) -> int:
+    """How many places of checks of the batch that `number` is in lie before it: whole queries pass some over."""
+    at = (number - closed_to) % size
+    return sum(
+        one < at for one in check_places(seed=seed, annotator=annotator, begin=number - at, size=size, checks=checks)
+    )
+
+
+def _number(text: str) -> float:
+    return int.from_bytes(sha256(text.encode()).digest()[:6], "big") / 2**48

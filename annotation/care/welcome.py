@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from django.utils.translation import gettext as _
-
 from annotation import guidelines
 from annotation.care import consent, qualification
 from annotation.care.gates import closed, is_tried
@@ -77,7 +75,8 @@ def changes(membership: Membership) -> tuple[int, list[Line]]:
     """The guidelines that hold, line by line against those that the member has read; and their number."""
     number, text = guidelines.current(membership.collection)
     read = guidelines.versions(membership.collection).filter(version=membership.guideline_read).first()
-    before = (read.text if read else _(guidelines.DEFAULT)).splitlines()
+    ours = guidelines.translated(guidelines.built_in(membership.collection.relevance))
+    before = (guidelines.shown(read) if read else ours).splitlines()
     after = text.splitlines()
     found: list[Line] = []
     for how, a, b, x, y in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():

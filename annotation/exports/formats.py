@@ -77,7 +77,7 @@ FORMATS = {
             file="qrels.txt",
             title=gettext_noop("TREC qrels"),
             about=gettext_noop(
-                "The label of every settled pair, for trec_eval, ir_measures and other tools of the field."
+                "The label of every pair that has one, for trec_eval, ir_measures and other tools of the field."
             ),
             line=_qrels,
             labels=True,
@@ -98,7 +98,7 @@ FORMATS = {
             file="judgments.jsonl",
             title=gettext_noop("Judgments"),
             about=gettext_noop(
-                "Every standing grade by every person, judge, policy and import. Withdrawn ones are left out."
+                "Every grade that stands, of people, policies and imports, and each judge's newest vote on a pair."
             ),
             line=_judgment,
             counted={"grades": 4, "kinds": 3, "steps": 5},

@@ -112,7 +112,7 @@ def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
         _("Length by score after balancing") if after else _("Length by score before balancing"),
         rows,
         columns,
-        x=_("words of the document"),
+        x=_("tokens of the document") if found["length_unit"] == "tokens" else _("words of the document"),
         y=_("teacher's score"),
         high=max(most, 1),
         summary=(
@@ -154,12 +154,12 @@ def origins(collection: Collection) -> list[tuple[str, int]]:
 
 def for_worker(form: Format | SetFormat, collection: Collection) -> bool:
     """Whether a worker shall make it: it is large, and a worker lives. Without one the page waits all the same."""
-    return is_large(form, collection) and bool(wakeups.live_workers())
+    return is_large(form, collection) and wakeups.has_workers()
 
 
 def queue(snapshot: int) -> None:
     """Send it to a worker; call it through `transaction.on_commit`."""
-    wakeups.messenger().send_task(MAKE, args=[snapshot], ignore_result=True)
+    wakeups.post(MAKE, snapshot)
 
 
 def is_large(form: Format | SetFormat, collection: Collection) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.assessments import judge_names
+from annotation.assessments import copied_places, judge_names, vote_names
 from corpus.aspects.exchange import ROWS as ASPECTS
 from corpus.models import Collection
 from judges.models import Campaign
@@ -29,25 +29,29 @@ LABELS = f"""
 """
 
 JUDGMENTS = f"""
-    SELECT q.external_id, d.external_id, j.name, j.kind, j.grade, j.step, j.arm, j.guideline, j.ms, j.time, j.judge
+    SELECT q.external_id, d.external_id, j.name, j.kind, j.grade, j.step, j.arm, j.guideline, j.ms, j.time, j.judge,
+           j.number
     FROM (
         SELECT j.pair_id, a.name, a.kind, j.grade, j.step, j.arm, j.guideline, j.milliseconds AS ms,
-               j.created_at AS time, NULL::bigint AS judge, j.id
+               j.created_at AS time, NULL::bigint AS judge, 0 AS number, j.id
         FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
         WHERE j.grade IS NOT NULL AND j.aspect_id IS NULL
           AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
         UNION ALL
         SELECT v.* FROM (
-            SELECT DISTINCT ON (pair_id, judge_id) pair_id, '' AS name, 'judge' AS kind,
+            SELECT DISTINCT ON (pair_id, judge_id, again.number) pair_id, '' AS name, 'judge' AS kind,
                    verdict * %(relevant_from)s AS grade, 'vote' AS step, '' AS arm, 0 AS guideline,
-                   milliseconds AS ms, created_at AS time, judge_id AS judge, id
+                   milliseconds AS ms, created_at AS time, judge_id AS judge, COALESCE(again.number, 0) AS number, id
             FROM judges_attempt
+            LEFT JOIN unnest(%(again_campaigns)s::bigint[], %(again_places)s::int[], %(again_numbers)s::int[])
+                AS again(campaign, place, number) ON again.campaign = campaign_id AND again.place = sample
             WHERE campaign_id = ANY(%(campaigns)s) AND role = 'vote' AND counts AND outcome = 'labelled'
-            ORDER BY pair_id, judge_id, campaign_id DESC, sample
+            ORDER BY pair_id, judge_id, again.number, campaign_id DESC, sample
         ) v
     ) j {PAIRS.format(of="j")}
-    ORDER BY {ORDER}, j.kind COLLATE "C", j.name COLLATE "C", j.judge, j.id
+    ORDER BY {ORDER}, j.kind COLLATE "C", j.name COLLATE "C", j.judge, j.number, j.id
 """
+"""`again`: places where a judge stands once more on its panel: each of its samples is a vote of its own."""
 
 MARKS = f"""
     SELECT q.external_id, d.external_id, a.name, j.grade, span.start, span.end,
@@ -84,9 +88,12 @@ def rows_of(format_name: str, collection: Collection, origins: Sequence[str] | N
         "origins": list(origins) if origins is not None else None,
     }
     if format_name == "judgments":
-        names = judge_names(campaigns)
+        voters = vote_names(campaigns)
+        panels = Campaign.objects.filter(pk__in=campaigns).values_list("pk", "voters")
+        again = list(zip(*copied_places(panels), strict=True)) or [(), (), ()]
+        parameters |= dict(zip(("again_campaigns", "again_places", "again_numbers"), map(list, again), strict=True))
         for batch in batches(JUDGMENTS, parameters):
-            yield [_judgment(row, names) for row in batch]
+            yield [_judgment(row, voters) for row in batch]
     elif format_name == "debates":
         names = judge_names(campaigns)
         for batch in batches(DEBATES, parameters):
@@ -99,9 +106,9 @@ def rows_of(format_name: str, collection: Collection, origins: Sequence[str] | N
         yield from batches(LABELS, parameters)
 
 
-def _judgment(row: Row, names: dict[int, str]) -> Row:
-    query, document, name, *rest, judge = row
-    return (query, document, name if judge is None else names[judge], *rest)
+def _judgment(row: Row, names: dict[tuple[int, int], str]) -> Row:
+    query, document, name, *rest, judge, number = row
+    return (query, document, name if judge is None else names[judge, number], *rest)
 
 
 def _turn(row: Row, names: dict[int, str]) -> Row:

@@ -23,6 +23,7 @@ from annotation.exports.sets.making import Made, make_set
 from annotation.exports.sets.options import Options, default_teacher
 from annotation.models import Snapshot, User
 from corpus.errors import BadInput
+from corpus.lengths import file_of
 from corpus.models import Collection, Label, Pair
 
 Progress = Callable[[int], None]
@@ -103,7 +104,8 @@ def _write(
         if asked:
             relevant_from = asked.relevant_from or collection.relevant_from
             run = named(asked.run) if asked.run is not None else None
-            own = {"origins": origins, "relevant_from": relevant_from, "run": run}
+            tokenizer = named(str(file_of(asked.tokenizer))) if asked.tokenizer is not None else None
+            own = {"origins": origins, "relevant_from": relevant_from, "run": run, "tokenizer": tokenizer}
             manifest["options"] |= {**asked.in_manifest(), **own}
     files.write_manifest(written.folder, manifest)
     return moment, manifest
@@ -141,7 +143,9 @@ def _manifest(
         "options": {
             "grades": collection.grades,
             "relevant_from": collection.relevant_from,
+            "rubric": collection.rubric,
             "instruction": collection.instruction,
+            "relevance": {one.name: one.text for one in collection.relevance.definitions()},
         },
         "counts": made.counts,
         "coverage": {"pairs": pairs, "labelled": labels, "share": round(labels / pairs, 6) if pairs else None},

@@ -102,7 +102,7 @@ def _charts(sides: tuple[SideRow, ...], flips: tuple[FlipRow, ...], source: str)
             "agreement",
             _("Agreement by what was read"),
             [_bar(row.name, row.side.agreement) for row in sides],
-            x=_("Krippendorff's alpha"),
+            x=_("Krippendorff's alpha (nominal), relevant or not"),
             high=1.0,
             source=source,
         ),

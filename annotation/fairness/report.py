@@ -121,6 +121,7 @@ def _side(side: Side, timed: Times) -> dict[str, Any]:
         "votes": side.votes,
         "people": side.people,
         "agreement": asdict(side.agreement),
+        "fleiss": asdict(side.fleiss),
         "percent": asdict(side.percent),
         "prevalence": side.prevalence,
         "accuracy": asdict(side.accuracy),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.agreement.groups import group
-from annotation.agreement.measures import Statistic
+from annotation.agreement.measures import Statistic, fleiss
 from annotation.agreement.proportions import exact
 from annotation.agreement.resampling import MISSING, Floats, interval, resamples
 from corpus.arms import HIDDEN, REVEAL, SHOWN
@@ -72,6 +72,8 @@ class Side:
     people: int
     agreement: Statistic
     """Krippendorff's alpha, over items with two votes and more."""
+    fleiss: Statistic
+    """Fleiss' kappa, over items with the same number of votes, whoever cast them."""
     percent: Statistic
     prevalence: float | None
     accuracy: Statistic
@@ -93,7 +95,8 @@ def side_by_side(votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> list[S
 
 def side(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Side:
     """Agreement and accuracy of these votes."""
-    agreed = group(matrix(votes), bootstrap=bootstrap)
+    grades = matrix(votes)
+    agreed = group(grades, bootstrap=bootstrap)
     known = [vote for vote in votes if vote.truth is not None]
     yes, no = ([v for v in known if v.truth is truth] for truth in (True, False))
     return Side(
@@ -102,6 +105,7 @@ def side(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -
         votes=len(votes),
         people=len({vote.person for vote in votes}),
         agreement=agreed.kappa,
+        fleiss=fleiss(grades, bootstrap=bootstrap)[0],
         percent=agreed.percent,
         prevalence=agreed.prevalence,
         accuracy=share([v.relevant is v.truth for v in known], NO_GOLD if votes else NO_VOTE),

@@ -24,6 +24,10 @@ HEADER = (
     "tokens_cached",
     "tokens_out",
     "usd",
+    "calls_assumed",
+    "usd_assumed",
+    "tokens_written",
+    "tokens_reasoning",
 )
 SHOWN = 12
 """Judges in the picture; the table has all."""
@@ -49,10 +53,12 @@ def _detail(one: Sum) -> str:
 
 
 def csv(entries: list[Entry]) -> Iterator[str]:
-    """The ledger as CSV; `usd` is empty where no price is known, and leaves out calls without one."""
+    """The ledger as CSV; `usd` is empty where no cost is known, and leaves out calls of unknown cost.
+
+    `usd_assumed`: what stands for those of known price in budgets, the most that they can have cost.
+    """
     yield csv_line(HEADER)
     for one in entries:
-        usd = "" if one.paid.usd is None else f"{one.cost:.10f}".rstrip("0").rstrip(".")
         yield csv_line(
             (
                 one.judge,
@@ -66,9 +72,17 @@ def csv(entries: list[Entry]) -> Iterator[str]:
                 one.tokens_in,
                 one.tokens_cached,
                 one.tokens_out,
-                usd,
+                "" if one.paid.usd is None else _plain(one.cost),
+                one.assumed,
+                _plain(one.cost_assumed),
+                one.tokens_written,
+                one.tokens_reasoning,
             )
         )
+
+
+def _plain(usd: float) -> str:
+    return f"{usd:.10f}".rstrip("0").rstrip(".")
 
 
 def left_words(found: Report) -> str:

@@ -19,7 +19,7 @@ from judges.caps import Caps, caps_of
 from judges.engine.plan import LABEL_NOTHING
 from judges.ledger import Day, Ended, Entry, Sum
 from judges.models import Campaign
-from judges.money import Paid, of_calls
+from judges.money import Paid, of_status
 
 GOLD = """
 WITH own AS MATERIALIZED (
@@ -94,7 +94,7 @@ class Report:
     def machine(self) -> Paid:
         """What the campaign's calls cost."""
         status = self.status
-        return of_calls(status["cost"], status["calls"], status["calls_without_price"])
+        return of_status(status)
 
     @property
     def together(self) -> Paid:
@@ -164,7 +164,7 @@ def _labels(campaign: Campaign, status: dict[str, Any], counts: dict[str, float]
     """Four figures: judges' labels, and all labels with people's work; each against gold and by audits."""
     if campaign.policy in LABEL_NOTHING:
         return []
-    machine = of_calls(status["cost"], status["calls"], status["calls_without_price"])
+    machine = of_status(status)
     together = machine + people.paid
     labelled, settled = sum(status["labels"].values()), int(counts.get("settled", 0))
     known, right, known_people, right_people = _gold(campaign)
@@ -228,6 +228,12 @@ def _audited(campaign: Campaign, counts: dict[str, float]) -> tuple[Statistic, f
     return found.overall, found.covered
 
 
+SPENT = (
+    *("calls", "calls_cached", "calls_failed", "calls_without_price", "calls_assumed"),
+    *("cost", "cost_assumed", "tokens"),
+)
+
+
 def document(found: Report) -> dict[str, Any]:
     """The report as the command prints it with --json; USD, None: unknown."""
     status, people = found.status, found.people
@@ -237,10 +243,7 @@ def document(found: Report) -> dict[str, Any]:
         "policy": status["policy"],
         "state": status["state"],
         "stopped_by": status.get("stopped_by", ""),
-        **{
-            key: status[key]
-            for key in ("calls", "calls_cached", "calls_failed", "calls_without_price", "cost", "tokens")
-        },
+        **{key: status[key] for key in SPENT},
         "cost_is_lower_bound": found.machine.at_least,
         "by_judge": [_sum(one) for one in found.by_judge],
         "by_round": [_sum(one) for one in found.by_step],

@@ -1,1 +1,1 @@
-"""Choosing and trusting a panel (SPEC S4): which five candidates shall vote, and can a judge be trusted at all."""
+"""Choosing and trusting a panel (SPEC S4): which candidates shall vote, and can a judge be trusted at all."""

@@ -1,15 +1,16 @@
-"""Five chosen judges become a panel. Votes and campaigns that exist keep the panel they began with."""
+"""Chosen judges become a panel. Votes and campaigns that exist keep the panel they began with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from annotation.panels.subsets import SIZE
 from corpus.errors import BadInput
 from corpus.models import Collection
+from judges import copies
+from judges.ensemble import SIZES, usual_majority
 from judges.models import JudgeVersion, Panel
 from judges.panels import ensure_offline
 
@@ -25,6 +26,8 @@ class Change:
     debate: tuple[str, ...]
     base: str
     """The panel whose debaters and options it takes over."""
+    majority: int
+    """Votes that must agree."""
 
 
 OWN = ":chosen"
@@ -50,8 +53,13 @@ def offered(collection: Collection) -> QuerySet[Panel]:
     return Panel.objects.filter(own | ~Q(name__endswith=OWN)).order_by("-is_default", "name")
 
 
+def everybody_on(panels: Iterable[Panel]) -> set[str]:
+    """Names of all judges of these panels."""
+    return {name for one in panels for name in (*one.debate, *one.ensemble, one.adjudicator) if name}
+
+
 def change(collection: Collection, judges: Sequence[str]) -> Change:
-    """What making these five the panel would do. Raises BadInput unless they are five configured judges."""
+    """What making these the panel would do. Raises BadInput unless they are an odd number of configured judges."""
     _check(judges)
     base = _base(collection)
     return Change(
@@ -61,21 +69,28 @@ def change(collection: Collection, judges: Sequence[str]) -> Change:
         leaves=tuple(name for name in base.ensemble if name not in judges),
         debate=tuple(base.debate),
         base=base.name,
+        majority=_majority(base, judges),
     )
+
+
+def _majority(base: Panel, judges: Sequence[str]) -> int:
+    """That of the panel it replaces; more than half where the size changes."""
+    return base.majority if len(base.ensemble) == len(judges) else usual_majority(len(judges))
 
 
 @transaction.atomic
 def make_panel(*, collection: Collection, judges: Sequence[str], default: bool = False) -> Panel:
     """Make them the collection's chosen panel; `default`: also that of every new campaign of the site.
 
-    Debaters, adjudicator, majority and early stop are taken over from the panel it replaces, at first from the default.
+    Debaters, adjudicator and early stop are taken over from the panel it replaces, at first from the default; its
+    majority too where the number of voters stays.
     """
     _check(judges)
     panel = _base(collection, lock=True)
     if panel.name != chosen_name(collection):
         panel = Panel(**{field.name: getattr(panel, field.name) for field in Panel._meta.fields if field.name != "id"})
         panel.name, panel.is_default = chosen_name(collection), False
-    panel.ensemble = list(judges)
+    panel.majority, panel.ensemble = _majority(panel, judges), list(judges)
     if default and not panel.is_default:
         Panel.objects.filter(is_default=True).update(is_default=False)
         panel.is_default = True
@@ -94,13 +109,18 @@ def _base(collection: Collection, *, lock: bool = False) -> Panel:
 
 
 def _check(judges: Sequence[str]) -> None:
-    if len(judges) != SIZE or len(set(judges)) != SIZE:
+    if len(judges) not in SIZES or len(set(judges)) != len(judges):
         raise BadInput(
-            _("a panel has %(size)s different judges, not %(named)s")
-            % {"size": SIZE, "named": ", ".join(judges) or _("none")}
+            _("a chosen panel has 1, 3, 5, 7 or 9 different judges, not %(named)s")
+            % {"named": ", ".join(judges) or _("none")}
         )
-    known = set(JudgeVersion.objects.filter(name__in=judges, is_current=True).values_list("name", flat=True))
+    known = {row.name: row for row in JudgeVersion.objects.filter(name__in=judges, is_current=True)}
     if missing := [name for name in judges if name not in known]:
         raise BadInput(
             _("no judge %(names)s is configured: load it with configure_judges") % {"names": ", ".join(missing)}
+        )
+    for places in copies.groups([known[name] for name in judges]):
+        raise BadInput(
+            _("%(names)s are one model with the same parameters, and never sit on a chosen panel together: keep one")
+            % {"names": ", ".join(judges[place] for place in places)}
         )

@@ -1,4 +1,4 @@
-"""From votes to a proposal: floor, copies, all sets of five, and what each proposed set is worth (SPEC S4). Pure."""
+"""From votes to a proposal: floor, copies, all sets of a size, and what each proposed one is worth (SPEC S4). Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from annotation.agreement.measures import Pairwise, Statistic, measure
 from annotation.agreement.resampling import MISSING
 from annotation.panels import independence, quality, subsets
 from annotation.panels.independence import Kappas
-from annotation.panels.quality import Floor, Quality, Truth, Votes
+from annotation.panels.quality import Floor, Groups, Quality, Truth, Votes
 from annotation.panels.subsets import SIZE, Subset
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Five candidates as a panel with the majority of three."""
+    """Candidates as a panel, of whom more than half decide."""
 
     subset: Subset
     correlation: float | None
     """Mean correlation of the members' errors on gold."""
     effective: float | None
-    """Independent votes that the five are worth."""
+    """Independent votes that all of them are worth."""
     majority: Statistic
     """Balanced accuracy of the majority on gold."""
     without: tuple[float | None, ...]
-    """The same with each member in turn left out; a tie of four counts half."""
+    """The same with each member in turn left out; a tie counts half."""
     cost: float | None
-    """USD for a pair: the five votes."""
+    """USD for a pair: all votes."""
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -66,20 +66,28 @@ class Choice:
 
 
 def choose(
-    votes: Votes, truth: Truth, *, costs: Sequence[float | None] = (), floor: float | None = None, bootstrap: int = 0
+    votes: Votes,
+    truth: Truth,
+    *,
+    costs: Sequence[float | None] = (),
+    floor: float | None = None,
+    bootstrap: int = 0,
+    size: int = SIZE,
+    alike: Groups = (),
 ) -> Choice:
     """Judge the candidates. Of copies the one that is given first may be proposed: give the preferred ones first.
 
     `votes`: candidates x pairs of 0 and 1; `truth`: the reference, MISSING where there is none. At least two candidates
-    and one pair. Raises ValueError for more than subsets.MOST candidates above the floor.
+    and one pair. `alike`: candidates that are known to be one model. Raises ValueError for more candidates above the
+    floor than subsets.most_candidates.
     """
-    pairwise = measure(votes, bootstrap=bootstrap).pairwise
+    pairwise = tuple(measure(votes, bootstrap=bootstrap).pairwise)
     kappas = _matrix(pairwise, len(votes))
-    groups = independence.copies(votes, truth, kappas)
+    groups = independence.copies(votes, truth, kappas, alike)
     found, bound = quality.qualities(votes, truth, groups, floor=floor)
     eligible = tuple(next((place for place in group if found[place].passes), -1) for group in groups)
     eligible = tuple(sorted(place for place in eligible if place >= 0))
-    ranked = subsets.ranked(kappas, eligible)
+    ranked = subsets.ranked(kappas, eligible, size=size)
     # Too little gold for the floor is too little for these: a handful of pairs would rank sets by luck.
     gold = np.full_like(truth, MISSING) if bound.no_gold else truth
     errors = independence.error_correlations(votes, gold)
@@ -101,7 +109,7 @@ def choose(
         sets=ranked.count,
         by_mean=tuple(map(proposal, ranked.by_mean)),
         by_largest=tuple(map(proposal, ranked.by_largest)),
-        reason="" if ranked.count else _too_few(len(votes), len(eligible), sum(one.passes for one in found)),
+        reason="" if ranked.count else _too_few(size, len(votes), len(eligible), sum(one.passes for one in found)),
     )
 
 
@@ -119,15 +127,15 @@ def _mean_with_others(kappas: Kappas, place: int) -> float | None:
     return float(defined.mean()) if len(defined) else None
 
 
-def _too_few(candidates: int, eligible: int, passed: int) -> str:
-    if candidates < SIZE:
-        return _("there are %(candidates)s candidates: a panel has %(size)s") % {"candidates": candidates, "size": SIZE}
+def _too_few(size: int, candidates: int, eligible: int, passed: int) -> str:
+    if candidates < size:
+        return _("there are %(candidates)s candidates: a panel has %(size)s") % {"candidates": candidates, "size": size}
     alike = _(", %(passed)s with copies") % {"passed": passed} if passed > eligible else ""
     return _("%(eligible)s of %(candidates)s candidates are above the floor%(alike)s: a panel has %(size)s") % {
         "eligible": eligible,
         "candidates": candidates,
         "alike": alike,
-        "size": SIZE,
+        "size": size,
     }
 
 

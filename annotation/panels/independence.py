@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.agreement.resampling import MISSING
-from annotation.panels.quality import Truth, Votes
+from annotation.panels.quality import Groups, Truth, Votes
 
 NEAR = 0.85
 """Kappa from which two candidates may be copies. Frontier models of different makers stay below (P 4.3: 0.82)."""
@@ -20,15 +20,18 @@ Kappas = NDArray[np.float64]
 """Candidates x candidates; NaN where undefined."""
 
 
-def copies(votes: Votes, truth: Truth, kappas: Kappas) -> list[tuple[int, ...]]:
+def copies(votes: Votes, truth: Truth, kappas: Kappas, alike: Groups = ()) -> list[tuple[int, ...]]:
     """Every candidate in exactly one group; a group of two and more are copies of each other.
+
+    `alike`: candidates that are known to be one model with the same parameters: they are, whatever they answered.
 
     Two judges who are both good agree as well, so nearly equal answers are not enough: copies go wrong on the same
     pairs. Where a pair has no gold, wrong means: against the majority of all others.
     """
     groups = [{place} for place in range(len(votes))]
     for a, b in combinations(range(len(votes)), 2):
-        if groups[a] is not groups[b] and _same(votes, truth, kappas, a, b):
+        known = any(a in group and b in group for group in alike)
+        if groups[a] is not groups[b] and (known or _same(votes, truth, kappas, a, b)):
             groups[a] |= groups[b]
             for place in groups[b]:
                 groups[place] = groups[a]

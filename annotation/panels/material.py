@@ -14,9 +14,9 @@ from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
 from annotation.agreement.resampling import MISSING
-from annotation.assessments import JUDGES, Known, assessments, choose, known_assessors
+from annotation.assessments import JUDGES, Known, alike, assessments, choose, known_assessors
 from annotation.panels.quality import Truth, Votes
-from annotation.panels.subsets import MOST
+from annotation.panels.subsets import SIZE, most_candidates
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection
 from judges.models import Campaign, JudgeVersion
@@ -64,9 +64,13 @@ class Material:
     truth: Truth
     left_out: tuple[tuple[str, str], ...]
     """Judges who are no candidates, and why."""
+    alike: tuple[tuple[int, ...], ...] = ()
+    """Places of candidates that are one model with the same parameters."""
 
 
-def material(collection: Collection, names: Sequence[str] = (), known: Sequence[Known] | None = None) -> Material:
+def material(
+    collection: Collection, names: Sequence[str] = (), known: Sequence[Known] | None = None, *, size: int = SIZE
+) -> Material:
     """Read it. `names`: the candidates; without, every judge in its newest version and every import that judged enough.
 
     `known`: the collection's assessors, where the caller has read them. Raises BadInput for an unknown name, for too
@@ -87,7 +91,7 @@ def material(collection: Collection, names: Sequence[str] = (), known: Sequence[
         )
     left_out += [(one.name, _few(count)) for one, count in zip(chosen, found.counts(), strict=False) if count < PAIRS]
     candidates = _candidates(collection, [one for one, ok in zip(chosen, enough, strict=True) if ok], mine[enough])
-    _check(collection, candidates, mine[enough])
+    _check(collection, candidates, mine[enough], size)
     order = sorted(range(len(candidates)), key=lambda place: _preference(candidates[place]))
     shared = (mine[enough] != MISSING).all(axis=0)
     return Material(
@@ -96,6 +100,7 @@ def material(collection: Collection, names: Sequence[str] = (), known: Sequence[
         votes=mine[enough][order][:, shared],
         truth=_truth(gold[:, shared]),
         left_out=tuple(left_out),
+        alike=tuple(alike([candidates[place].known for place in order])),
     )
 
 
@@ -117,8 +122,9 @@ def _chosen(known: Sequence[Known], names: Sequence[str]) -> tuple[list[Known], 
         return chosen, []
     judges = [one for one in known if one.kind in JUDGES]
     # Names of judges have no white space, and an older version carries "@" and its number.
-    old = {one for one in judges if one.kind == Assessor.Kind.JUDGE and one.name.rpartition("@")[2].isdecimal()}
-    old = {one for one in old if any(one.name.rpartition("@")[0] == other.name for other in judges)}
+    names_of = {one: one.one or one.name for one in judges}  # without the number of a sample
+    old = {one for one in judges if one.kind == Assessor.Kind.JUDGE and names_of[one].rpartition("@")[2].isdecimal()}
+    old = {one for one in old if names_of[one].rpartition("@")[0] in names_of.values()}
     return [one for one in judges if one not in old], [
         (one.name, _("an older version")) for one in judges if one in old
     ]
@@ -167,7 +173,7 @@ def _costs(collection: Collection, judges: list[int]) -> dict[int, float]:
         return {judge: cost / votes for judge, cost, votes, unknown in cursor.fetchall() if votes and not unknown}
 
 
-def _check(collection: Collection, candidates: Sequence[Candidate], votes: Votes) -> None:
+def _check(collection: Collection, candidates: Sequence[Candidate], votes: Votes, size: int) -> None:
     if len(candidates) < 2:
         raise BadInput(
             _(
@@ -180,10 +186,10 @@ def _check(collection: Collection, candidates: Sequence[Candidate], votes: Votes
                 "name": _("%(name)s alone did") % {"name": candidates[0].name} if candidates else _("there is none"),
             }
         )
-    if len(candidates) > MOST:
+    if len(candidates) > (most := most_candidates(size)):
         raise BadInput(
             _("%(candidates)s candidates are too many (%(most)s): name them with --candidates a,b,...")
-            % {"candidates": len(candidates), "most": MOST}
+            % {"candidates": len(candidates), "most": most}
         )
     there = votes != MISSING
     shared = int(there.all(axis=0).sum())

@@ -17,6 +17,7 @@ from annotation.panels.material import Candidate
 from annotation.panels.quality import BALANCED, Quality
 from annotation.panels.report import MEASURES, Chosen, summary
 from annotation.panels.self_checks import Standing
+from annotation.panels.subsets import SIZE, SIZES_TO_CHOOSE
 from corpus.charts import Chart, Dot, scatter
 from corpus.charts import heat as heat_chart
 
@@ -31,12 +32,15 @@ class Asked:
 
     names: tuple[str, ...]
     floor: float | None
+    size: int = SIZE
+    """Judges of the panel."""
 
     @property
     def query(self) -> str:
         """The same as a query string."""
         floor = [("floor", f"{self.floor:g}")] if self.floor is not None else []
-        return urlencode([*(("c", name) for name in self.names), *floor])
+        size = [("size", str(self.size))] if self.size != SIZE else []
+        return urlencode([*(("c", name) for name in self.names), *floor, *size])
 
 
 def read(parameters: QueryDict, known: Sequence[Known]) -> Asked:
@@ -47,7 +51,8 @@ def read(parameters: QueryDict, known: Sequence[Known]) -> Asked:
         floor = float(parameters.get("floor", ""))
     except ValueError:
         floor = float("nan")
-    return Asked(tuple(name for name in judges if name in wanted), floor if -1 <= floor <= 1 else None)
+    size = next((one for one in SIZES_TO_CHOOSE if str(one) == parameters.get("size")), SIZE)
+    return Asked(tuple(name for name in judges if name in wanted), floor if -1 <= floor <= 1 else None, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +179,10 @@ def _cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_fro
     errors = _between(choice.correlations, row, at)
     about = _("%(a)s and %(b)s: kappa %(words)s") % {"a": a, "b": b, "words": _words(pair.kappa)}
     about += _(", correlation of errors %(errors)s") % {"errors": f"{errors:.2f}"} if errors is not None else ""
-    about += ", copies" if copy else ""
+    if any(row in group and at in group for group in chosen.found.alike):
+        about += _(", one model with itself")
+    else:
+        about += _(", copies") if copy else ""
     where = urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"})
     return Cell(pair, errors, heat(pair.kappa.value), copy, where, about)
 

@@ -14,7 +14,10 @@ from annotation.panels.choosing import Choice, Proposal, choose
 from annotation.panels.material import Material, material
 from annotation.panels.quality import BALANCED
 from annotation.panels.self_checks import Standing, standing
+from annotation.panels.subsets import SIZE, SIZES_TO_CHOOSE
+from corpus.errors import BadInput
 from corpus.models import Collection
+from judges.ensemble import usual_majority
 
 MEASURES = {
     BALANCED: gettext_noop("balanced accuracy"),
@@ -34,13 +37,20 @@ class Chosen:
     choice: Choice
     checks: dict[str, Standing]
     """Self-checks by name of the judge, of those who are configured."""
+    size: int = SIZE
+    """Judges of a proposed panel."""
+
+    @property
+    def majority(self) -> int:
+        """Votes of such a panel that decide."""
+        return usual_majority(self.size)
 
     def names(self, places: Sequence[int]) -> list[str]:
         """Candidates' names, by place."""
         return [self.found.candidates[place].name for place in places]
 
     def usable(self, proposal: Proposal) -> bool:
-        """Whether all of the five are configured judges, each another one."""
+        """Whether all of them are configured judges, each another one."""
         members = [self.found.candidates[place] for place in proposal.members]
         return all(one.usable for one in members) and len({one.judge for one in members}) == len(members)
 
@@ -57,13 +67,18 @@ def choose_panel(
     known: Sequence[Known] | None = None,
     floor: float | None = None,
     bootstrap: int = 0,
+    size: int = SIZE,
 ) -> Chosen:
     """Read votes, labels made elsewhere and reference, and choose. Raises BadInput (annotation.panels.material)."""
-    found = material(collection, names, known)
+    if size not in SIZES_TO_CHOOSE:
+        raise BadInput(_("--size %(size)s: a panel of 3, 5, 7 or 9 judges can be chosen") % {"size": size})
+    found = material(collection, names, known, size=size)
     costs = [one.cost for one in found.candidates]
-    choice = choose(found.votes, found.truth, costs=costs, floor=floor, bootstrap=bootstrap)
+    choice = choose(
+        found.votes, found.truth, costs=costs, floor=floor, bootstrap=bootstrap, size=size, alike=found.alike
+    )
     checks = standing(collection, dict.fromkeys(one.judge for one in found.candidates if one.usable))
-    return Chosen(collection.name, found, choice, checks)
+    return Chosen(collection.name, found, choice, checks, size)
 
 
 def document(chosen: Chosen) -> dict[str, Any]:
@@ -72,6 +87,7 @@ def document(chosen: Chosen) -> dict[str, Any]:
     return {
         "collection": chosen.collection,
         "pairs": choice.pairs,
+        "size": chosen.size,
         "gold": {"pairs": sum(choice.gold), "relevant": choice.gold[1], "unused": choice.floor.no_gold or None},
         "floor": {"measure": choice.floor.measure, "value": choice.floor.value, "given": choice.floor.given},
         "candidates": [_candidate(chosen, place) for place in range(len(choice.qualities))],
@@ -161,6 +177,11 @@ def summary(chosen: Chosen) -> list[str]:
         % {"listed": _listed(chosen.names(group)), "group": len(group)}
         for group in choice.copies
     ]
+    lines += [
+        _("%(listed)s are one model with the same parameters: kappa between them is that of the model with itself.")
+        % {"listed": _listed(chosen.names(group))}
+        for group in chosen.found.alike
+    ]
     lines.append(
         _proposed(chosen) if choice.proposed else _("No panel is proposed: %(reason)s.") % {"reason": choice.reason}
     )
@@ -188,19 +209,21 @@ def _proposed(chosen: Chosen) -> str:
     assert best is not None
     members, between = chosen.names(best.members), chosen.names(best.subset.between)
     worth = (
-        _("; their five votes are worth %(effective)s independent ones") % {"effective": f"{best.effective:.1f}"}
+        _("; their %(size)s votes are worth %(effective)s independent ones")
+        % {"size": chosen.size, "effective": f"{best.effective:.1f}"}
         if best.effective
         else ""
     )
     words = ngettext(
-        "Of %(sets)s set of five the most independent is %(members)s: mean kappa %(mean)s, largest "
+        "Of %(sets)s set of %(size)s the most independent is %(members)s: mean kappa %(mean)s, largest "
         "%(largest)s between %(between)s%(worth)s.",
-        "Of %(sets)s sets of five the most independent is %(members)s: mean kappa %(mean)s, largest "
+        "Of %(sets)s sets of %(size)s the most independent is %(members)s: mean kappa %(mean)s, largest "
         "%(largest)s between %(between)s%(worth)s.",
         sets,
     )
     return words % {
         "sets": f"{sets:,}",
+        "size": chosen.size,
         "members": _listed(members),
         "mean": f"{best.subset.mean:.3f}",
         "largest": f"{best.subset.largest:.3f}",

@@ -18,7 +18,7 @@ from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Judgment, Pair, Query
 from judges import self_check as asking
 from judges import wakeups
-from judges.engine.plan import judge_of
+from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
 from judges.orderings import ANSWERS, ELSEWHERE, Findings, Probe, built_in
 from judges.panels import ensure_offline
@@ -128,8 +128,8 @@ def _own(collection: Collection) -> list[Probe]:
 
 def _inputs(collection: Collection, pair: Pair) -> Inputs:
     asked, text = pair.query, pair.document
-    instruction = asked.instruction or collection.instruction
-    return Inputs(asked.text, tuple(asked.answers), text.title, text.text, instruction, collection.pk, text.pk)
+    definition = collection.relevance.of(asked)
+    return Inputs(asked.text, tuple(asked.answers), text.title, text.text, definition, collection.pk, text.pk)
 
 
 def self_check(
@@ -140,7 +140,7 @@ def self_check(
     done: Callable[[int], None] = lambda count: None,
 ) -> list[SelfCheck]:
     """Ask them and keep the results; in their order."""
-    records = [judge_of(row) for row in judges]
+    records = records_of(judges)
     if not connection.in_atomic_block:
         connection.close()  # a long wait begins
     results = asking.self_check(records, asked, repeats=REPEATS, done=done)
@@ -154,12 +154,14 @@ def self_check(
 
 def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
     """A worker asks them. Raises BadInput where nobody is there to do it, and while one is at it for the collection."""
+    if wakeups.is_away():
+        raise BadInput(_("Redis does not answer, so no worker can be asked: try again when it is back"))
     if not wakeups.live_workers():
         raise BadInput(_("no worker is there to ask them: start one, or use the command"))
     if not wakeups.redis().set(_key(collection.pk), 1, nx=True, ex=LONGEST_S):
         raise BadInput(_("judges are being asked: the results come within minutes"))
-    send, arguments = wakeups.messenger().send_task, [collection.pk, [row.pk for row in judges]]
-    transaction.on_commit(lambda: send(TASK, args=arguments, ignore_result=True))
+    arguments = collection.pk, [row.pk for row in judges]
+    transaction.on_commit(lambda: wakeups.post(TASK, *arguments))
 
 
 def run_later(collection: int, judges: Sequence[int]) -> None:

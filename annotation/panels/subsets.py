@@ -1,4 +1,4 @@
-"""All sets of five candidates, the most independent first (SPEC S4, P 4.3). Pure numpy."""
+"""All sets of five candidates, or of another odd size, the most independent first (SPEC S4, P 4.3). Pure numpy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIZE = 5
+"""Judges that are chosen where nothing else is asked for."""
+SIZES_TO_CHOOSE = (3, 5, 7, 9)
 MOST = 40
-"""Candidates of which all sets are looked at: 658,008."""
+MOST_SETS = comb(MOST, SIZE)
+"""Sets that are looked at, 658,008: those of 40 candidates by five."""
 SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """Places of five candidates, the mean of their ten kappas, the largest of these, and between whom it stands."""
+    """Places of candidates, the mean of their kappas two by two, the largest of these, and between whom it stands."""
 
     members: tuple[int, ...]
     mean: float
@@ -33,9 +36,14 @@ class Ranked:
     by_largest: tuple[Subset, ...]
 
 
+def most_candidates(size: int) -> int:
+    """Of whom all sets of this size are looked at: 40 by three and by five, 26 by seven, 22 by nine."""
+    return max(count for count in range(size, MOST + 1) if comb(count, size) <= MOST_SETS)
+
+
 def ranked(kappas: NDArray[np.float64], places: Sequence[int], *, size: int = SIZE, shown: int = SHOWN) -> Ranked:
     """Every subset of `places`, by smallest mean and by smallest largest kappa. Raises ValueError for too many."""
-    if len(places) > MOST:
+    if len(places) > most_candidates(size):
         raise ValueError(f"{len(places)} candidates have {comb(len(places), size):,} sets of {size}")
     count = comb(len(places), size)
     if not count:

@@ -31,7 +31,7 @@ class Cell:
     label: int | None
     """That a pair of it gets when it is not handed to people: the debate's, else the majority's; None: it has none."""
     escalated: bool
-    """Under debate + ensemble with the campaign's rounds and majority."""
+    """Under debate + ensemble with the campaign's rounds and majority; where nobody debated, by the votes alone."""
     known: int
     """Pairs of it whose truth is known, and of them those where the label is right."""
     right: int
@@ -59,7 +59,8 @@ def cross(panel: Panel, found: Gathered, reference: Reference) -> list[Cell]:
         chosen = tally.label(panel.majority)
         label = chosen if agreed is None else agreed
         truths = [(at[0], n) for truth, n in group.truths.items() if (at := truth_of(truth, reference)) and n]
-        old = cells.get((row, column), Cell(row, column, 0, label, agreed is None or agreed != chosen, 0, 0))
+        to_people = chosen is None if row == NONE else agreed is None or agreed != chosen
+        old = cells.get((row, column), Cell(row, column, 0, label, to_people, 0, 0))
         cells[row, column] = Cell(
             row,
             column,

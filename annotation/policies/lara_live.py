@@ -8,12 +8,14 @@ are written by the engine's own statement, so items, labels, audits and counters
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from django.db import connection, transaction
 from numpy.typing import NDArray
 
 from annotation.policies import lara
+from annotation.policies.lara_debates import play
 from annotation.queue import in_transaction
 from corpus.errors import BadInput
 from corpus.items import forget_watermarks
@@ -31,8 +33,11 @@ from judges.routing import Outcome, Reason, State
 POLICY = Campaign.Policy.LARA.value
 LOCK = "SELECT pg_advisory_xact_lock(7107, %s)"
 
-VOTES = """
-SELECT a.pair_id, (a.probabilities->>'yes')::float8, (a.probabilities->>'no')::float8
+SHARE = "COALESCE(({vote}.probabilities->>'{said}')::float8, 1 - ({vote}.probabilities->>'{other}')::float8)"
+"""P(yes) or P(no). Votes that were stored while the answer not given could be missing have its bound: the rest."""
+
+VOTES = f"""
+SELECT a.pair_id, {SHARE.format(vote="a", said="yes", other="no")}, {SHARE.format(vote="a", said="no", other="yes")}
 FROM judges_work w LEFT JOIN judges_attempt a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
     AND a.role = 'vote' AND a.sample = %s AND a.counts AND a.outcome = 'labelled'
 WHERE w.campaign_id = %s AND w.state IN ('labelled', 'escalated')
@@ -44,9 +49,10 @@ SELECT %(campaign)s, pair_id, 'running', 1, 1, now() + interval '100 years', '',
 FROM judges_work WHERE campaign_id = %(source)s AND state IN ('labelled', 'escalated') ORDER BY pair_id
 """
 
-STANDING = """
+STANDING = f"""
 SELECT w.id, w.pair_id, p.query_id, w.state = 'escalated', v.verdict,
-    (v.probabilities->>'yes')::float8, (v.probabilities->>'no')::float8, (l.grade >= %(relevant)s)::int
+    {SHARE.format(vote="v", said="yes", other="no")}, {SHARE.format(vote="v", said="no", other="yes")},
+    (l.grade >= %(relevant)s)::int
 FROM judges_work w
 JOIN corpus_pair p ON p.id = w.pair_id
 JOIN judges_attempt v ON v.campaign_id = %(source)s AND v.pair_id = w.pair_id AND v.role = 'vote'
@@ -84,15 +90,19 @@ class Standing:
     labels: NDArray[np.int64]
 
 
-def start(collection: Collection, *, judge: str, share: float, source: Campaign | None = None) -> Campaign:
+def start(
+    collection: Collection, *, judge: str, share: float, source: Campaign | None = None, debates: bool = True
+) -> Campaign:
     """A campaign on the judge's votes of `source` (default: its newest), or the one that goes on already.
 
+    `debates`: what people get is debated first, by the debaters of the votes' panel, where it has some (SPEC S2).
     Raises BadInput for a judge without votes, a vote without log-probabilities, or a share out of (0, 1].
     """
     if not 0 < share <= 1:
         raise BadInput(f"--share {share}: give a share above 0 and at most 1, for example 0.125")
     found, place = source_of(collection, judge, source)
-    protocol = {POLICY: {"source": found.pk, "place": place, "share": share}}
+    protocol: dict[str, Any] = {POLICY: {"source": found.pk, "place": place, "share": share}}
+    protocol |= {} if debates else {"debate_for_people": False}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(claims.LOCK, {"collection": collection.pk})
         known = Campaign.objects.filter(collection=collection, policy=POLICY, protocol=protocol)
@@ -103,7 +113,10 @@ def start(collection: Collection, *, judge: str, share: float, source: Campaign 
             policy=POLICY,
             panel=found.panel,
             voters=[found.voters[place]],
+            debaters=found.debaters if debates else [],
+            rounds=found.rounds,
             seed=collection.seed,
+            rubric=found.rubric,
             instruction=found.instruction,
             protocol=protocol,
         )
@@ -130,13 +143,20 @@ def source_of(collection: Collection, judge: str, source: Campaign | None) -> tu
     if lacking or not votes:
         raise BadInput(
             f"--judge {judge}: {lacking:,} of {len(votes):,} pairs of campaign {found.pk} have no P(yes) and P(no); "
-            "LARA needs a provider with log-probabilities: set logprobs = true in the judges file and judge again"
+            "LARA needs a provider with log-probabilities: set logprobs = true in the judges file, "
+            "let `check_judges` see that the model gives them, and judge again"
         )
     return found, place
 
 
 def step(campaign: Campaign) -> Step:
-    """Hand out the next batch, or label the rest, as far as people have come. Safe to run at any time, and twice."""
+    """Hand out the next batch, or label the rest, as far as people have come. Safe to run at any time, and twice.
+
+    The batch is debated before people get it; nobody holds a lock meanwhile. A step that comes then debates the same
+    pairs and finds their turns in the cache; who is first hands them out.
+    """
+    if undebated := _to_debate(campaign):
+        play(campaign, undebated)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(LOCK, [campaign.pk])
         campaign = Campaign.objects.select_related("collection").get(pk=campaign.pk)
@@ -150,9 +170,7 @@ def step(campaign: Campaign) -> Step:
         assert plan is not None
         probability = lara.calibrated(now.beliefs, now.asked, now.labels)
         if len(now.asked) < budget:
-            chosen = lara.most_uncertain(
-                probability, now.asked, min(lara.batch_of(len(now.pairs)), budget - len(now.asked))
-            )
+            chosen = _next_batch(now, probability, budget)
             _write(plan, now, [(int(place), None) for place in chosen], probability)
             forget_watermarks(campaign.collection)
             return Step(at.asked + len(chosen), len(chosen), budget, handed=len(chosen))
@@ -160,6 +178,25 @@ def step(campaign: Campaign) -> Step:
         _write(plan, now, [(int(place), int(probability[place] >= 0.5)) for place in rest], probability)
     in_transaction(partial(claims.finish, campaign=campaign.pk, collection=campaign.collection_id))
     return Step(at.asked, 0, budget, labelled=len(rest))
+
+
+def _next_batch(now: Standing, probability: NDArray[np.float64], budget: int) -> NDArray[np.int64]:
+    """Places of the pairs that people get next."""
+    most = min(lara.batch_of(len(now.pairs)), budget - len(now.asked))
+    return lara.most_uncertain(probability, now.asked, most)
+
+
+def _to_debate(campaign: Campaign) -> list[int]:
+    """Work rows of what people get next; [] where nobody debates, or people are not ready for more."""
+    campaign = Campaign.objects.select_related("collection").get(pk=campaign.pk)
+    if not campaign.debaters or campaign.state != Campaign.State.RUNNING:
+        return []
+    now = standing(campaign)
+    budget = lara.budget_of(len(now.pairs), campaign.protocol[POLICY]["share"])
+    if (now.labels < 0).any() or len(now.asked) >= budget:
+        return []
+    chosen = _next_batch(now, lara.calibrated(now.beliefs, now.asked, now.labels), budget)
+    return [now.work[place] for place in map(int, chosen)]
 
 
 def standing(campaign: Campaign) -> Standing:

@@ -14,6 +14,7 @@ from annotation.policies.rules import Panel
 from annotation.policies.stored import Gathered, Slot, Spent, Stored, Truth, gather
 from corpus.items import MEASURING
 from corpus.models import Collection
+from judges.copies import numbered
 from judges.models import Campaign, JudgeVersion
 from judges.protocol import Protocol
 from judges.records import Quote, Seat, Side, Turn
@@ -79,12 +80,10 @@ labelled pair that an admin handed to people after an audit failed (annotation.t
 def panel_of(campaign: Campaign) -> Panel:
     """The campaign's judges and settings."""
     found = JudgeVersion.objects.in_bulk(campaign.voters)
-    names = [found[pk].name for pk in campaign.voters]
-    twice = Counter(names)
     agents = Protocol.of(campaign.protocol).seats(max(2, len(campaign.debaters)))
     return Panel(
-        judges=tuple(f"{name} ({place})" if twice[name] > 1 else name for place, name in enumerate(names, 1)),
-        majority=campaign.majority,
+        judges=numbered([found[pk].name for pk in campaign.voters]),
+        majority=1 if campaign.policy == Campaign.Policy.SINGLE else campaign.majority,
         early_stop=campaign.early_stop and campaign.policy == Campaign.Policy.ENSEMBLE,
         rounds=campaign.rounds,
         agents=agents,

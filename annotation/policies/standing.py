@@ -46,9 +46,8 @@ def standing(collection: Collection, campaign: Campaign, *, lara: bool = False) 
 
 def refresh(collection: Collection, campaign: Campaign) -> bool:
     """Compare and store: by a worker where one lives (False), else now (True)."""
-    if wakeups.live_workers():
-        send = wakeups.messenger().send_task
-        transaction.on_commit(lambda: send(COMPUTE, args=[campaign.pk], ignore_result=True))
+    if wakeups.has_workers():
+        transaction.on_commit(lambda: wakeups.post(COMPUTE, campaign.pk))
         return False
     store(campaign)
     return True

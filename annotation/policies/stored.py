@@ -168,7 +168,9 @@ def gather(pairs: Iterable[Stored], *, expected: int = 0) -> Gathered:
 def _believe(found: Gathered, one: Stored) -> None:
     for place, vote in one.votes.items():
         given = vote.probabilities if isinstance(vote, Turn) else None
-        if given and {"yes", "no"} <= given.keys():
+        if given and given.keys() & {"yes", "no"}:
             spent = one.spent.get(("vote", 0, place), Spent())
-            belief = Belief(one.pair, given["yes"], given["no"], one.truth.gold, spent)
+            # Votes that were stored while the answer not given could be missing have its bound: the rest.
+            yes, no = given.get("yes", 1 - given.get("no", 1.0)), given.get("no", 1 - given.get("yes", 1.0))
+            belief = Belief(one.pair, yes, no, one.truth.gold, spent)
             found.beliefs.setdefault(place, []).append(belief)

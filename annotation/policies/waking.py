@@ -13,8 +13,8 @@ def go_on(campaign: int | None) -> None:
     """Send it once the judgment is committed, where a worker lives; a lost word costs nothing (`lara NAME` goes on)."""
 
     def send() -> None:
-        if wakeups.live_workers():
-            wakeups.messenger().send_task(GO_ON, args=[campaign], ignore_result=True)
+        if wakeups.has_workers():
+            wakeups.post(GO_ON, campaign)
 
     if campaign is not None:
         transaction.on_commit(send)

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 from annotation.teachers.formats import Api
 from corpus.errors import BadInput
 from corpus.keys import secret
+from judges.providers.environment import distrust, is_loopback, proxy_for, tls_context, trust_advice
 from judges.providers.replies import refusal
-from judges.providers.wire import MAX_BODY, Wire, is_loopback, only_loopback
+from judges.providers.wire import MAX_BODY, Wire, only_loopback
 from judges.records import BadAnswer, ProviderError, Unreachable
 
 TIMEOUT_S = 60.0
@@ -46,11 +47,13 @@ class Client:
     def __init__(self, teacher: Teacher) -> None:
         import httpx2
 
+        proxy_for(teacher.url)  # httpx2 reads it itself; what is wrong with it is said here in one line
+        verify = tls_context(teacher.url) or True
         self.teacher = teacher
         key = teacher.key()
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._key = key
-        self._http = httpx2.Client(timeout=TIMEOUT_S, follow_redirects=False, headers=headers)
+        self._http = httpx2.Client(timeout=TIMEOUT_S, follow_redirects=False, headers=headers, verify=verify)
 
     def send(self, body: dict[str, Any]) -> str:
         """The body of a successful answer, as it came but without the key. Raises ProviderError with the raw body."""
@@ -64,7 +67,8 @@ class Client:
                     if len(data) > MAX_BODY:
                         break
         except httpx2.TransportError as error:
-            failed = Unreachable(f"{self.teacher.host}: {type(error).__name__}: {error}".rstrip(": "))
+            why = f"{self.teacher.host}: {type(error).__name__}: {error}".rstrip(": ")
+            failed = Unreachable(f"{why}: {trust_advice(found)}" if (found := distrust(error)) else why)
             failed.billed = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             raise failed from None
         raw = self._text(bytes(data[:MAX_BODY]))

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from annotation.prose import to_html
 from corpus import text
 from corpus.models import Judgment
-from judges.money import Paid
+from judges.money import Paid, dollars
 
 register = template.Library()
 
@@ -49,6 +49,12 @@ def usd(value: float | None) -> str:
     if value is None:
         return _("unknown")
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:,.4f}"
+
+
+@register.filter(name="dollars")
+def exact_dollars(value: float) -> str:
+    """A price in USD, as exact as it was said."""
+    return dollars(value)
 
 
 @register.filter

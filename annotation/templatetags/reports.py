@@ -25,6 +25,12 @@ def percent(value: float | None) -> str:
 
 
 @register.filter
+def points(value: float) -> str:
+    """A share as points of a percentage, to one decimal below ten."""
+    return f"{100 * value:.1f}" if value < 0.0995 else f"{100 * value:.0f}"
+
+
+@register.filter
 def tenths(value: float | None) -> str:
     """A share as a percentage with one decimal; a dash for None."""
     return "–" if value is None else f"{value:.1%}"

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from annotation.agreement.dawid_skene import counts_of, dawid_skene
+from annotation.agreement.dawid_skene import dawid_skene, sparse_counts
 from annotation.agreement.measures import Statistic, measure
 from annotation.agreement.proportions import exact
 from annotation.agreement.resampling import MISSING, patterns
@@ -212,12 +212,12 @@ def _mark_outliers(found: dict[int, Tally]) -> None:
 def estimated(said: Said) -> dict[int, float]:
     """Dawid and Skene's share of right grades by assessor, from people alone; empty where it cannot be told."""
     rows = [place for place, one in enumerate(said.found.assessors) if one.kind == Assessor.Kind.PERSON]
-    grades = said.relevance[rows].astype(np.int64)
+    grades = said.relevance[rows]
     grades = grades[:, (grades != MISSING).sum(axis=0) >= 2]  # nobody's error shows on a pair that one person judged
     if len(rows) < 3 or not grades.size:
         return {}
     found = patterns(grades)
-    classes, counts = counts_of(found.grades)
+    classes, counts = sparse_counts(found.grades)
     solution = dawid_skene(counts, classes, weights=found.counts.astype(np.float64))
     if solution is None or solution.collapsed:
         return {}

@@ -22,6 +22,7 @@ from annotation.assessments import (
     Assessments,
     Known,
     Votes,
+    alike,
     assessments,
     columns,
     known_assessors,
@@ -31,7 +32,7 @@ from annotation.trust.records import Kappa, Point
 from corpus.models import Collection
 
 RESAMPLES = 400
-MEASURE = gettext_noop("Krippendorff's alpha, relevant or not")
+MEASURE = gettext_noop("Krippendorff's alpha (nominal), relevant or not")
 EPOCH = date(2000, 1, 3)
 """A Monday: days are counted from it."""
 LONG = 31
@@ -81,14 +82,21 @@ def kappas(collection: Collection, known: Said) -> Iterator[Kappa]:
     }
     for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
         for population, mask in masks.items():
-            yield _kappa(name, population, known.relevance[rows][:, mask])
+            yield _kappa(name, population, known.relevance[rows][:, mask], _copies(known, rows, mask))
     apart: list[tuple[str, Votes]] = [(SHOWN, "shown")] if known.arms else []
     apart += [(FINAL, "final")] if known.both else []
     for name, votes in apart:
         yield _kappa(name, "all", _read(collection, known_assessors(collection), votes).relevance)
 
 
-def _kappa(name: str, population: str, grades: NDArray[np.integer]) -> Kappa:
+def _copies(known: Said, rows: NDArray[np.bool_], mask: NDArray[np.bool_]) -> tuple[tuple[str, ...], ...]:
+    """Of those who graded such a pair, names of judges that are one model, group by group."""
+    graded = rows & (known.relevance[:, mask] != MISSING).any(axis=1)
+    there = [one for one, here in zip(known.found.assessors, graded, strict=True) if here]
+    return tuple(tuple(there[place].name for place in places) for places in alike(there))
+
+
+def _kappa(name: str, population: str, grades: NDArray[np.integer], copies: tuple[tuple[str, ...], ...] = ()) -> Kappa:
     measured = group(grades, bootstrap=RESAMPLES)
     return Kappa(
         group=name,
@@ -99,6 +107,7 @@ def _kappa(name: str, population: str, grades: NDArray[np.integer]) -> Kappa:
         kappa=measured.kappa,
         percent=measured.percent,
         prevalence=measured.prevalence,
+        copies=copies,
     )
 
 

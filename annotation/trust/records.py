@@ -40,6 +40,19 @@ class Route:
     """enough (surely within the limit) | over (surely beyond it) | open."""
     stopped: bool = False
     """The campaign's further pairs by this route go to people (judges.stopping)."""
+    half: float | None = None
+    """Half the width of the interval that the drawn pairs give once all are settled; None where none is drawn."""
+    enough: int = 0
+    """Drawn pairs with which it is 5 points or less; `most` where even those are too few."""
+    most: int = 0
+    """Drawn pairs and those that can be drawn: people met none of them for another reason."""
+    reached: bool = True
+    """`enough` gives 5 points or less."""
+
+    @property
+    def more(self) -> int:
+        """Pairs to draw for that."""
+        return max(0, self.enough - self.drawn)
 
     @property
     def waiting(self) -> int:
@@ -65,6 +78,15 @@ class Audits:
     """Of the drawn: two people differ, an adjudicator decides."""
     population: str
     """"1,234 pairs that debate+ensemble labelled in campaign 7"."""
+    half: float | None = None
+    """As of a route, for all together."""
+    enough: int = 0
+    reached: bool = True
+
+    @property
+    def more(self) -> int:
+        """Pairs to draw for an interval of 5 points to each side."""
+        return max(0, self.enough - self.drawn)
 
     @property
     def over(self) -> tuple[Route, ...]:
@@ -89,6 +111,8 @@ class Kappa:
     percent: Statistic
     prevalence: float | None
     """Share of relevant among the group's grades there."""
+    copies: tuple[tuple[str, ...], ...] = ()
+    """Names of the assessors that are one model, group by group: its agreement with itself counts in this one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 A page of a large collection reads the stored row and says "as of"; nothing that a GET asks for is written.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -94,14 +95,13 @@ def compute(collection: Collection, campaign: Campaign | None) -> dict[str, Any]
 
 def refresh(collection: Collection) -> bool:
     """Compute and store a large collection's statistics: by a worker where one lives (False), else now (True)."""
-    if wakeups.live_workers():
+    if wakeups.has_workers():
         Computed.objects.update_or_create(
             collection=collection,
             defaults={"asked_at": timezone.now()},
             create_defaults={"asked_at": timezone.now(), "at": timezone.now(), "values": {}},
         )
-        send = wakeups.messenger().send_task
-        transaction.on_commit(lambda: send(COMPUTE, args=[collection.pk], ignore_result=True))
+        transaction.on_commit(lambda: wakeups.post(COMPUTE, collection.pk))
         return False
     store(collection)
     return True
@@ -133,7 +133,7 @@ def _standing(
         trust = Trust(None, None, None, stored)
         over = OverTime("day", None, None, kappas.OVER_TIME, stored)
         return Standing(trust, People(None, None, stored, PEOPLE_POPULATION), over)
-    known = tuple(load(Kappa, one) for one in values["kappas"])
+    known = tuple(_stored_kappa(one) for one in values["kappas"])
     same = campaign is not None and values["campaign"] == campaign.pk
     audited: Audits | None = load_audits(values["audits"]) if same and values["audits"] else None
     return Standing(
@@ -141,3 +141,10 @@ def _standing(
         People(tuple(load(Person, one) for one in values["people"]), at, stored, PEOPLE_POPULATION),
         OverTime(values["unit"], tuple(load(Point, one) for one in values["points"]), at, kappas.OVER_TIME, stored),
     )
+
+
+def _stored_kappa(found: Mapping[str, Any]) -> Kappa:
+    """A kappa from storage; older rows hold only how many assessors were copies, and no names."""
+    copies = found.get("copies")
+    named = tuple(map(tuple, copies)) if isinstance(copies, list) else ()
+    return load(Kappa, {**found, "copies": named})

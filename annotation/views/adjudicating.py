@@ -6,10 +6,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation import adjudication, guidelines, judging
+from annotation import adjudication, guidelines, judging, shown
 from annotation.forms_judging import Invalid, grade, milliseconds, text, whole
 from annotation.permissions import Scope, action
-from annotation.queue import Lost, Unknown
+from annotation.queue import Lost, TooSoon, Unknown
 from corpus.models import Item
 
 
@@ -26,21 +26,23 @@ def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
 def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle a conflict; the next one comes with the answer."""
     try:
+        item = whole(request.POST, "item")
         adjudication.adjudicate(
             scope.member,
-            whole(request.POST, "item"),
+            item,
             grade(request.POST, scope.collection),
             comment=text(request.POST, "comment"),
             milliseconds=milliseconds(request.POST),
             idle=milliseconds(request.POST, "idle"),
+            shown_ms=shown.shown_ms(request.POST.get("shown", ""), shown.CONFLICT, scope.member, item),
         )
     except Unknown:
         raise Http404(_("There is no such pair here.")) from None
     except Lost as lost:
         return _page(request, scope, status=409, problem=str(lost))
-    except Invalid as wrong:
+    except (Invalid, TooSoon) as wrong:
         return _page(request, scope, status=422, problem=str(wrong))
-    return _done(request, scope, settled=whole(request.POST, "item"))
+    return _done(request, scope, settled=item)
 
 
 @action("adjudicate")
@@ -95,4 +97,6 @@ def _page(
 
 
 def _conflict(scope: Scope, item: Item) -> dict[str, object]:
-    return {"work": judging.conflict_work(scope.collection, item.pk), "opinions": adjudication.opinions(item)}
+    work, said = judging.conflict_work(scope.collection, item.pk), adjudication.opinions(item)
+    stamp = shown.stamp(shown.CONFLICT, scope.member, item.pk)
+    return {"work": work, "opinions": said, "why_conflict": adjudication.why_conflict(said), "shown": stamp}

@@ -1,16 +1,24 @@
 """Pages of agreement: all assessors two by two, two of them closely, over time, and annotator by annotator."""
 
+from itertools import chain
+
+from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
 
 from annotation import pairs as listing
-from annotation.agreement import page, trends, two
-from annotation.agreement.aggregates import second
-from annotation.agreement.report import Report, agreement_report, mixed_prompts
+from annotation.agreement import page, standing, trends, two
+from annotation.agreement.measures import MANY
+from annotation.agreement.report import mixed_prompts
 from annotation.assessments import known_assessors
+from annotation.auditing import record
 from annotation.permissions import Scope, action
-from annotation.trust.statistics import is_stale, standing
+from annotation.trust import statistics
+from annotation.trust.statistics import is_stale
 from corpus.cells import csv_line
 from corpus.charting import download
 from corpus.errors import BadInput
@@ -23,46 +31,84 @@ def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
     """How far the chosen assessors agree, with intervals, as numbers and as a heat map."""
     known = known_assessors(scope.collection)
     asked = page.read(request.GET, scope.collection, known)
-    report = _report(scope, asked)
-    if file := download(request, [page.picture(report, asked)]):
+    found = standing.figures(scope.collection, asked, known)
+    report = found.report
+    matrix = report is not None and len(report.assessors) <= MANY
+    if report and matrix and (file := download(request, [page.picture(report, asked)])):
         return file
     context = {
         "scope": scope,
         "section": "agreement",
         "asked": asked,
         "groups": page.groups(known),
+        "many": len(known) > MANY,
         "measures": page.MEASURES,
         "populations": page.POPULATIONS,
+        "found": found,
         "report": report,
-        "summary": page.summary(report, asked),
+        "second": found.second,
         "mixed": mixed_prompts(scope.collection),
-        "overall": page.overall(report, two_grades=scope.collection.grades == 1 or asked.binarize is not None),
-        "matrix": page.matrix(report, asked),
-        "second": second(report),
-        "majority": list(zip(report.assessors, report.measures.majority, strict=True)),
     }
-    return render(request, "reports/agreement.html", context)
+    return render(
+        request, "reports/agreement.html", context | (_tables(request, scope, asked, found) if report else {})
+    )
+
+
+def _tables(request: HttpRequest, scope: Scope, asked: page.Asked, found: standing.Figures) -> dict[str, object]:
+    """The figures as the page lays them out: a matrix, or sorted lists and clusters where there are many assessors."""
+    report = found.report
+    assert report is not None and found.second is not None
+    shown: dict[str, object] = {
+        "summary": page.summary(report, asked),
+        "overall": page.overall(report, two_grades=scope.collection.grades == 1 or asked.binarize is not None),
+    }
+    if len(report.assessors) <= MANY:
+        majority = list(zip(report.assessors, report.measures.majority, strict=True))
+        return {**shown, "matrix": page.matrix(report, asked), "majority": majority}
+    usable = found.second.solution and not found.second.solution["collapsed"]
+    estimated = {name: share for name, share, _rates in found.second.accuracies} if usable else {}
+    cluster = {place: number for number, one in enumerate(found.clusters, start=1) for place in one.members}
+    return {
+        **shown,
+        "couples": page.couples(report, asked, request.GET),
+        "assessors": page.assessors(report, asked, request.GET, estimated, cluster),
+        "clusters": [(one, [report.name(place) for place in one.members[:SHOWN]]) for one in found.clusters],
+        "alone": len(report.assessors) - len(cluster),
+    }
+
+
+SHOWN = 12
+"""Names of a cluster that stand on the page."""
+
+
+@action("admin")
+@require_POST
+def measure_agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Measure what the address asks for and keep it: for a page that cannot wait. A worker does it where one lives."""
+    asked = page.read(request.GET, scope.collection, known_assessors(scope.collection))
+    with transaction.atomic():
+        done = standing.refresh(scope.collection, asked)
+        record(scope, "statistics.asked")
+    messages.info(
+        request, _("The figures are new.") if done else _("A worker measures. Open this page again in a moment.")
+    )
+    return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
 
 
 @action("admin")
 @require_GET
 def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The same values as a table to download."""
-    asked = page.read(request.GET, scope.collection, known_assessors(scope.collection))
+    known = known_assessors(scope.collection)
+    asked = page.read(request.GET, scope.collection, known)
+    found = standing.figures(scope.collection, asked, known)
+    if found.report is None:
+        messages.info(request, _("Not measured yet"))
+        return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-agreement.csv"'
-    response.writelines(map(csv_line, [page.CSV_HEADER, *page.csv_rows(_report(scope, asked))]))
+    response.writelines(map(csv_line, chain([page.CSV_HEADER], page.csv_rows(found.report))))
     return response
-
-
-def _report(scope: Scope, asked: page.Asked) -> Report:
-    return agreement_report(
-        scope.collection,
-        asked.chosen,
-        binarize=asked.binarize,
-        bootstrap=page.RESAMPLES,
-        population=asked.population,
-    )
 
 
 @action("admin")
@@ -94,7 +140,7 @@ def _key(text: str) -> int:
 @require_GET
 def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Agreement of judges and of people by day or week."""
-    found = standing(scope.collection, None)
+    found = statistics.standing(scope.collection, None)
     chart = trends.chart(scope.collection.name, found.over_time)
     if file := download(request, [chart]):
         return file
@@ -106,7 +152,7 @@ def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_GET
 def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
-    found = standing(scope.collection, None)
+    found = statistics.standing(scope.collection, None)
     charts = trends.people_charts(scope.collection.name, found.people)
     if file := download(request, charts):
         return file

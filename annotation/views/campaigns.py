@@ -102,7 +102,7 @@ def _ask_to_write(request: HttpRequest, scope: Scope, form: WriteForm, expected:
 @action("admin")
 @require_POST
 def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> HttpResponse:
-    """pause, resume, cancel, retry-failed."""
+    """pause, resume, cancel, retry-failed, send-again."""
     found = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
     if act not in CONTROLS:
         raise Http404(_("No such act."))
@@ -140,11 +140,17 @@ def _retry(campaign: Campaign) -> str:
     )
 
 
+def _send_again(campaign: Campaign) -> str:
+    sent = services.send_again(campaign=campaign)
+    return ngettext("%(sent)s batch is sent again.", "%(sent)s batches are sent again.", sent) % {"sent": sent}
+
+
 CONTROLS: dict[str, Callable[[Campaign], str]] = {
     "pause": _pause,
     "resume": _resume,
     "cancel": _cancel,
     "retry-failed": _retry,
+    "send-again": _send_again,
 }
 
 

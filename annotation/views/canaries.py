@@ -32,9 +32,12 @@ def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = AskForm(request.POST)
     if not form.is_valid():
         return _page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)
-    send, paid = wakeups.messenger().send_task, form.cleaned_data["whom"] == "every"
+    if wakeups.is_away():
+        messages.error(request, _("Redis does not answer, so no worker can be asked: try again when it is back."))
+        return redirect("canaries", scope.collection.name)
+    paid = form.cleaned_data["whom"] == "every"
     record(scope, "canaries.asked", paid=paid)
-    transaction.on_commit(lambda: send(canaries.TASK, args=[True, paid], ignore_result=True))
+    transaction.on_commit(lambda: wakeups.post(canaries.TASK, True, paid))
     messages.info(request, "A worker asks the judges. Open this page again in a minute.")
     return redirect("canaries", scope.collection.name)
 

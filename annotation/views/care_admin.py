@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation.auditing import record
 from annotation.care import aside, checks, consent, people, qualification
 from annotation.care.models import SettingAside
-from annotation.forms_care import CareForm, NoteForm, SizeForm, TextForm
+from annotation.forms_care import CareForm, ChecksForm, NoteForm, SizeForm, TextForm
 from annotation.models import Membership
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
@@ -37,13 +37,14 @@ def care(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Dress gold pairs as ordinary items."""
-    form = SizeForm(request.POST, prefix="checks")
+    form = ChecksForm(request.POST, prefix="checks")
     if not form.is_valid():
         return _care(request, scope, sizes=form, status=422)
     given = form.cleaned_data
 
     def make() -> str:
-        n = checks.make(collection=scope.collection, count=given["size"], seed=given["seed"], by=scope.user)
+        size, seed, kind = given["size"], given["seed"], given["form"]
+        n = checks.make(collection=scope.collection, count=size, seed=seed, by=scope.user, form=kind)
         return ngettext("%(n)s check was made.", "%(n)s checks were made.", n) % {"n": n}
 
     return _done(request, scope, make)
@@ -119,7 +120,7 @@ def _care(
         "scope": scope,
         "section": "members",
         "form": form or CareForm(instance=scope.collection),
-        "sizes": sizes or SizeForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
+        "sizes": sizes or ChecksForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
         "test": test or SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),
         "text": text or TextForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
         "consent": held if scope.collection.consent_version else None,

@@ -8,15 +8,16 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import guidelines, judging
+from annotation import guidelines, judging, shown
 from annotation.auditing import record
 from annotation.care import gold, near_pairs
 from annotation.care.models import GoldAnswer, GoldPair, GoldSet
 from annotation.debating import debate_of, text_of
 from annotation.forms_care import GoldForm
-from annotation.forms_judging import Invalid, grade, text, whole
+from annotation.forms_judging import Invalid, grade, milliseconds, text, whole
 from annotation.models import Membership
 from annotation.permissions import Scope, action
+from annotation.queue import TooSoon
 from corpus.errors import BadInput
 
 Who = GoldAnswer.Who
@@ -80,14 +81,17 @@ def _desk(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
     problem, status = "", 200
     if request.method == "POST":
         try:
+            item = whole(request.POST, "item")
             gold.answer(
                 membership=scope.member,
-                gold_pair=whole(request.POST, "item"),
+                gold_pair=item,
                 who=who,
                 grade=grade(request.POST, scope.collection),
                 comment=text(request.POST, "comment"),
+                milliseconds=milliseconds(request.POST),
+                shown_ms=shown.shown_ms(request.POST.get("shown", ""), shown.GOLD, scope.member, item),
             )
-        except Invalid as error:
+        except (Invalid, TooSoon) as error:
             problem, status = str(error), 422
         except BadInput as error:
             problem, status = str(error), 409
@@ -112,6 +116,7 @@ def _page(request: HttpRequest, scope: Scope, who: str, problem: str, status: in
         "who": who,
         "practised": practised,
         "work": _work(scope, found) if found else None,
+        "shown": shown.stamp(shown.GOLD, scope.member, found.pk) if found else "",
         "problem": problem,
         "typed": text(request.POST, "comment") if status == 422 else "",
         "submit_url": reverse(_address(who), args=[scope.collection.name]),

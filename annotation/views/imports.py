@@ -12,6 +12,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from annotation.auditing import record
@@ -88,11 +89,18 @@ def _kept(folder: Path, field: str, upload: UploadedFile | None) -> Path | None:
 
 
 def _sentence(report: Report) -> str:
-    new = report.new
-    if not report.changed:
-        return _("Nothing changed: the collection holds all of this already.")
-    return _("Imported %(documents)s documents, %(queries)s queries and %(pairs)s pairs.") % {
-        "documents": f"{new['documents']:,}",
-        "queries": f"{new['queries']:,}",
-        "pairs": f"{new['pairs']:,}",
-    }
+    new, told = report.new, _("Nothing changed: the collection holds all of this already.")
+    if report.changed:
+        told = _("Imported %(documents)s documents, %(queries)s queries and %(pairs)s pairs.") % {
+            "documents": f"{new['documents']:,}",
+            "queries": f"{new['queries']:,}",
+            "pairs": f"{new['pairs']:,}",
+        }
+    if unjudged := report.grades_below_zero:
+        left_out = ngettext(
+            "%(rows)s row with a grade below 0 was left out: it means not judged.",
+            "%(rows)s rows with a grade below 0 were left out: they mean not judged.",
+            unjudged,
+        )
+        told += " " + left_out % {"rows": f"{unjudged:,}"}
+    return told

@@ -118,7 +118,7 @@ def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]]
     """Run a decision and answer with the next pair; 422 for a bad form, 409 with the text kept for a lost lease."""
     try:
         queue.in_transaction(work)
-    except Invalid as wrong:
+    except (Invalid, queue.TooSoon) as wrong:
         return page(request, scope, status=422, problem=str(wrong))
     except queue.Unknown:
         raise Http404(_("You were never lent this pair.")) from None

@@ -1,6 +1,7 @@
 """All waiting pairs of a query on one page: the query pinned, one key for each document."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from django.core.exceptions import BadRequest
@@ -84,7 +85,7 @@ def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]]
     item = _item(request)
     try:
         queue.in_transaction(work)
-    except Invalid as wrong:
+    except (Invalid, queue.TooSoon) as wrong:
         return _card(request, scope, item, problem=str(wrong), status=422)
     except queue.Unknown:
         raise Http404(_("You were never lent this pair.")) from None
@@ -120,6 +121,8 @@ def _card(request: HttpRequest, scope: Scope, item: int, *, problem: str = "", s
         return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
     works = judging.group(scope.member, item=item)
     work = works[0] if works else judging.own_work(scope.member, item)
+    if work and status == 422:
+        work = replace(work, typed={name: request.POST.get(name, "") for name in judging.TYPED})
     context = {**_common(scope), "work": work, "open": bool(works), "problem": problem, "item": shown(item)}
     content = get_template("judging/_card.html").render({**context, "csrf_token": get_token(request)})
     return HttpResponse(content, status=status)

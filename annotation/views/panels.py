@@ -1,4 +1,4 @@
-"""Pages of the panel: the candidates, the sets of five that are proposed, and making one of them the panel."""
+"""Pages of the panel: the candidates, the sets that are proposed, and making one of them the panel."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -10,12 +10,14 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation.assessments import JUDGES, known_assessors
 from annotation.auditing import record
 from annotation.panels import page, self_checks
-from annotation.panels.applying import change, has_chosen, make_panel, offered
+from annotation.panels.applying import change, everybody_on, has_chosen, make_panel, offered
 from annotation.panels.report import choose_panel
+from annotation.panels.subsets import SIZES_TO_CHOOSE
 from annotation.permissions import Scope, action
 from corpus.charting import download
 from corpus.errors import BadInput
-from judges.engine.plan import judge_of
+from judges import probes
+from judges.engine.plan import records_of
 from judges.models import JudgeVersion
 from judges.self_check import forecast
 
@@ -23,7 +25,7 @@ from judges.self_check import forecast
 @action("admin")
 @require_GET
 def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Quality, independence and price of the candidates, and the most independent fives above the floor."""
+    """Quality, independence and price of the candidates, and the most independent sets above the floor."""
     known = known_assessors(scope.collection)
     asked = page.read(request.GET, known)
     context = {
@@ -32,9 +34,18 @@ def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
         "asked": asked,
         "everybody": [one for one in known if one.kind in JUDGES],
         "current": has_chosen(scope.collection),
+        "abilities": probes.abilities(everybody_on(offered(scope.collection))),
+        "sizes": SIZES_TO_CHOOSE,
     }
     try:
-        chosen = choose_panel(scope.collection, asked.names, known=known, floor=asked.floor, bootstrap=page.RESAMPLES)
+        chosen = choose_panel(
+            scope.collection,
+            asked.names,
+            known=known,
+            floor=asked.floor,
+            bootstrap=page.RESAMPLES,
+            size=asked.size,
+        )
     except BadInput as error:
         return render(request, "reports/panel.html", {**context, "problem": str(error)})
     found = page.page(chosen, scope.collection.relevant_from)
@@ -97,7 +108,7 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
         "checks": self_checks.standing(scope.collection, [row.name for row in judges]).values(),
         "built_in": sum(not probe.own for probe in asked),
         "own": sum(probe.own for probe in asked),
-        "estimate": forecast([judge_of(row) for row in judges], asked, self_checks.REPEATS),
+        "estimate": forecast(records_of(judges), asked, self_checks.REPEATS),
     }
     return render(request, "reports/self_check.html", context)
 

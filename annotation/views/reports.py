@@ -83,22 +83,27 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     )
     if listing.for_worker(form, scope.collection):
         transaction.on_commit(lambda: listing.queue(snapshot.pk))
-        messages.info(request, "A worker makes the export. This page shows how far it is.")
-    else:
-        _fill(request, snapshot)
+        messages.info(request, _("A worker creates the export. This page shows its progress."))
+    elif refused := _fill(request, snapshot):
+        asked.add_error(None, refused)
+        return _exports_page(request, scope, _snapshots(scope, listing.listed(scope.collection)), asked, status=422)
     return redirect("exports", scope.collection.name)
 
 
-def _fill(request: HttpRequest, snapshot: Snapshot) -> None:
-    """Make it now; a failure stands in the list with its reason."""
+def _fill(request: HttpRequest, snapshot: Snapshot) -> str:
+    """Make it now. Why its options are refused, for the form; a failure of ours stands in the list instead."""
     try:
         fill(snapshot)
-    except (BadInput, OSError):
+    except BadInput as error:
+        snapshot.delete()
+        return str(error)
+    except OSError:
         messages.error(request, _("The export failed and left nothing behind. The list below says why."))
     else:
         messages.success(
             request, _("%(manifest)s rows are ready.") % {"manifest": f"{snapshot.manifest['counts']['rows']:,}"}
         )
+    return ""
 
 
 @action("admin")

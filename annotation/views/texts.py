@@ -1,16 +1,19 @@
 """Settings of a collection, and its texts: the instruction (in prompts) and the guidelines (for people)."""
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import guidelines, texts
+from annotation.auditing import record
 from annotation.forms import SettingsForm, TextForm
 from annotation.forms_fairness import ArmsForm
 from annotation.forms_money import MoneyForm
 from annotation.permissions import Scope, action
+from corpus.configure import PRESETS, configure
 from corpus.errors import BadInput
 from judges.caps import caps_of
 
@@ -47,8 +50,24 @@ def settings_page(
         "arms": arms or ArmsForm.of(scope.collection),
         "caps": caps_of(scope.collection),
         "guidelines": guidelines.current(scope.collection),
+        "definition": guidelines.translated(guidelines.defined(scope.collection.relevance)),
+        "departs": not guidelines.follows(scope.collection),
     }
     return render(request, "collections/settings.html", context, status=status)
+
+
+@action("admin")
+@require_POST
+def apply_preset(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Set what a paper's study used; the form below the button shows it, and every value can be changed again."""
+    preset = PRESETS.get(request.POST.get("preset", ""))
+    if preset is None:
+        raise Http404
+    with transaction.atomic():
+        if changed := configure(scope.collection, preset):
+            record(scope, "settings.changed", **{key: preset[key] for key in changed})
+    messages.success(request, _("Settings saved.") if changed else _("These settings were already in use."))
+    return redirect("settings", scope.collection.name)
 
 
 @action("admin")
@@ -92,6 +111,8 @@ def _editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
         "versions": editor.versions(scope.collection)[:50],
         "preview": form.data.get("text", "") if form.is_bound else shown,
         "previewed": request.method == "POST" and not saves,
+        "definition": guidelines.translated(guidelines.defined(scope.collection.relevance)),
+        "departs": kind == "guidelines" and not guidelines.follows(scope.collection),
     }
     return render(request, "collections/text_editor.html", context, status=422 if saves else 200)
 

@@ -4,19 +4,20 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.agreement import aggregates, page
-from annotation.agreement.report import agreement_report
+from annotation.agreement import page, standing
 from annotation.assessments import known_assessors
 from annotation.auditing import record
 from annotation.permissions import Scope, action
 from annotation.trust import returning
 from annotation.trust.audits import audits
 from annotation.trust.statistics import refresh
+from corpus.errors import BadInput
 from corpus.models import Pair
-from judges import stopping, tallies
+from judges import sampling, stopping, tallies
 from judges.audits import OVERLAP, Route, route_of
 from judges.models import Campaign
 
@@ -28,9 +29,35 @@ def audit(request: HttpRequest, scope: Scope) -> HttpResponse:
     known = Campaign.judging.filter(collection=scope.collection).order_by("-pk")
     asked = request.GET.get("campaign", "")
     campaign = get_object_or_404(known, pk=asked) if asked.isdecimal() else known.first()
-    found = audits(scope.collection, campaign, tallies.read(campaign.pk)) if campaign else None
-    context = {"scope": scope, "section": "agreement", "campaign": campaign, "audits": found}
+    ended = campaign is not None and campaign.state in sampling.ENDED
+    left = sampling.left(campaign.pk) if campaign and ended else None
+    found = audits(scope.collection, campaign, tallies.read(campaign.pk), left) if campaign else None
+    context = {"scope": scope, "section": "agreement", "campaign": campaign, "audits": found, "ended": ended}
     return render(request, "reports/audits.html", context)
+
+
+@action("admin")
+@require_POST
+def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
+    """Draw more audits, of a route or over all, up to the number that the page named: pressed twice it is the same."""
+    row = get_object_or_404(Campaign.judging.select_related("collection"), pk=campaign, collection=scope.collection)
+    up_to, route = request.POST.get("up_to", ""), _route(request).key if request.POST.get("route") else ""
+    if not (up_to.isdecimal() and len(up_to) < 10):
+        raise Http404(_("No such route."))
+    back = redirect(f"{reverse('audits', args=[scope.collection.name])}?campaign={row.pk}")
+    try:
+        with transaction.atomic():
+            drawn = sampling.draw_more(campaign=row, up_to=int(up_to), route=route)
+            record(scope, "audit.drawn", campaign=row.pk, route=route, pairs=drawn)
+    except BadInput as error:
+        messages.error(request, str(error))
+        return back
+    messages.success(
+        request,
+        _("%(drawn)s more pairs wait for people now, without the debate and without the label.")
+        % {"drawn": f"{drawn:,}"},
+    )
+    return back
 
 
 @action("admin")
@@ -81,18 +108,20 @@ def _route(request: HttpRequest) -> Route:
 @require_GET
 def aggregate(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The pairs on which Dawid-Skene and the majority differ, for the assessors that the URL names."""
-    asked = page.read(request.GET, scope.collection, known_assessors(scope.collection))
-    report = agreement_report(scope.collection, asked.chosen, binarize=asked.binarize, population=asked.population)
-    found = aggregates.second(report)
-    rows = aggregates.differing(report, found)
+    known = known_assessors(scope.collection)
+    asked = page.read(request.GET, scope.collection, known)
+    found = standing.figures(scope.collection, asked, known)
+    if found.second is None:
+        return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
+    rows = found.second.rows
     pairs = Pair.objects.select_related("query", "document").in_bulk([row.pair for row in rows])
     context = {
         "scope": scope,
         "section": "agreement",
         "asked": asked,
-        "found": found,
-        "rows": [(pairs[row.pair], row) for row in rows],
-        "population": page.POPULATIONS[report.population],
+        "found": found.second,
+        "rows": [(pairs[row.pair], row) for row in rows if row.pair in pairs],
+        "population": page.POPULATIONS[asked.population],
     }
     return render(request, "reports/aggregate.html", context)
 

@@ -35,7 +35,7 @@ class Preview:
     """Of the candidates: people labelled them, so nobody is asked again."""
 
 
-def configuration(policy: str, panel: str | None, filters: Sequence[str] = ()) -> Configuration | None:
+def configuration(policy: str | None, panel: str | None, filters: Sequence[str] = ()) -> Configuration | None:
     """Who judges; None where people judge every pair. Raises BadInput."""
     if policy == PEOPLE:
         if panel or filters:

@@ -55,7 +55,7 @@ def start(
     runs: Sequence[Run],
     depth: int,
     before: Qrels | None = None,
-    policy: str = "debate+ensemble",
+    policy: str | None = None,
     panel: str | None = None,
     filters: Sequence[str] = (),
     budget: float | None = None,
@@ -68,12 +68,13 @@ def start(
 ) -> Filling:
     """Fill `before` (the original where none is given) from the pool of the runs; or go on with an equal filling.
 
-    `policy` "people": an item for each pair and no campaign. `pairs`: only these of the pool, in this order, and people
-    get them before everything else. `later`: a worker prepares a large one. The same call again goes on with the
-    unfinished filling, with new limits, and with `retry` judges its failed pairs again; a filled one of which nothing
-    changed since is returned as it is. Raises BadInput.
+    `policy` "people": an item for each pair and no campaign; None: all that the panel's members can do. `pairs`: only
+    these of the pool, in this order, and people get them before everything else. `later`: a worker prepares a large
+    one. The same call again goes on with the unfinished filling, with new limits, and with `retry` judges its failed
+    pairs again; a filled one of which nothing changed since is returned as it is. Raises BadInput.
     """
     wanted = configuration(policy, panel, filters)
+    policy = policy if wanted is None else wanted.policy
     if wanted is not None:
         campaigns.check_budget(collection, wanted, budget, max_calls, None)
     limits = {"budget": budget, "max_calls": max_calls, "failed_to_people": failed_to_people}

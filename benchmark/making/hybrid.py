@@ -1,38 +1,68 @@
-"""Runs out of other runs: BM25 with a reranker or a dense retriever, by the rules of benchmark.hybrids."""
+"""Runs out of a reranked run and BM25: each candidate's score of both, combined by benchmark.hybrids."""
 
 import math
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from django.db import connection
 from django.utils.translation import gettext as _
 
 from benchmark import hybrids, making, rankings
-from benchmark.making import Stopped, Tell
+from benchmark.making import Stopped, Tell, lexical
 from benchmark.making.looping import each_query
 from benchmark.models import Progress, Run
 from benchmark.rankings import Ranked
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 
-NOTHING = (np.empty(0, dtype=np.int64), np.empty(0))
+SCORES = ("margins", "plain")
+"""What the reranked run's scores are: log odds, which go through the sigmoid, or to be taken as they are."""
+NEGATIVE = "SELECT EXISTS (SELECT FROM benchmark_ranking WHERE run_id = %s AND 0 > ANY (scores))"
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`method`, `runs` (names, BM25 first) and `weights`; the ids of the runs are added. Raises BadInput."""
-    if unknown := recipe.keys() - {"method", "runs", "weights", "ids"}:
+    """`run` (the reranked one), `method`, `k1` and `b` of BM25, `scores`, `weights` of BM25 and the run. BadInput.
+
+    `runs`, BM25's and the reranked one, is another way to say `run`, and the `k1` and `b` of BM25's.
+    """
+    given = _named_alone(collection, recipe)
+    if unknown := given.keys() - {"method", "run", "k1", "b", "scores", "weights"}:
         others = ", ".join(sorted(unknown))
-        raise BadInput(_("a hybrid takes method, runs and weights, not %(names)s") % {"names": others})
-    method = recipe.get("method") or "minmax"
+        raise BadInput(_("a hybrid takes run, method, k1, b, scores and weights, not %(names)s") % {"names": others})
+    method = given.get("method") or "minmax"
     if method not in hybrids.METHODS:
         values = {"method": method, "known": ", ".join(hybrids.METHODS)}
         raise BadInput(_("%(method)s is no way to combine runs: choose one of %(known)s") % values)
-    names = list(recipe.get("runs") or [])
-    if len(set(names)) < 2 or len(set(names)) < len(names):
-        raise BadInput(_("a hybrid is made of two or more different runs: name them, BM25's first"))
-    runs = [ready(collection, name) for name in names]
-    weights = _weights(recipe.get("weights"), method, len(runs))
-    return {"method": method, "runs": names, "ids": [run.pk for run in runs], "weights": weights}
+    if not given.get("run"):
+        raise BadInput(_("a hybrid is made of a reranked run: name it; BM25 is computed for each of its documents"))
+    run = ready(collection, str(given["run"]))
+    scores = given.get("scores") or ("margins" if _has_negative(run) else "plain")
+    if scores not in SCORES:
+        raise BadInput(_("scores is one of %(known)s") % {"known": ", ".join(SCORES)})
+    return {
+        "method": method,
+        "run": run.name,
+        "run_id": run.pk,
+        "scores": scores,
+        "weights": _weights(given.get("weights"), method),
+        **lexical.parameters(given),
+    }
+
+
+def _named_alone(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
+    """The recipe with `run` in place of `runs`."""
+    if "runs" not in recipe:
+        return recipe
+    names = list(recipe["runs"])
+    if len(names) != 2 or len(set(names)) < 2 or "run" in recipe:
+        raise BadInput(_("runs are two: BM25's, and the one whose documents are scored; or name that one alone as run"))
+    first = ready(collection, names[0])
+    if first.kind != Run.Kind.BM25:
+        told = _("run %(name)s is no BM25 run made here: name the reranked run alone, and k1 and b of BM25")
+        raise BadInput(told % {"name": first.name})
+    parameters = {key: first.recipe[key] for key in ("k1", "b") if key in first.recipe}
+    return {**parameters, **{key: value for key, value in recipe.items() if key != "runs"}, "run": names[1]}
 
 
 def ready(collection: Collection, name: str) -> Run:
@@ -46,28 +76,43 @@ def ready(collection: Collection, name: str) -> Run:
     return run
 
 
-def _weights(given: Any, method: str, runs: int) -> list[float]:
+def _has_negative(run: Run) -> bool:
+    """Shares and graded scores have none; margins of what is not relevant do."""
+    with connection.cursor() as cursor:
+        cursor.execute(NEGATIVE, [run.pk])
+        return bool(cursor.fetchone()[0])
+
+
+def _weights(given: Any, method: str) -> list[float]:
     if not given:
-        if runs != 2:
-            raise BadInput(_("name a weight for each of the %(runs)s runs") % {"runs": runs})
         return list(hybrids.WEIGHTS[method])
     try:
         weights = [float(one) for one in given]
     except (TypeError, ValueError):
         weights = []
-    if len(weights) != runs or not all(math.isfinite(one) and one >= 0 for one in weights) or not any(weights):
-        raise BadInput(_("weights are numbers from 0 on, one for each of the %(runs)s runs") % {"runs": runs})
+    if len(weights) != 2 or not all(math.isfinite(one) and one >= 0 for one in weights) or not any(weights):
+        raise BadInput(_("weights are two numbers from 0 on: of BM25, and of the reranked run"))
     return weights
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Each query by itself; seconds are those of the combination, not of the runs that it is made of."""
-    parts = [rankings.scores_of(key) for key in run.recipe["ids"]]
+    """Each query by itself; seconds are those of BM25 and of combining, not of the run that it starts from."""
+    recipe = run.recipe
+    if "run_id" not in recipe:
+        told = _("run %(name)s was asked for in a form that is no longer made: delete it, and name a reranked run")
+        raise BadInput(told % {"name": run.name})
+    index = lexical.index_of(run, progress, stopped)
+    candidates = rankings.scores_of(recipe["run_id"])
 
     def rank(query: Query) -> Ranked:
         begin = perf_counter()
-        found = [part.get(query.pk, NOTHING) for part in parts]
-        documents, scores = hybrids.combine(found, run.recipe["weights"], run.recipe["method"])
-        return Ranked(documents, scores, perf_counter() - begin)
+        documents, scores = candidates.get(query.pk, (np.empty(0, np.int64), np.empty(0)))
+        if not index.holds(documents):
+            told = _("documents that run %(name)s ranks were changed or removed since: make or import it anew")
+            raise BadInput(told % {"name": recipe["run"]})
+        bm25 = index.scores(query.text, documents)
+        given = hybrids.sigmoid(scores) if recipe["scores"] == "margins" else scores
+        combined = hybrids.combine(bm25, given, recipe["method"], recipe["weights"])
+        return Ranked(documents, combined, perf_counter() - begin)
 
     each_query(run, rank, progress, stopped)

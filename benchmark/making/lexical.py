@@ -1,5 +1,6 @@
 """Runs by BM25 over the collection's documents."""
 
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
@@ -20,6 +21,11 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     """`k1` from 0 to 10 and `b` from 0 to 1, those of the candidates unless named. Raises BadInput."""
     if unknown := recipe.keys() - {"k1", "b"}:
         raise BadInput(_("BM25 takes k1 and b, not %(names)s") % {"names": ", ".join(sorted(unknown))})
+    return parameters(recipe)
+
+
+def parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """`k1` and `b` of a recipe. Raises BadInput."""
     try:
         k1, b = float(recipe.get("k1", bm25.K1)), float(recipe.get("b", bm25.B))
     except (TypeError, ValueError):
@@ -43,8 +49,11 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     each_query(run, rank, progress, stopped, _("searching"))
 
 
-def index_of(run: Run, progress: Tell, stopped: Stopped) -> bm25.Index:
-    """The collection's index with the run's parameters. Raises Lost when the run is to stop while it is built."""
+def index_of(run: Run, progress: Tell, stopped: Stopped, recipe: Mapping[str, Any] | None = None) -> bm25.Index:
+    """The collection's index with the parameters of the run's recipe, or of a part of it.
+
+    Raises Lost when the run is to stop while it is built.
+    """
     total = Document.objects.filter(collection=run.collection, is_current=True).count()
 
     def tell(documents: int) -> None:
@@ -52,5 +61,6 @@ def index_of(run: Run, progress: Tell, stopped: Stopped) -> bm25.Index:
         if stopped():
             raise Lost(f"run {run.name} stopped while its index was built")
 
-    k1, b = run.recipe.get("k1", bm25.K1), run.recipe.get("b", bm25.B)
+    given = run.recipe if recipe is None else recipe
+    k1, b = given.get("k1", bm25.K1), given.get("b", bm25.B)
     return bm25.index_for(run.collection, k1=k1, b=b, tell=tell)

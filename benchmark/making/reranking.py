@@ -18,6 +18,7 @@ from benchmark.models import Progress, Ranking, Run
 from benchmark.rankings import Ranked
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
+from corpus.rubric import AUTO, Rubric
 from judges import retrieval
 from judges.estimates import Estimate, of_calls
 from judges.prompts.searching import plain_prompt
@@ -34,7 +35,7 @@ TOGETHER = 100
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`run` (a name), `judge`, `instruction` (else the queries' own, or the collection's), `top`, limits. BadInput."""
+    """`run` (a name), `judge`, `instruction` (else each query's definition of relevance), `top`, limits. BadInput."""
     paying.known_keys(recipe, ("run", "judge", "instruction", "top"))
     first = making.named(collection, str(recipe.get("run") or ""))
     if first is None or first.state != Progress.READY:
@@ -46,7 +47,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     judge = paying.judge_of(ROLE, recipe)
     complete = {"run": first.name, "run_id": first.pk, "judge": judge.name, "top": top}
     own = str(recipe.get("instruction") or "")
-    complete |= {"instruction": own or collection.instruction, "by_query": not own}
+    complete |= {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}
     return complete | paying.limits(collection, [judge], recipe)
 
 
@@ -75,7 +76,7 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     documents = _first(recipe, sample)
     texts = texts_of([key for keys in documents.values() for key in keys])
     prompts = [
-        plain_prompt(ROLE, [query.text, *part], recipe["instruction"])
+        plain_prompt(ROLE, [query.text, *part], _told(recipe, query))
         for query in sample
         for part in _parts([texts[key] for key in documents[query.pk]])
     ]
@@ -91,12 +92,18 @@ def _first(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int
 
 
 def _wanted(run: Run, query: Query, documents: Sequence[str]) -> Wanted:
-    instruction = (run.recipe["by_query"] and query.instruction) or run.instruction
+    instruction = _told(run.recipe, query)
     calls = tuple(
         Call(ROLE, place, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
         for place, part in enumerate(_parts(documents))
     )
     return Wanted(query.pk, query.text, calls, instruction)
+
+
+def _told(recipe: dict[str, Any], query: Query) -> str:
+    """The instruction: the recipe's, or what relevant means for the query."""
+    own = str(recipe["instruction"])
+    return Rubric(recipe.get("rubric", AUTO), own).of(query).statement if recipe["by_query"] else own
 
 
 def _parts(documents: Sequence[str]) -> list[list[str]]:

@@ -48,7 +48,7 @@ def open_searcher(
 ) -> Searcher | None:
     """What the recipe says, ready to search; None when the run was stopped meanwhile."""
     if over["kind"] == "bm25":
-        return Lexical(lexical.index_of(run, progress, stopped))
+        return Lexical(lexical.index_of(run, progress, stopped, over))
     from benchmark.making import dense
 
     return dense.open_searcher(run, campaign, judges[0], over, progress, stopped)
@@ -66,6 +66,5 @@ def check(collection: Collection, over: object) -> dict[str, Any]:
 
         rest = {key: value for key, value in chosen.items() if key != "kind"}
         return {"kind": "dense", **dense.check(collection, rest, 1)}
-    if len(chosen) > 1:
-        raise BadInput(_("over bm25 takes nothing else"))
-    return dict(BM25)
+    rest = {key: value for key, value in chosen.items() if key != "kind"}
+    return {**BM25, **(lexical.check(collection, rest, 1) if rest else {})}

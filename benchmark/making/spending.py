@@ -34,4 +34,5 @@ def paid(run: Run) -> tuple[int, int, Paid]:
         return 0, 0, Paid(0.0)
     sums = tallies.read(run.campaign)
     calls, unpriced = int(sums["calls"]), int(sums["calls_without_price"])
-    return calls, int(sums["calls_cached"]), of_calls(sums["cost"], calls, unpriced)
+    assumed, most = int(sums["calls_assumed"]), sums["cost_assumed"]
+    return calls, int(sums["calls_cached"]), of_calls(sums["cost"], calls, unpriced, assumed, most)

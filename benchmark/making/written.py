@@ -10,7 +10,8 @@ from benchmark.models import Run
 from benchmark.rankings import Ranked
 from corpus.models import Collection, Query
 from judges import retrieval
-from judges.estimates import Estimate, of_calls
+from judges.estimates import NO_MIX, Estimate, of_calls
+from judges.mixes import mixes_of
 from judges.records import Judge
 from judges.retrieval import Answered, Call, Used, Wanted
 
@@ -87,4 +88,4 @@ def estimate(collection: Collection, judge: Judge, calls: Calls) -> Estimate:
     prompts = [call.prompt for group in asked for call in group]
     each = len(asked[0]) if asked else 0
     schema = dict(asked[0][0].schema) if asked else {}
-    return of_calls(judge, each * len(queries), prompts, schema, LIKELY)
+    return of_calls(judge, each * len(queries), prompts, schema, LIKELY, mixes_of([judge]).get(judge.id, NO_MIX))

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
 from benchmark.models import Progress, Qrels, Report, Run
+from benchmark.report.computing import VERSION
 from corpus.models import Collection
 
 K = 10
@@ -33,7 +34,8 @@ def newest(collection: Collection, *, compares: bool) -> Report | None:
     """The newest report, ready or in the making: of two versions, or (not `compares`) of one: how safe its order is."""
     same = Report.objects.filter(collection=collection).select_related("before", "after").order_by("-pk")
     same = same.exclude(after=F("before")) if compares else same.filter(after=F("before"))
-    return same.exclude(state=Progress.CANCELLED).first()
+    outdated = Q(state=Progress.READY, result__version__lt=VERSION)
+    return same.exclude(state=Progress.CANCELLED).exclude(outdated).first()
 
 
 FIELDS = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after", "shift")
@@ -65,7 +67,12 @@ class Stored:
     @property
     def is_ready(self) -> bool:
         """There is something to show."""
-        return self.report.state == Progress.READY and bool(self.report.result)
+        return self.report.state == Progress.READY and bool(self.report.result) and not self.is_outdated
+
+    @property
+    def is_outdated(self) -> bool:
+        """An earlier version of the program made it, which measured otherwise."""
+        return bool(self.report.result) and int(self.result.get("version", 0)) < VERSION
 
     def name(self, run: int) -> str:
         """Of a run, as it is called now; deleted ones keep the name they had."""

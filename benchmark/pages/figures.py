@@ -6,22 +6,24 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from benchmark.pages.chosen import Stored, title
-from benchmark.report.naming import label
+from benchmark.report.naming import label_in
+from benchmark.report.tabling import headline
 from corpus.charts import Chart, Place, Span, bump, intervals, line
 
 MEASURE = "ndcg"
 """The measure by which systems are ordered unless somebody asks for another one."""
 
 
-def source(stored: Stored) -> str:
-    """What stands below a picture that is saved."""
+def source(stored: Stored, queries: int | None = None) -> str:
+    """What stands below a picture that is saved. `queries`: how many it is of, where not all."""
     report = stored.report
+    asked = len(stored.result.get("queries", [])) if queries is None else queries
     return _("%(collection)s, qrels %(before)s and %(after)s, k = %(k)s, %(queries)s queries") % {
         "collection": report.collection.name,
         "before": title(report.before),
         "after": title(report.after),
         "k": stored.k,
-        "queries": f"{len(stored.result.get('queries', [])):,}",
+        "queries": f"{asked:,}",
     }
 
 
@@ -47,16 +49,17 @@ def safety_chart(stored: Stored) -> Chart:
 
 
 def bump_chart(stored: Stored, key: str) -> Chart:
-    """How the systems' ranks by one measure change from one version of the qrels to the other."""
-    name = label(key, stored.k)
+    """How the systems' ranks by one measure change from one version of the qrels to the other: the headline's."""
+    name, found = label_in(stored.result, key), headline(stored.result)
     places = []
-    for one in stored.result["systems"]:
+    for one in found["systems"]:
         value: dict[str, Any] = one["values"][key]
         places.append(
             Place(stored.name(one["run"]), value["rank_before"], value["rank_after"], value["before"], value["after"])
         )
     heading = _("Ranks by %(measure)s, before and after") % {"measure": name}
-    return bump("ranks", heading, places, x=(_("before"), _("after")), y=name, source=source(stored))
+    queries = None if found is stored.result else int(stored.result["common"]["queries"])
+    return bump("ranks", heading, places, x=(_("before"), _("after")), y=name, source=source(stored, queries))
 
 
 def growth_chart(stored: Stored) -> Chart | None:
@@ -65,11 +68,11 @@ def growth_chart(stored: Stored) -> Chart | None:
     if not rows:
         return None
     name = _("growth rate")
-    first, last = rows[0], rows[-1]
-    summary = _("With the second system the known holes grow by %(first)s, with the last one by %(last)s.") % {
-        "first": f"{first['rate']:.1%}",
-        "last": f"{last['rate']:.1%}",
-    }
+    ends = {"first": f"{rows[0]['rate']:.1%}", "last": f"{rows[-1]['rate']:.1%}"}
+    if rows[-1]["systems"] == stored.result["growth"][-1]["systems"]:
+        summary = _("With the second system the known holes grow by %(first)s, with the last one by %(last)s.") % ends
+    else:
+        summary = _("One system alone finds every hole, so the last step has no rate.")
     return line(
         "growth",
         _("Growth rate of the holes as systems join the pool"),

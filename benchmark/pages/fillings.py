@@ -8,6 +8,7 @@ from benchmark.filling import PEOPLE
 from benchmark.models import Filling
 from benchmark.tables import Table
 from corpus.charts import Chart, Link, Node, flow
+from judges.copies import numbered
 from judges.models import Campaign, JudgeVersion
 from judges.protocol import Protocol
 from judges.routing import Policy
@@ -33,7 +34,7 @@ def asked(filling: Filling) -> list[tuple[str, str]]:
         seats = [debaters, campaign.voters, Protocol.of(campaign.protocol).filter]
         versions = JudgeVersion.objects.filter(pk__in=[key for keys in seats for key in keys])
         names = dict(versions.values_list("pk", "name"))
-        debating, voting, dropping = (", ".join(names[key] for key in keys) for keys in seats)
+        debating, voting, dropping = (", ".join(numbered([names[key] for key in keys])) for keys in seats)
         rows = [
             (_("Policy"), str(campaign.get_policy_display())),
             (_("Panel"), campaign.panel),

@@ -1,12 +1,13 @@
 """What the report's page and the leaderboard show, from a stored result."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from benchmark.pages import figures
 from benchmark.pages.chosen import Stored, complete
 from benchmark.report import tabling, verdict
-from benchmark.report.naming import explanation, label
+from benchmark.report.naming import explanation, label_in
 from benchmark.tables import Table
 from corpus.charts import Chart
 
@@ -35,7 +36,8 @@ class Shown:
     measures: list[tuple[str, str]]
     """Those that have an order, with their names."""
     rows: list[Row]
-    mean: dict[str, Any]
+    mean: Mapping[str, Any]
+    """Over the systems, by measure."""
     order: dict[str, Any]
     bump: Chart
     growth: list[Chart]
@@ -44,6 +46,22 @@ class Shown:
     k: int
     missing: int
     """Systems that have nothing for some query."""
+    common: int
+    """Queries that every system answered and both versions judge; the figures are of these where there are any."""
+    queries: int
+    recall: str
+    """Why Recall falls; empty where nothing relevant was found."""
+
+    @property
+    def value(self) -> Mapping[str, Any]:
+        """The mean of the measure that is shown."""
+        found: Mapping[str, Any] = self.mean[self.measure]
+        return found
+
+    @property
+    def is_of_common(self) -> bool:
+        """Other figures stand for all queries."""
+        return 0 < self.common < self.queries
 
     @property
     def charts(self) -> list[Chart]:
@@ -51,10 +69,10 @@ class Shown:
         return [self.bump, *self.growth]
 
 
-def rows(stored: Stored, measure: str) -> list[Row]:
-    """Systems with their values, the best after filling first."""
+def rows(stored: Stored, measure: str, result: Mapping[str, Any] | None = None) -> list[Row]:
+    """Systems with their values, the best after filling first. `result`: the headline's in place of the whole."""
     found = []
-    for one in stored.result["systems"]:
+    for one in (result or stored.result)["systems"]:
         values = {key: complete(value) for key, value in one["values"].items()}
         found.append(Row(one["run"], stored.name(one["run"]), one["missing"], values[measure], values))
     return sorted(found, key=lambda row: (-row.value["after"], row.name))
@@ -68,22 +86,22 @@ def measure_of(stored: Stored, asked: str, otherwise: str = figures.MEASURE) -> 
 def shown(stored: Stored, asked: str) -> Shown:
     """The report by the measure that was asked for, nDCG@k unless it has an order."""
     measure = asked if asked in RANKING else figures.MEASURE
-    result, name = stored.result, label(measure, stored.k)
-    lines = rows(stored, measure)
+    result, first = stored.result, tabling.headline(stored.result)
+    lines = rows(stored, measure, first)
     curves = [figures.holes_chart(stored), figures.growth_chart(stored), figures.marginal_chart(stored)]
     return Shown(
         measure=measure,
-        label=name,
+        label=label_in(result, measure),
         explanation=explanation(measure),
-        measures=[(key, label(key, stored.k)) for key in RANKING],
+        measures=[(key, label_in(result, key)) for key in RANKING],
         rows=lines,
-        mean=result["means"][measure],
-        order=result["order"][measure],
+        mean=first["means"],
+        order=first["order"][measure],
         bump=figures.bump_chart(stored, measure),
         growth=[chart for chart in curves if chart is not None],
         verdict=verdict.words(result["verdict"]),
         tables=[
-            tabling.changes(result, measure),
+            *tabling.changes(result, measure),
             tabling.measured(result),
             tabling.growth(result),
             tabling.marginal(result),
@@ -91,6 +109,9 @@ def shown(stored: Stored, asked: str) -> Shown:
         ],
         k=stored.k,
         missing=sum(1 for row in lines if row.missing),
+        common=result["common"]["queries"],
+        queries=len(result["queries"]),
+        recall=verdict.recall_shift(result),
     )
 
 
@@ -105,6 +126,8 @@ class Board:
     table: Table
     k: int
     explanation: str
+    note: str
+    """Why Recall falls, where the board is by Recall."""
 
 
 LOW_IS_BETTER = ("unjudged",)
@@ -120,9 +143,10 @@ def board(stored: Stored, asked: str, of: str) -> Board:
     return Board(
         measure=measure,
         of=of,
-        columns=[(key, label(key, stored.k)) for key in stored.result["measures"]],
+        columns=[(key, label_in(stored.result, key)) for key in stored.result["measures"]],
         rows=known + [row for row in lines if row.value[of] is None],
         table=tabling.leaderboard(stored.result, measure),
         k=stored.k,
         explanation=explanation(measure),
+        note=verdict.recall_shift(stored.result) if measure == "recall" else "",
     )

@@ -12,7 +12,7 @@ from benchmark.models import Ranking, ReportValues, Run
 from benchmark.pages import chosen
 from benchmark.pages.chosen import Stored
 from benchmark.pages.figures import MEASURE
-from benchmark.report.naming import label
+from benchmark.report.naming import label_in
 from corpus.models import Collection, Query
 from judges import ledger
 from judges.models import Campaign
@@ -117,7 +117,9 @@ def system(collection: Collection, run: Run, *, whole: str = "") -> System:
     mine = _mine(report, run)
     if report is None or mine is None:
         return System(run, _cost(run), None, [], 0, [], [], 0)
-    shown = [(key, label(key, report.k), chosen.complete(mine["values"][key])) for key in report.result["measures"]]
+    shown = [
+        (key, label_in(report.result, key), chosen.complete(mine["values"][key])) for key in report.result["measures"]
+    ]
     holes, more = _holes(report, run, whole=whole == "holes")
     changes = _changes(report, run, None if whole == "changes" else SHOWN)
     return System(run, _cost(run), report, shown, mine["missing"], changes, holes, more)

@@ -16,7 +16,7 @@ def unattended(*followed: Made | Filling | None) -> bool:
     """One of these needs a worker, for some seconds already, and none serves this instance."""
     old = timezone.now() - timedelta(seconds=PATIENCE_S)
     waiting = any(one is not None and one.created_at < old and _needs_worker(one) for one in followed)
-    return waiting and not wakeups.live_workers()
+    return waiting and not wakeups.is_away() and not wakeups.has_workers()
 
 
 def _needs_worker(one: Made | Filling) -> bool:

@@ -16,7 +16,7 @@ SHOWN = 20
 
 
 def import_version(collection: Collection, path: Path, *, note: str = "", by: str = "") -> Qrels:
-    """A version from TREC or BEIR qrels, or CSV, noted as its file. Grades below 0 are 0, as trec_eval counts them.
+    """A version from TREC or BEIR qrels, or CSV, noted as its file. Grades below 0 are not judged: left out, counted.
 
     Raises BadInput, and stores nothing, for rows that cannot be read, unknown ids, and a pair that stands twice: the
     first 20 lines and the total.
@@ -35,14 +35,21 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
             of_query = graded.setdefault(queries[row.query], {})
             if documents[row.document] in of_query:
                 problem = f'document "{row.document}" stands twice for query "{row.query}"'
-            of_query[documents[row.document]] = max(row.grade, 0)
+            of_query[documents[row.document]] = row.grade
         if problem:
             bad.append(f"line {row.line}: {problem}")
     if bad:
         more = f" and {len(bad) - SHOWN:,} more" if len(bad) > SHOWN else ""
         raise BadInput(f"{path}: {'; '.join(bad[:SHOWN])}{more}")
-    rows = {query: row_of(of_query) for query, of_query in graded.items()}
-    return store(collection, Qrels.Kind.IMPORTED, rows, note=note or path.name, by=by)
+    unjudged = sum(row.grade < 0 for row in found)
+    if unjudged == len(found):
+        raise BadInput(f"{path} holds no grade: all of them are below 0, which means not judged")
+    judged = {
+        query: {document: grade for document, grade in of_query.items() if grade >= 0}
+        for query, of_query in graded.items()
+    }
+    rows = {query: row_of(of_query) for query, of_query in judged.items()}
+    return store(collection, Qrels.Kind.IMPORTED, rows, note=note or path.name, by=by, unjudged=unjudged)
 
 
 def row_of(graded: dict[int, int], origin: str = ORIGINAL) -> Row:

@@ -127,8 +127,12 @@ def store(
     parent: Qrels | None = None,
     by: str = "",
     once: bool = True,
+    unjudged: int = 0,
 ) -> Qrels:
-    """A new version of these rows; with `once` the newest one of the kind where it holds exactly the same."""
+    """A new version of these rows; with `once` the newest one of the kind where it holds exactly the same.
+
+    `unjudged`: rows of its file that were left out, because they had no grade.
+    """
     _lock(collection)
     digest = content_hash(rows)
     same = latest(collection, kind)
@@ -141,7 +145,7 @@ def store(
         kind=kind,
         note=note,
         parent=parent,
-        counts=counts_of(rows, collection.relevant_from),
+        counts=counts_of(rows, collection.relevant_from) | ({"not_judged": unjudged} if unjudged else {}),
         content_hash=digest,
         made_by=by,
     )

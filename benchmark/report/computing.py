@@ -11,7 +11,7 @@ from benchmark.report import curves, measures, shifts, verdict
 from benchmark.report.judged import NONE, Floats, Judgments, Rankings, Version, coded, stack
 from benchmark.report.tested import Values, add_tests, plain
 
-VERSION = 1
+VERSION = 2
 """Of the result's shape and of how it is computed: part of a report's key."""
 STEPS = 5
 """What `progress` counts."""
@@ -34,6 +34,8 @@ class Aspected:
     queries: list[int]
     values: Mapping[str, Floats]
     """Measure to (systems, queries)."""
+    k: int
+    """Where their measures cut: not always where the others do."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def compute(asked: Question, progress: Callable[[int, int], None] = lambda done,
     sizes = curves.pool_sizes(found, orders)
     marginal = curves.marginal(documents, before, after, found, orders, asked.relevant_from)
     progress(4, STEPS)
-    growth = _growth(sizes.astype(np.float64), curves.growth_rates(sizes))
+    growth = _growth(sizes.astype(np.float64), curves.growth_rates(sizes), curves.last_growth_rates(found))
     contribution = {key: _points(curves.bands(one)) for key, one in marginal.items()}
     holes = int(found.is_hole.sum())
     result = {
@@ -102,6 +104,7 @@ def compute(asked: Question, progress: Callable[[int, int], None] = lambda done,
         "systems": [_system(system, place, documents, told) for place, system in enumerate(asked.systems)],
         "means": {key: _mean(rows) for key, rows in told.items()},
         "order": {key: _order(values[key]) for key in measures.RANKING},
+        "common": _common(asked, documents, values, names),
         "orders": len(orders),
         "growth": growth,
         "marginal": contribution,
@@ -111,10 +114,38 @@ def compute(asked: Question, progress: Callable[[int, int], None] = lambda done,
             growth[-1]["rate"] if growth else None,
             {key: points[-1]["value"] if points else None for key, points in contribution.items()},
         ),
-        "aspects": {"queries": asked.aspects.queries} if asked.aspects and asked.aspects.queries else None,
+        "aspects": _aspects(asked),
     }
     progress(STEPS, STEPS)
     return Computed(result, values)
+
+
+def _common(
+    asked: Question, documents: "np.ndarray[Any, np.dtype[np.int64]]", values: Mapping[str, Values], names: list[str]
+) -> dict[str, Any]:
+    """The same over the queries that every system answered and every version judges: no 0 there stands for a gap.
+
+    Without `systems`: these are all queries, or none.
+    """
+    versions = [found for found in (asked.before, asked.after) if found]
+    is_judged = np.array([all(query in found for found in versions) for query in asked.queries])
+    places = np.flatnonzero(is_judged & (documents != NONE).any(axis=2).all(axis=0))
+    if len(places) in (0, len(asked.queries)):
+        return {"queries": len(places)}
+    some = {key: values[key].of(places) for key in ("hole", *measures.BY_VERSION)}
+    told = {key: plain(one) for key, one in some.items()}
+    add_tests(told, {key: some[key] for key in measures.RANKING}, names, asked.seed)
+    return {
+        "queries": len(places),
+        "systems": [{key: rows[place] for key, rows in told.items()} for place in range(len(names))],
+        "means": {key: _mean(rows) for key, rows in told.items()},
+        "order": {key: _order(some[key]) for key in measures.RANKING},
+    }
+
+
+def _aspects(asked: Question) -> dict[str, Any] | None:
+    found = asked.aspects
+    return {"queries": found.queries, "k": found.k} if found is not None and found.queries else None
 
 
 def _counts(asked: Question, before: Version, after: Version) -> dict[str, Any]:
@@ -159,9 +190,16 @@ def _order(values: Values) -> dict[str, Any]:
     return {"tau": shifts.tau(then, now), "moved": moved, "swapped": shifts.swapped(then, now)}
 
 
-def _growth(sizes: Floats, rates: Floats) -> list[dict[str, Any]]:
+def _growth(sizes: Floats, rates: Floats, last: Floats) -> list[dict[str, Any]]:
+    """Means and bands over the orders; of the last rate over all systems, each as the last to join.
+
+    Where one system alone finds every hole that rate is none: the others' rates of 0 would say "saturated".
+    """
     names = ("holes", "holes_low", "holes_high", "rate", "low", "high")
-    bands = zip(curves.bands(sizes), curves.bands(rates), strict=True)
+    by_step = curves.bands(rates)
+    if len(last) > 1:
+        by_step[-1] = (None, None, None) if np.isnan(last).any() else curves.bands(last[:, None])[0]
+    bands = zip(curves.bands(sizes), by_step, strict=True)
     return [{"systems": m, **dict(zip(names, (*size, *rate), strict=True))} for m, (size, rate) in enumerate(bands, 1)]
 
 

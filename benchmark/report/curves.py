@@ -84,6 +84,18 @@ def growth_rates(sizes: Ints) -> Floats:
     return np.concatenate([np.full((len(sizes), 1), np.nan), rates], axis=1)
 
 
+def last_growth_rates(found: Changed) -> Floats:
+    """(systems,): GR of the step to all systems, with each of them as the last to join: exact, and of no order.
+
+    nan where the others find nothing: what the last one adds is no share of it.
+    """
+    returned = found.returned[:, found.is_hole]
+    alone = (returned & (returned.sum(axis=0) == 1)).sum(axis=1)
+    others = returned.any(axis=0).sum() - alone
+    rates: Floats = np.divide(alone, others, out=np.full(len(returned), np.nan), where=others > 0)
+    return rates
+
+
 @dataclass(frozen=True)
 class Start:
     """What one system has before anything is filled, by query, and what all systems are held against."""

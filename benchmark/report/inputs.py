@@ -38,7 +38,8 @@ def question(report: Report) -> Question:
     """All that the report says it is about."""
     runs = list(Run.objects.filter(pk__in=report.options["runs"], collection=report.collection))
     k = int(report.options["k"])
-    loaded = rankings.load([run.pk for run in runs], k)
+    aspects_k = int(report.options.get("aspects_k") or k)
+    loaded = rankings.load([run.pk for run in runs], max(k, aspects_k))
     given = sorted(runs, key=lambda run: (run.name, run.pk))
     systems = [System(run.pk, run.name, run.kind, loaded[run.pk]) for run in given]
     before = judgments(report.before)
@@ -49,7 +50,7 @@ def question(report: Report) -> Question:
         k,
         relevant_from=report.collection.relevant_from,
         seed=int(report.options["seed"]),
-        aspects=aspected(report.collection, [system.rankings for system in systems], k),
+        aspects=aspected(report.collection, [system.rankings for system in systems], aspects_k),
     )
 
 
@@ -73,7 +74,7 @@ def aspected(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspect
                 top = [found.names.get(int(key), "") for key in ranked.get(query, ())[:k]]
                 values[f"alpha_ndcg{form}"][place, at] = alpha_ndcg(top, one, k, best=best)
                 values[f"a_recall{form}"][place, at] = a_recall(top, one, k)
-    return Aspected(queries, values)
+    return Aspected(queries, values, k)
 
 
 @dataclass(frozen=True)

@@ -48,18 +48,19 @@ class Version:
 
     @classmethod
     def of(cls, judgments: Judgments, queries: Sequence[int]) -> "Version":
-        """Negative grades count as 0. What is graded of other queries is left out."""
+        """A grade below 0 is none: not judged. What is graded of other queries is left out."""
         codes, grades = [], []
         for place, query in enumerate(queries):
             if query in judgments:
                 documents, given = judgments[query]
-                codes.append(np.asarray(documents, dtype=np.int64) + place * SPAN)
-                grades.append(np.asarray(given, dtype=np.int16))
+                is_judged = np.asarray(given) >= 0
+                codes.append(np.asarray(documents, dtype=np.int64)[is_judged] + place * SPAN)
+                grades.append(np.asarray(given, dtype=np.int16)[is_judged])
         if not codes:
             return cls(len(queries), np.empty(0, np.int64), np.empty(0, np.int16))
         flat = np.concatenate(codes)
         order = np.argsort(flat)
-        return cls(len(queries), flat[order], np.maximum(np.concatenate(grades)[order], 0))
+        return cls(len(queries), flat[order], np.concatenate(grades)[order])
 
     def look_up(self, codes: Ints) -> Grades:
         """The grade of each pair; NONE where nobody judged it."""

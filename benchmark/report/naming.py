@@ -1,5 +1,8 @@
 """Names of measures for people, in the reader's language. Pure."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.utils.translation import gettext as _
 
 PLAIN = {
@@ -26,6 +29,12 @@ def label(key: str, k: int) -> str:
     if form == "bridge":
         return _("%(measure)s (BRIDGE code)") % {"measure": name}
     return _("%(measure)s (one aspect a document)") % {"measure": name} if key.endswith("_one") else name
+
+
+def label_in(result: Mapping[str, Any], key: str) -> str:
+    """As `label`, at the depth that the measure has in this report."""
+    own = result.get("aspects") if key in ASPECTS else None
+    return label(key, (own or {}).get("k") or result["k"])
 
 
 def explanation(key: str) -> str:

@@ -1,46 +1,87 @@
 """Paired tests for many systems at once: one set of random signs for all of them. Pure.
 
-The tests are those of benchmark.measures.compare: a randomisation test over queries, exact for few, and a bootstrap
-interval. The sum of a difference under random signs is the difference of two sums, so 300 pairs of 25 systems cost 25
-columns.
+A randomisation test over queries: how often would random signs of the queries' differences give a sum at least as far
+from 0? The interval is the same test asked of every other difference: it holds those that the test does not exclude, so
+that interval and p never contradict each other. The sum of a difference under random signs is the difference of two
+sums, so 300 pairs of 25 systems cost 25 columns.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from functools import lru_cache
+from math import ceil
 
 import numpy as np
 
-from benchmark.measures import EXACT, RESAMPLES, all_signs, exact_p
 from benchmark.report.judged import Floats
 
-BOOTSTRAP = 2_000
+RESAMPLES = 10_000
+EXACT = 16
+"""Queries up to which all 2^n sign patterns are counted."""
 CHUNK = 500
 """Sign patterns that are held at once."""
 NEAR = 1e-9
 """Sums nearer than this are equal: what adding in another order moves."""
 LEVEL = 0.05
-"""Holm-corrected p below it: systems differ."""
+"""A p below it tells two systems apart."""
 
 
 class Tests:
     """Tests of differences between columns of `values` (queries, columns)."""
 
-    def __init__(self, values: Floats, seed: int) -> None:
-        """Adds up every column under the same signs, all of them or RESAMPLES."""
+    def __init__(self, values: Floats, seed: int, weights: Floats | None = None) -> None:
+        """Adds up every column under the same signs, all of them or RESAMPLES.
+
+        `weights`: what each query counts in the mean that the test is about, where its values have been multiplied by
+        it already; 1 unless given.
+        """
         self.values = values
-        self.exact = len(values) <= EXACT
-        self.sums = np.concatenate([signs @ values for signs in _signs(len(values), seed)])
+        self.is_exact = len(values) <= EXACT
+        self.weight = float(len(values) if weights is None else weights.sum())
+        signed = np.column_stack([values, np.ones(len(values)) if weights is None else weights])
+        found = np.concatenate([signs @ signed for signs in _signs(len(values), seed)])
+        self.sums, self.weights = found[:, :-1], found[:, -1]
 
     def p(self, one: int, other: int) -> float:
         """Two-sided: how often random signs give a difference at least as far from 0."""
-        differences = self.values[:, one] - self.values[:, other]
-        differing = differences[np.abs(differences) > 1e-12]
-        if not len(differing):
-            return 1.0
-        if len(differing) <= EXACT and not self.exact:
-            return exact_p(differing)
-        far = int((np.abs(self.sums[:, one] - self.sums[:, other]) >= abs(differing.sum()) - NEAR).sum())
-        return far / len(self.sums) if self.exact else (1 + far) / (len(self.sums) + 1)
+        seen, turned = self._difference(one, other)
+        far = int((np.abs(turned) >= abs(seen) - NEAR).sum())
+        return far / len(turned) if self.is_exact else (1 + far) / (len(turned) + 1)
+
+    def interval(self, one: int, other: int, level: float) -> tuple[float, float]:
+        """The mean differences d that are not excluded: those whose p is at least `level`, from -1 to 1.
+
+        Under the signs s, d is as far from what was seen as from what s gives, |sum s (x - d)| >= |sum (x - d)|,
+        exactly between the two values of d that make both sides equal; the p of d is the share of such signs.
+        """
+        seen, turned = self._difference(one, other)
+        patterns = len(turned)
+        needed = ceil(level * patterns) if self.is_exact else ceil(level * (patterns + 1)) - 1
+        if needed < 1:
+            return -1.0, 1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low = np.fmin(
+                (seen - NEAR - turned) / (self.weight - self.weights),
+                (seen - NEAR + turned) / (self.weight + self.weights),
+            )
+            high = np.fmax(
+                (seen + NEAR - turned) / (self.weight - self.weights),
+                (seen + NEAR + turned) / (self.weight + self.weights),
+            )
+        same = self.weight - np.abs(self.weights) < NEAR  # no sign or every sign is turned: any d is as far
+        low[same], high[same] = -np.inf, np.inf
+        least = float(np.partition(low, needed - 1)[needed - 1])
+        most = float(-np.partition(-high, needed - 1)[needed - 1])
+        return _within(least), _within(most)
+
+    def _difference(self, one: int, other: int) -> tuple[float, Floats]:
+        """The sum of the differences as it was seen, and under each pattern of signs."""
+        seen = float((self.values[:, one] - self.values[:, other]).sum())
+        return seen, self.sums[:, one] - self.sums[:, other]
+
+
+def _within(bound: float) -> float:
+    """Measures are from 0 to 1, so no difference of two is farther from 0 than 1."""
+    return round(min(1.0, max(-1.0, bound)), 9) + 0.0  # -0.0 + 0.0 is 0.0
 
 
 def _signs(queries: int, seed: int) -> Iterator[Floats]:
@@ -53,22 +94,14 @@ def _signs(queries: int, seed: int) -> Iterator[Floats]:
         yield random.integers(0, 2, (rows, queries), dtype=np.int8).astype(np.float64) * 2 - 1
 
 
-def intervals(differences: Floats, seed: int, sizes: Sequence[int] = ()) -> tuple[Floats, Floats]:
-    """95% bootstrap intervals of the mean of each column of (queries, columns), over queries.
+@lru_cache(maxsize=EXACT + 1)
+def all_signs(queries: int) -> Floats:
+    """(2^(queries - 1), queries) of 1 and -1; at most EXACT queries.
 
-    `sizes`: how many rows each of several collections has; queries are drawn within their collection.
+    The last sign is the same in all: turning every sign round leaves a sum as far from 0, so half the patterns do.
     """
-    queries = len(differences)
-    ends = np.cumsum([0, *(sizes or (queries,))]).tolist()
-    random = np.random.default_rng(seed)
-    means = []
-    for _ in range(0, BOOTSTRAP, CHUNK):
-        parts = [random.integers(low, high, (CHUNK, high - low)) for low, high in pairwise(ends)]
-        drawn = np.concatenate(parts, axis=1) + np.arange(CHUNK)[:, None] * queries
-        times = np.bincount(drawn.ravel(), minlength=CHUNK * queries).reshape(CHUNK, queries)
-        means.append(times @ differences / queries)
-    low, high = np.quantile(np.concatenate(means), [0.025, 0.975], axis=0)
-    return low, high
+    bits = (np.arange(2 ** (queries - 1))[:, None] >> np.arange(queries)) & 1
+    return (2 * bits - 1).astype(np.float64)
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -78,6 +111,21 @@ def holm(p: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p) - place) * p[at]))
         corrected[at] = highest
     return corrected
+
+
+def levels(p: Sequence[float]) -> list[float]:
+    """The level of each test's interval: the one at which Holm's procedure tests its p, or stopped before it.
+
+    An interval leaves out 0 exactly where the corrected p is below LEVEL.
+    """
+    found = [LEVEL] * len(p)
+    stopped: float | None = None
+    for place, at in enumerate(sorted(range(len(p)), key=lambda at: p[at])):
+        level = LEVEL / (len(p) - place)
+        if stopped is None and p[at] >= level:
+            stopped = level
+        found[at] = level if stopped is None else stopped
+    return found
 
 
 def differing(tests: Tests, columns: Sequence[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.bool_]]":

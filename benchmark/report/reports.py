@@ -25,7 +25,9 @@ DEEPEST = 1000
 POLL_S = 0.2
 
 
-def key_of(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int) -> str:
+def key_of(
+    collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int, aspects_k: int | None = None
+) -> str:
     """sha256 of all that the report depends on. Runs and versions never change once they are ready."""
     parts = {
         "version": VERSION,
@@ -33,6 +35,7 @@ def key_of(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[R
         "after": after.pk,
         "runs": sorted(run.pk for run in runs),
         "k": k,
+        "aspects_k": aspects_k or k,
         "seed": SEED,
         "relevant_from": collection.relevant_from,
         "grades": collection.grades,
@@ -46,19 +49,37 @@ def current(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[
     return Report.objects.filter(collection=collection, key=key_of(collection, before, after, runs, k)).first()
 
 
-def ask(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int = K, by: str = "") -> Report:
+def ask(
+    collection: Collection,
+    before: Qrels,
+    after: Qrels,
+    runs: Sequence[Run],
+    k: int = K,
+    by: str = "",
+    *,
+    aspects_k: int | None = None,
+) -> Report:
     """The report, which waits for a worker unless it is there already. One that failed is tried again.
+
+    `aspects_k`: where alpha-nDCG and A-Recall cut, k unless given (25 in BRIGHT-Pro).
 
     Raises BadInput without runs, for runs that are not ready, and for another collection's runs or qrels.
     """
     _check(collection, before, after, runs, k)
+    if aspects_k is not None:
+        _check(collection, before, after, runs, aspects_k)
     report, is_new = Report.objects.get_or_create(
         collection=collection,
-        key=key_of(collection, before, after, runs, k),
+        key=key_of(collection, before, after, runs, k, aspects_k),
         defaults={
             "before": before,
             "after": after,
-            "options": {"runs": sorted(run.pk for run in runs), "k": k, "seed": SEED},
+            "options": {
+                "runs": sorted(run.pk for run in runs),
+                "k": k,
+                "seed": SEED,
+                **({"aspects_k": aspects_k} if aspects_k else {}),
+            },
             "made_by": by,
         },
     )
@@ -88,10 +109,17 @@ def _check(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[R
 
 
 def ensure(
-    collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int = K, by: str = ""
+    collection: Collection,
+    before: Qrels,
+    after: Qrels,
+    runs: Sequence[Run],
+    k: int = K,
+    by: str = "",
+    *,
+    aspects_k: int | None = None,
 ) -> Report:
     """The report, made in this process unless a worker has it in hand. Raises BadInput when it fails."""
-    report = ask(collection, before, after, runs, k, by)
+    report = ask(collection, before, after, runs, k, by, aspects_k=aspects_k)
     while not report.is_over:
         if (row := claims.claim(Report, report.pk)) is not None:
             _work(row)

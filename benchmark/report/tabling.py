@@ -5,12 +5,24 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from benchmark.report.naming import ASPECTS, label
+from benchmark.report.naming import ASPECTS, label_in
 from benchmark.tables import Cell, Figure, Table
 
 Result = Mapping[str, Any]
 BOARD = ("hole", "judged", "hit", "ndcg", "recall")
 MEASURED = ("hole", "unjudged", "judged", "hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
+
+
+def headline(result: Result) -> Result:
+    """The result over the queries that are common to all systems and versions; over all where none is, or every one."""
+    common = result.get("common") or {}
+    if "systems" not in common:
+        return result
+    systems = [
+        {**one, "values": {**one["values"], **values}}
+        for one, values in zip(result["systems"], common["systems"], strict=True)
+    ]
+    return {**result, "systems": systems, "means": {**result["means"], **common["means"]}, "order": common["order"]}
 
 
 def leaderboard(result: Result, key: str = "ndcg") -> Table:
@@ -19,7 +31,7 @@ def leaderboard(result: Result, key: str = "ndcg") -> Table:
     columns += [key] if key not in columns else []
     rows = [(one["name"], *(_figure(one["values"][column]) for column in columns)) for one in _best_first(result, key)]
     return _table(
-        result, "leaderboard", _("Leaderboard by %(measure)s") % {"measure": label(key, result["k"])}, columns, rows
+        result, "leaderboard", _("Leaderboard by %(measure)s") % {"measure": label_in(result, key)}, columns, rows
     )
 
 
@@ -34,17 +46,28 @@ def measured(result: Result) -> Table:
     return _table(result, "measures", title, MEASURED, [*rows, (_("mean"), *mean)])
 
 
-def changes(result: Result, key: str) -> Table:
-    """What filling did to one measure: before, after, change with interval and p, and the ranks."""
+def changes(result: Result, key: str) -> list[Table]:
+    """What filling did to one measure: before, after, change with interval and p, and the ranks.
+
+    The headline's queries first; all queries, where these are others.
+    """
     header = (
         _("system"), _("before"), _("after"), _("change"), _("95% from"), _("95% to"), "p", _("p (Holm)"),
         _("rank before"), _("rank after"),
     )  # fmt: skip
     fields = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after")
-    rows = tuple((one["name"], *(one["values"][key][name] for name in fields)) for one in _best_first(result, key))
-    return Table(
-        f"changes-{key}", _("%(measure)s before and after") % {"measure": label(key, result["k"])}, header, rows
-    )
+
+    def table(name: str, title: str, found: Result) -> Table:
+        rows = tuple((one["name"], *(one["values"][key][field] for field in fields)) for one in _best_first(found, key))
+        return Table(name, title % {"measure": label_in(result, key)}, header, rows)
+
+    first = headline(result)
+    if first is result:
+        return [table(f"changes-{key}", _("%(measure)s before and after"), result)]
+    return [
+        table(f"changes-{key}", _("%(measure)s before and after, over the common queries"), first),
+        table(f"changes-{key}-all", _("%(measure)s before and after, over all queries"), result),
+    ]
 
 
 def aspects(result: Result) -> Table | None:
@@ -78,7 +101,7 @@ def marginal(result: Result) -> Table:
     """Marginal contribution as systems are added, by measure."""
     header = [_("systems")]
     for key in result["marginal"]:
-        header += [label(key, result["k"]), _("10% of orders"), _("90% of orders")]
+        header += [label_in(result, key), _("10% of orders"), _("90% of orders")]
     columns = list(result["marginal"].values())
     rows = tuple(
         (points[0]["systems"], *(point[name] for point in points for name in ("value", "low", "high")))
@@ -100,7 +123,7 @@ def _figure(value: Mapping[str, Any], *, with_letters: bool = True) -> Figure:
 
 
 def _table(result: Result, key: str, title: str, columns: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Table:
-    header = (_("system"), *(label(column, result["k"]) for column in columns))
+    header = (_("system"), *(label_in(result, column) for column in columns))
     low_is_better = {"hole", "unjudged"}
     best = frozenset(at for at, column in enumerate(columns, 1) if column not in low_is_better)
     return Table(key, title, header, tuple(rows), best=best)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.report import shifts
 from benchmark.report.judged import Floats
 from benchmark.report.letters import letters
-from benchmark.report.paired import Tests, differing, holm, intervals
+from benchmark.report.paired import Tests, differing, holm, levels
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,10 @@ class Values:
 
     before: Floats | None
     after: Floats
+
+    def of(self, places: NDArray[np.int64]) -> "Values":
+        """Of some queries alone."""
+        return Values(None if self.before is None else self.before[:, places], self.after[:, places])
 
 
 def together(members: Sequence[Values]) -> Values:
@@ -28,13 +33,18 @@ def together(members: Sequence[Values]) -> Values:
     tests over all queries are tests of that mean.
     """
     sizes = [one.after.shape[1] for one in members]
-    weights = [sum(sizes) / (len(sizes) * size) for size in sizes]
+    weights = weights_of(sizes)
 
     def joined(parts: Sequence[Floats]) -> Floats:
         return np.concatenate([part * weight for part, weight in zip(parts, weights, strict=True)], axis=1)
 
     before = [one.before for one in members if one.before is not None]
     return Values(joined(before) if len(before) == len(members) else None, joined([one.after for one in members]))
+
+
+def weights_of(sizes: Sequence[int]) -> list[float]:
+    """What a query of each collection counts, by how many queries each has; on average 1."""
+    return [sum(sizes) / (len(sizes) * size) for size in sizes]
 
 
 def plain(values: Values) -> list[dict[str, Any]]:
@@ -58,6 +68,9 @@ def add_tests(
 ) -> None:
     """Intervals and p of the change, ranks and letters; all measures share the random signs.
 
+    Interval and p are one test, both corrected by Holm over the systems: the interval leaves out 0 exactly where the
+    corrected p is below 0.05.
+
     `sizes`: how many queries each collection has, where there are several, one after the other.
     """
     blocks: list[Floats] = []
@@ -67,7 +80,8 @@ def add_tests(
             if found is not None:
                 at[key, when] = range(len(blocks) * len(names), (len(blocks) + 1) * len(names))
                 blocks.append(found.T)
-    tests = Tests(np.concatenate(blocks, axis=1), seed)
+    weights = np.repeat(weights_of(sizes), sizes) if sizes else None
+    tests = Tests(np.concatenate(blocks, axis=1), seed, weights)
     for (key, when), columns in at.items():
         means = [row[when] for row in told[key]]
         given = letters(differing(tests, columns), shifts.order(means, names))
@@ -75,13 +89,9 @@ def add_tests(
             row |= {f"rank_{when}": rank, f"letters_{when}": letter}
     for key, one in values.items():
         if one.before is not None:
-            _add_change(told[key], one.after - one.before, seed, sizes)
-            p = [tests.p(*pair) for pair in zip(at[key, "after"], at[key, "before"], strict=True)]
-            for row, raw, corrected in zip(told[key], p, holm(p), strict=True):
-                row |= {"p": raw, "p_holm": corrected, "shift": row["rank_before"] - row["rank_after"]}
-
-
-def _add_change(rows: list[dict[str, Any]], differences: Floats, seed: int, sizes: Sequence[int]) -> None:
-    low, high = intervals(differences.T, seed, sizes)
-    for row, least, most in zip(rows, low, high, strict=True):
-        row |= {"low": float(least), "high": float(most)}
+            pairs = list(zip(at[key, "after"], at[key, "before"], strict=True))
+            p = [tests.p(*pair) for pair in pairs]
+            spans = [tests.interval(*pair, level) for pair, level in zip(pairs, levels(p), strict=True)]
+            for row, raw, corrected, (low, high) in zip(told[key], p, holm(p), spans, strict=True):
+                row |= {"low": low, "high": high, "p": raw, "p_holm": corrected}
+                row["shift"] = row["rank_before"] - row["rank_after"]

@@ -40,6 +40,17 @@ def words(found: Mapping[str, Any]) -> list[str]:
     return [_said(found), _rule(), _doubt(found)]
 
 
+def recall_shift(result: Mapping[str, Any]) -> str:
+    """Why Recall falls when holes are filled; empty where no relevant pair came to be known."""
+    before, after = (int(result["relevant"][name]) for name in ("before", "after"))
+    if after <= before:
+        return ""
+    return _(
+        "Recall@%(k)s is a share of the known relevant documents: %(before)s before and %(after)s after. A system that "
+        "returned few of the new ones loses Recall, although its ranking is the same: its earlier value was too high."
+    ) % {"k": result["k"], "before": f"{before:,}", "after": f"{after:,}"}
+
+
 def _said(found: Mapping[str, Any]) -> str:
     key, systems = found["key"], found["systems"]
     if key == "few":

@@ -6,6 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
 from benchmark import qrels as services
@@ -42,13 +43,25 @@ def versions(request: HttpRequest, scope: Scope) -> HttpResponse:
             form.add_error(None, str(error))
             new = None
         if new is not None:
-            messages.success(request, _("Version %(number)s is there.") % {"number": new.number})
+            messages.success(request, _made(new))
             return redirect("qrels", scope.collection.name)
     found = chosen.versions_of(scope.collection)
     if (file := download(request, [], [tabling.versions(found)])) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "versions": found, "form": form}
     return render(request, "benchmark/qrels.html", context, status=422 if form.is_bound else 200)
+
+
+def _made(version: Qrels) -> str:
+    told = _("Version %(number)s is there.") % {"number": version.number}
+    if unjudged := version.counts.get("not_judged"):
+        left_out = ngettext(
+            "%(rows)s row with a grade below 0 was left out: it means not judged.",
+            "%(rows)s rows with a grade below 0 were left out: they mean not judged.",
+            unjudged,
+        )
+        told += " " + left_out % {"rows": f"{unjudged:,}"}
+    return told
 
 
 def _new(scope: Scope, form: QrelsForm, what: str) -> Qrels | None:

@@ -68,7 +68,8 @@ def _following(request: HttpRequest, stored: Stored | None, runs: list[Run]) -> 
 def _initial(found: Report | None) -> dict[str, object]:
     if found is None:
         return {}
-    return {"before": str(found.before_id), "after": str(found.after_id), "k": found.options.get("k", chosen.K)}
+    given = {name: found.options.get(name) for name in ("k", "aspects_k")}
+    return {"before": str(found.before_id), "after": str(found.after_id), **given}
 
 
 @action("admin")
@@ -104,13 +105,14 @@ def make(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @transaction.atomic
 def _asked(request: HttpRequest, scope: Scope, form: ReportForm) -> HttpResponse:
+    aspects_k = form.cleaned_data["aspects_k"] if form.is_bound else None
     if form.is_bound:
         (before, after), runs, k = form.pair(), form.chosen(), form.cleaned_data["k"]
     else:
         runs = list(form.by_key.values())
         k = min(chosen.K, *(run.depth or chosen.K for run in runs))
         before, after = _versions(request, scope, form)
-    found = services.ask(scope.collection, before, after, runs, k=k, by=scope.user.username)
+    found = services.ask(scope.collection, before, after, runs, k=k, by=scope.user.username, aspects_k=aspects_k)
     record(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
     if before == after:
         return redirect("safety", scope.collection.name)

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+import stat
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -15,6 +16,7 @@ LONGEST_SOCKET = 90
 POSTGRES_SOCKET = ".s.PGSQL.5432"
 REDIS_SOCKET = "redis.sock"
 DATABASE_NAME = "quorum"
+PRIVATE = 0o700
 
 
 def embedded() -> bool:
@@ -42,7 +44,7 @@ def database(var: Path) -> dict[str, Any]:
     url = urlsplit(database_url(var))
     if url.scheme not in {"postgres", "postgresql"}:
         refuse("DATABASE_URL must look like postgres://user:password@host:5432/name.")
-    options = {key: values[-1] for key, values in parse_qs(url.query).items()}
+    options = {"connect_timeout": "5"} | {key: values[-1] for key, values in parse_qs(url.query).items()}
     return {
         "ENGINE": "config.postgresql",
         "NAME": unquote(url.path.lstrip("/")),
@@ -83,12 +85,22 @@ def secret_key(var: Path) -> str:
 
 
 def make_folder(var: Path) -> None:
-    """VAR, where it is missing, once it is sure that it is or will be ours."""
+    """VAR, where it is missing, once it is sure that it is or will be ours. Only we may enter: it holds secrets."""
     check_owner(var)
     try:
-        var.mkdir(parents=True, exist_ok=True)
+        var.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        keep_private(var)
     except OSError as error:
         refuse(f"{var} cannot be made ({error.strerror}). Set QUORUM_VAR to a folder that this user can write to.")
+
+
+def keep_private(var: Path) -> None:
+    """Nobody else may enter a VAR of ours. One that is not ours, or that is there for all (/tmp), stays as it is."""
+    with contextlib.suppress(OSError):
+        found = var.stat()
+        is_open = bool(found.st_mode & 0o077) and not found.st_mode & stat.S_ISVTX
+        if is_open and found.st_uid == os.geteuid():
+            var.chmod(PRIVATE)
 
 
 def check_owner(var: Path) -> None:

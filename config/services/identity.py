@@ -1,12 +1,13 @@
-"""PostgreSQL refuses to run as uid 0. These run in the child, between fork and exec, and make root look like another.
+"""PostgreSQL runs neither as uid 0 nor as a uid without a name. These make the child look like another, before exec.
 
-First choice: a user namespace that shows root as uid 1000, so files stay root's. Where namespaces are forbidden
-(most containers): uid 65534, which keeps root's right to pass closed folders as an ambient capability, so it reaches
-the programs and VAR wherever they lie. No system user is made or edited.
+First choice: a user namespace that shows us as a uid that has a name, so files stay ours. Where namespaces are
+forbidden (most containers) root becomes uid 65534, which keeps root's right to pass closed folders as an ambient
+capability, so it reaches the programs and VAR wherever they lie. No system user is made or edited.
 """
 
 import ctypes
 import os
+import pwd
 import signal
 import subprocess
 from collections.abc import Callable
@@ -32,13 +33,23 @@ def same_user() -> None:
     """For an ordinary user there is nothing to change."""
 
 
+def has_name(uid: int) -> bool:
+    """/etc/passwd, or what stands for it, knows the uid."""
+    try:
+        return bool(pwd.getpwuid(uid))
+    except KeyError:
+        return False
+
+
 def in_namespace() -> None:
-    """Root becomes uid 1000 of a new user namespace; outside it is still root."""
-    if _libc.unshare(CLONE_NEWUSER):
+    """We become the first uid with a name, other than root, of a new user namespace; outside it we are who we are."""
+    uid, gid = os.geteuid(), os.getegid()
+    named = next((one for one in pwd.getpwall() if one.pw_uid), None)
+    if named is None or _libc.unshare(CLONE_NEWUSER):
         raise OSError(ctypes.get_errno(), "user namespaces are forbidden here")
     Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/gid_map").write_text("1000 0 1")
-    Path("/proc/self/uid_map").write_text("1000 0 1")
+    Path("/proc/self/gid_map").write_text(f"{named.pw_gid} {gid} 1")
+    Path("/proc/self/uid_map").write_text(f"{named.pw_uid} {uid} 1")
 
 
 def as_nobody() -> None:
@@ -56,8 +67,16 @@ def as_nobody() -> None:
 
 def choose() -> tuple[Callable[[], None], int]:
     """(what the child calls, owner that its files have outside). Raises OSError where no way is open."""
-    if os.geteuid() != 0:
-        return same_user, os.geteuid()
+    uid = os.geteuid()
+    if uid != 0:
+        if has_name(uid):
+            return same_user, uid
+        if _works(in_namespace):
+            return in_namespace, uid
+        raise OSError(
+            f"User id {uid} has no entry in /etc/passwd, and PostgreSQL does not start without one: add one, run as "
+            "another user, or set DATABASE_URL and REDIS_URL."
+        )
     wanted = os.environ.get("QUORUM_ROOT_AS", "")  # "namespace" or "nobody": for tests and odd machines
     if wanted != "nobody" and _works(in_namespace):
         return in_namespace, 0

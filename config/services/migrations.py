@@ -21,7 +21,7 @@ def apply_or_refuse() -> None:
         if not (stamp.exists() and stamp.read_text() == fingerprint()):
             _apply()
             stamp.write_text(fingerprint())
-    elif _pending():
+    elif are_pending():
         refuse("The database has pending migrations: run `manage.py migrate` first.")
 
 
@@ -46,7 +46,8 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
-def _pending() -> bool:
+def are_pending() -> bool:
+    """The database lacks migrations of this version."""
     import django
 
     django.setup()
@@ -67,7 +68,7 @@ def _apply() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
         try:
-            if _pending():
+            if are_pending():
                 call_command("migrate", verbosity=0, interactive=False)
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])

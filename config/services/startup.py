@@ -11,6 +11,7 @@ from config import env
 from config.services import addresses, locks
 from config.services.probes import postgres_answers, redis_answers
 from config.services.refuse import refuse
+from config.services.versions import check_server
 
 PATIENCE = 90.0
 """Seconds to wait for the services: a first start takes one or two, recovery after a crash longer."""
@@ -44,6 +45,7 @@ def ensure_for_command(argv: list[str]) -> None:
     if command.startswith("-") or command in NEEDS_NOTHING or {"-h", "--help"} & set(argv):
         return
     ensure()
+    check_server(env.var())
     if command not in MIGRATES_ITSELF:
         from config.services.migrations import apply_or_refuse
 

@@ -57,6 +57,8 @@ def parse(source: Source) -> tuple[list[Row], Bad]:
         try:
             row = _row(source, number, _object(source, number, given))
         except BadInput as problem:
+            if not rows and not bad and (known := source.foreign()):
+                raise BadInput(f"{source}: {known}") from None
             bad.append((number, str(problem).removeprefix(f"{source}, line {number}: ")))
             continue
         before = first.setdefault((row.query, row.aspect), number)

@@ -11,14 +11,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from corpus.bundled.passages import Passage, passages
+from corpus.rubric import SUFFICIENCY
 
 HERE = Path(__file__).parent
 NAME = "python-reference"
 TITLE = "Python language reference"
-INSTRUCTION = (
-    "A passage is relevant when it states everything that at least one of the answers says. "
-    "A passage on the same topic that leaves the answer to be inferred is not relevant."
-)
+RUBRIC = SUFFICIENCY.name
 BM25 = 8
 """Candidates for each question."""
 

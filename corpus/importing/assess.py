@@ -36,6 +36,7 @@ class Report:
     unchanged: int
     """Rows whose judgment the collection held already."""
     grades_below_zero: int
+    """Not judged, and left out."""
     skipped: dict[str, int]
     """Bad rows left out, by kind: malformed, out-of-range, unknown, duplicate, conflicting."""
     labels_changed: int
@@ -94,7 +95,7 @@ def import_judgments(
     source = Source(path)
     plan_for_bulk()
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
-    bad, clamped = _stage(collection, source, assessor, progress)
+    bad, unjudged = _stage(collection, source, assessor, progress)
     people = _assessors(collection, KINDS[kind])
     _find_bad(bad)
     if bad.counts and not skip_invalid:
@@ -106,30 +107,29 @@ def import_judgments(
     if kind == "human":
         graded = "(query_id, document_id) IN (SELECT query_id, document_id FROM import_grade)"
         changed = resolve_where(f"collection_id = %s AND {graded}", [collection.pk])
-    return Report(
-        collection.name, kind, people, stored.new, good - stored.new, clamped, dict(sorted(bad.counts.items())), changed
-    )
+    skipped = dict(sorted(bad.counts.items()))
+    return Report(collection.name, kind, people, stored.new, good - stored.new, unjudged, skipped, changed)
 
 
 def _stage(collection: Collection, source: Source, assessor: str, progress: Progress) -> tuple[_Bad, int]:
     """Rows that can be read, resolved to `import_found`; the bad ones; the number of grades below 0."""
     bad = _Bad()
-    clamped = 0
+    unjudged = 0
 
     def lines() -> Iterator[str]:
-        nonlocal clamped
+        nonlocal unjudged
         for row in grades(source, collection.grades):
             if row.problem:
                 bad.add(row.line, row.kind, row.problem)
                 continue
-            clamped += row.grade < 0
-            who = row.assessor or assessor
-            values = (row.query, row.document, str(max(row.grade, 0)), who)
-            yield f"{row.line}\t" + "\t".join(map(escape, values)) + "\n"
+            unjudged += row.grade < 0
+            grade = "\\N" if row.grade < 0 else row.grade
+            names = map(escape, (row.query, row.document, row.assessor or assessor))
+            yield f"{row.line}\t{grade}\t" + "\t".join(names) + "\n"
 
-    candidates.stage(lines(), "line, query, document, grade, assessor", "judgments", progress)
+    candidates.stage(lines(), "line, grade, query, document, assessor", "judgments", progress)
     execute(candidates.FOUND.format(c=int(collection.pk)))
-    return bad, clamped
+    return bad, unjudged
 
 
 def _assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
@@ -149,7 +149,7 @@ def _assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
     return names
 
 
-# Rows with known ids, each beside the first row of the same pair and assessor, and what the assessor said before.
+# Grades of known ids, each beside the first row of the same pair and assessor, and what the assessor said before.
 _COMPARED = """
 WITH said AS MATERIALIZED (
     SELECT p.query_id, p.document_id, j.assessor_id, j.grade
@@ -163,7 +163,7 @@ SELECT f.line, f.grade, f.query_id, f.document_id, a.assessor_id, said.grade AS 
 FROM import_found f JOIN import_assessor a ON a.name = f.assessor
 LEFT JOIN said ON said.query_id = f.query_id AND said.document_id = f.document_id
                   AND said.assessor_id = a.assessor_id
-WHERE f.query_id IS NOT NULL AND f.document_id IS NOT NULL
+WHERE f.query_id IS NOT NULL AND f.document_id IS NOT NULL AND f.grade IS NOT NULL
 WINDOW same AS (PARTITION BY f.query_id, f.document_id, f.assessor ORDER BY f.line)
 """
 

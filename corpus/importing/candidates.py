@@ -39,15 +39,15 @@ def begin() -> None:
 
 
 def stage_candidates(collection: Collection, source: Source, rows: Iterable[Candidate], progress: Progress) -> int:
-    """Lines of --pairs; the number of golds below 0, which became 0."""
-    clamped = 0
+    """Lines of --pairs; the number of golds below 0, which are not judged and left out."""
+    unjudged = 0
 
     def lines() -> Iterable[str]:
-        nonlocal clamped
+        nonlocal unjudged
         for row in rows:
             gold = row.gold
             if gold is not None and gold < 0:
-                clamped, gold = clamped + 1, 0
+                unjudged, gold = unjudged + 1, None
             score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
             grade = "\\N" if gold is None else gold
             yield f"{row.line}\t{escape(row.query)}\t{escape(row.document)}\t{score}\t{grade}\n"
@@ -68,7 +68,7 @@ def stage_candidates(collection: Collection, source: Source, rows: Iterable[Cand
                FROM import_found WHERE grade IS NOT NULL GROUP BY query_id, document_id""",
             {"assessor": judgments.assessor(collection, Assessor.Kind.REFERENCE, "gold").pk},
         )
-    return clamped
+    return unjudged
 
 
 def stage_run(collection: Collection, source: Source, rows: Iterable[Ranked], progress: Progress) -> None:
@@ -82,16 +82,20 @@ def stage_run(collection: Collection, source: Source, rows: Iterable[Ranked], pr
 def stage_qrels(
     collection: Collection, source: Source, rows: Iterable[Row], progress: Progress, *, are_candidates: bool
 ) -> int:
-    """qrels' rows become reference grades; the number of grades below 0, which became 0."""
-    clamped = 0
+    """qrels' rows become reference grades; the number of grades below 0, which are not judged and left out.
+
+    Their pairs may be candidates all the same: nobody has judged them yet.
+    """
+    unjudged = 0
 
     def lines() -> Iterable[str]:
-        nonlocal clamped
+        nonlocal unjudged
         for row in rows:
             if row.problem:
                 raise source.bad(row.line, row.problem)
-            clamped += row.grade < 0
-            yield f"{row.line}\t{escape(row.query)}\t{escape(row.document)}\t{max(row.grade, 0)}\n"
+            unjudged += row.grade < 0
+            grade = "\\N" if row.grade < 0 else row.grade
+            yield f"{row.line}\t{escape(row.query)}\t{escape(row.document)}\t{grade}\n"
 
     stage(lines(), "line, query, document, grade", "judgments", progress)
     resolve(collection, source)
@@ -104,12 +108,13 @@ def stage_qrels(
     if twice:
         raise source.bad(twice[0], f"the pair stands already in line {twice[1]}")
     execute(
-        "INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s FROM import_found",
+        """INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s FROM import_found
+           WHERE grade IS NOT NULL""",
         {"assessor": judgments.assessor(collection, Assessor.Kind.REFERENCE, "qrels").pk},
     )
     if are_candidates:
         execute("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
-    return clamped
+    return unjudged
 
 
 def stage_bm25(collection: Collection, k: int, progress: Progress) -> None:

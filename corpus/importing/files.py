@@ -5,13 +5,14 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from typing_extensions import Buffer
 
 from corpus.errors import BadInput
+from corpus.importing import recognition
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
@@ -24,13 +25,35 @@ MAX_RATIO, UNPACKED = 200, 64 << 20
 """gzip shrinks text to a tenth, and at most to a thousandth: such a file is a bomb, once it is not small."""
 
 
+def refuse_no_file(path: Path) -> None:
+    """Raise BadInput for a folder, and for what is not there."""
+    if path.is_dir():
+        raise BadInput(f"{path}: {recognition.folder_of([one.name for one in path.iterdir()])}")
+    if not path.is_file():
+        raise BadInput(f"{path}: there is no such file")
+
+
+def read_text(path: Path) -> str:
+    """A short file of text, as settings are. Raises BadInput that says what it is instead."""
+    refuse_no_file(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from None
+    if known := recognition.binary(data):
+        raise BadInput(f"{path}: {known}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: byte {error.start + 1} is not UTF-8; convert the file") from None
+
+
 class Source:
     """A file by its path. Errors name it as the user did, with the line of the uncompressed text."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        if not self.path.is_file():
-            raise BadInput(f"{path}: there is no such file")
+        refuse_no_file(self.path)
 
     def __str__(self) -> str:
         return str(self.path)
@@ -46,6 +69,8 @@ class Source:
         """
         number = 0
         try:
+            if known := recognition.binary(self._head()):
+                raise BadInput(f"{self.path}: {known}")
             with self._open() as stream:
                 for number, line in enumerate(stream, 1):
                     if number == 1 and line.startswith(_BOM):
@@ -80,6 +105,10 @@ class Source:
                 return number, line.strip()
         return 0, b""
 
+    def foreign(self) -> str:
+        """Whose JSON this is, for an error in its first line; "" for what looks like ours."""
+        return str(recognition.json_of(self._head()) or "")
+
     def identifier(self, number: int, value: object, field: str) -> str:
         """An id: not empty, at most 255 characters, no white space (TREC files could not hold it)."""
         if type(value) is str and 0 < len(value) <= MAX_ID and not _WHITE.search(value):
@@ -95,6 +124,12 @@ class Source:
         if len(value) > MAX_ID:
             raise self.bad(number, f'"{field}" is longer than {MAX_ID} characters')
         return value
+
+    def _head(self) -> bytes:
+        """The first bytes, unpacked; none of a gzip file that breaks off in them, which reading its lines will tell."""
+        with suppress(EOFError, gzip.BadGzipFile, zlib.error), self._open() as stream:
+            return stream.read(recognition.HEAD)
+        return b""
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:

@@ -20,6 +20,7 @@ class Row(NamedTuple):
     query: str
     document: str
     grade: int
+    """Below 0: in the pool and not judged, as TREC writes it. It is no grade and never becomes one."""
     assessor: str = ""
     problem: str = ""
     kind: str = ""
@@ -32,6 +33,7 @@ def grades(source: Source, top: int) -> Iterator[Row]:
     if not number:
         return iter(())
     text = source.decode(number, first)
+    refuse_json(source, number, text)
     if "," in text and len(text.split()) < 3:
         return _csv(source, top)
     width = len(text.split())
@@ -40,6 +42,12 @@ def grades(source: Source, top: int) -> Iterator[Row]:
     if width == 3 and _INTEGER.match(text.split()[2]):
         raise source.bad(number, "3 columns without a header; begin with the line query-id, corpus-id, score")
     return _qrels(source, top, width)
+
+
+def refuse_json(source: Source, number: int, text: str) -> None:
+    """Raise BadInput where a file of columns begins as JSON does; it says whose, or of what form."""
+    if text[:1] in ("{", "["):
+        raise source.bad(number, source.foreign() or "this is JSON, and here columns are read; see docs/importing.md")
 
 
 def _qrels(source: Source, top: int, width: int) -> Iterator[Row]:
@@ -102,6 +110,8 @@ def top_of_run(source: Source, depth: int) -> Iterator[Ranked]:
     best: dict[str, list[tuple[float, str, int]]] = {}
     names: dict[str, set[str]] = {}
     for number, text in source.texts():
+        if not best:
+            refuse_json(source, number, text)
         columns = text.split()
         if len(columns) != 6:
             raise source.bad(number, f"{len(columns)} columns instead of the 6 of a run")

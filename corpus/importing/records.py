@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from corpus.errors import BadInput
+from corpus.importing import recognition
 from corpus.importing.files import Source
 from corpus.importing.trec import Element, elements
 
@@ -79,14 +80,15 @@ def pairs(source: Source, top: int) -> Iterator[Candidate]:
 
 def json_lines(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, object) of each line. Raises BadInput for anything else than an object, and for NUL in it."""
-    for number, line in source.lines():
+    for place, (number, line) in enumerate(source.lines()):
         try:
             row = from_json(line, allow_inf_nan=False, cache_strings="keys")
         except ValueError as error:
             source.decode(number, line)
-            raise source.bad(number, f"not JSON: {str(error).replace(' at line 1', ',')}") from None
+            known = "" if place else source.foreign()
+            raise source.bad(number, known or f"not JSON: {str(error).replace(' at line 1', ',')}") from None
         if not isinstance(row, dict):
-            raise source.bad(number, "not a JSON object")
+            raise source.bad(number, ("" if place else source.foreign()) or "not a JSON object")
         if b"\\u0000" in line and _holds_nul(row):
             raise source.bad(number, "a NUL character (\\u0000); remove it")
         yield number, row
@@ -99,8 +101,9 @@ def _is_xml(source: Source) -> bool:
         raise BadInput(f"{source}: the file is empty")
     if line[:1] in b"{<":
         return line[:1] == b"<"
-    source.decode(number, line)
-    raise source.bad(number, "neither JSON (a line that begins with {) nor TREC XML (with <)")
+    known = source.foreign() or recognition.table_of(source.decode(number, line))
+    problem = "neither JSON (a line that begins with {) nor TREC XML (with <)"
+    raise source.bad(number, f"{problem}: {known}" if known else problem)
 
 
 def _json_queries(source: Source, by_position: bool) -> Iterator[Text]:
@@ -151,8 +154,14 @@ def _without_prefix(value: str) -> str:
 
 def _required(source: Source, number: int, row: dict[str, Any], field: str) -> Any:
     if field not in row:
-        raise source.bad(number, f'the field "{field}" is missing')
+        raise _missing(source, number, field)
     return row[field]
+
+
+def _missing(source: Source, number: int, field: str) -> BadInput:
+    """The error for a field that is not there; where the first object is another tool's, it says whose."""
+    known = source.foreign() if source.first()[0] == number else ""
+    return source.bad(number, f'the field "{field}" is missing' + (f"; {known}" if known else ""))
 
 
 def _text(source: Source, number: int, row: dict[str, Any], field: str, default: str | None = None) -> str:
@@ -160,7 +169,7 @@ def _text(source: Source, number: int, row: dict[str, Any], field: str, default:
     value = row.get(field)
     if value is None:
         if default is None:
-            raise source.bad(number, f'the field "{field}" is missing')
+            raise _missing(source, number, field)
         return default
     if not isinstance(value, str):
         raise source.bad(number, f'"{field}" is not a string')

@@ -58,7 +58,7 @@ class Report:
     updated: dict[str, int]
     empty_documents: int
     grades_below_zero: int
-    """Grades that became 0."""
+    """Not judged, and left out."""
     changed: bool
     dry_run: bool
 
@@ -102,7 +102,7 @@ def import_collection(name: str, files: Files, progress: Progress = silent) -> R
         documents = texts.move_in(collection, texts.DOCUMENTS, sources["corpus"][0], empty.documents, **options)
         asked = texts.move_in(collection, texts.QUERIES, sources["queries"][0], queries, **options)
         candidates.begin()
-        clamped = _stage(collection, files, sources, progress)
+        unjudged = _stage(collection, files, sources, progress)
         pairs = candidates.write_pairs(collection, update=files.update)
         graded = _write_grades(collection, sources, update=files.update)
         new = {"documents": documents.new, "queries": asked.new, "pairs": pairs.new, "judgments": graded.new}
@@ -118,7 +118,7 @@ def import_collection(name: str, files: Files, progress: Progress = silent) -> R
             new=new,
             updated=updated,
             empty_documents=empty.count,
-            grades_below_zero=clamped,
+            grades_below_zero=unjudged,
             changed=is_new or any(new.values()) or any(updated.values()),
             dry_run=files.dry_run,
         )
@@ -158,19 +158,19 @@ def _collection(name: str, files: Files) -> tuple[Collection, bool]:
 
 def _stage(collection: Collection, files: Files, sources: dict[str, list[Source]], progress: Progress) -> int:
     """Everything that the files name as candidates and grades; the number of grades below 0."""
-    clamped = 0
+    unjudged = 0
     top = collection.grades
     for source in sources["pairs"]:
-        clamped += candidates.stage_candidates(collection, source, records.pairs(source, top), progress)
+        unjudged += candidates.stage_candidates(collection, source, records.pairs(source, top), progress)
     for source in sources["runs"]:
         candidates.stage_run(collection, source, top_of_run(source, files.depth), progress)
     for source in sources["qrels"]:
-        clamped += candidates.stage_qrels(
+        unjudged += candidates.stage_qrels(
             collection, source, grades(source, top), progress, are_candidates=files.qrels_are_candidates
         )
     if files.bm25:
         candidates.stage_bm25(collection, files.bm25, progress)
-    return clamped
+    return unjudged
 
 
 def _write_grades(collection: Collection, sources: dict[str, list[Source]], *, update: bool) -> Written:

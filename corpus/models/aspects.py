@@ -1,12 +1,12 @@
 """The parts that a complete answer needs, and every act on them."""
 
-import pgtrigger
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from corpus.models import append_only
 from corpus.models.judging import Assessor
 from corpus.models.texts import Query
 
@@ -70,7 +70,7 @@ class AspectRevision(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["query", "number"], name="aspect_revision_number")]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.query_id} revision {self.number}: {self.act}"

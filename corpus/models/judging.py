@@ -1,11 +1,11 @@
 """Who judges, what waits for people, and what came of it: judgments, labels and texts of pairs."""
 
-import pgtrigger
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from corpus.models import append_only
 from corpus.models.texts import Collection, Pair
 
 
@@ -162,7 +162,7 @@ class Judgment(models.Model):
                 name="judgment_import_once",
             ),
         ]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.pair_id}: {self.grade}"
@@ -212,7 +212,7 @@ class Target(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["pair", "version"], name="target_version")]
-        triggers = [pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)]
+        triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
         return f"{self.pair_id} version {self.version}"

@@ -7,6 +7,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from corpus.rubric import Rubric
+
 NAME = RegexValidator(r"\A[a-z0-9][a-z0-9_-]{0,62}\Z", "Use lower-case letters, digits, - and _ (at most 63).")
 
 
@@ -23,18 +25,37 @@ class Collection(models.Model):
         QUERY = "query", _("Query by query")
         RANDOM = "random", _("Random (seeded)")
 
+    class Rubrics(models.TextChoices):
+        AUTO = "auto", _("By the query: sufficiency where answers are listed, else helpfulness")
+        SUFFICIENCY = "sufficiency", _("Sufficiency: the document holds all that an answer needs")
+        HELPFULNESS = "helpfulness", _("Helpfulness: the document helps to answer, or supports an aspect of an answer")
+
     class Rounds(models.TextChoices):
         ALL = "all", _("All rounds")
         FINAL = "final", _("The final round")
 
     name = models.CharField(max_length=63, unique=True, validators=[NAME])
     title = models.CharField(max_length=200, blank=True)
-    instruction = models.TextField(blank=True, help_text="What makes a document relevant here. Part of every prompt.")
+    rubric = models.CharField(
+        max_length=11,
+        choices=Rubrics,
+        default=Rubrics.AUTO,
+        db_default="auto",
+        help_text="Which definition of relevance holds (corpus.rubric).",
+    )
+    instruction = models.TextField(
+        blank=True, help_text="A definition of relevance in the collection's own words, in place of the rubric's."
+    )
     grades = models.PositiveSmallIntegerField(default=3, help_text="The highest grade; 0 is the lowest.")
     relevant_from = models.PositiveSmallIntegerField(default=1, help_text="Grades from here on are relevant.")
     overlap = models.PositiveSmallIntegerField(default=1, help_text="Annotators for each item.")
     order = models.CharField(max_length=10, choices=Order, default=Order.UNCERTAIN)
     lease_minutes = models.PositiveSmallIntegerField(default=30)
+    min_judgment_ms = models.PositiveSmallIntegerField(
+        default=300,
+        db_default=300,
+        help_text="A grade that comes sooner after its pair was served is refused; 0: none is.",
+    )
     seed = models.IntegerField(default=0)
     arms = models.JSONField(default=shown_only, help_text="Weights of the arms in which items are lent.")
     rounds = models.CharField(
@@ -104,6 +125,16 @@ class Collection(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def rest_ms(self) -> int:
+        """How long a page takes no decision on a pair that just arrived: a little longer than the server refuses."""
+        return self.min_judgment_ms and self.min_judgment_ms + 100
+
+    @property
+    def relevance(self) -> Rubric:
+        """What defines relevance here."""
+        return Rubric(self.rubric, self.instruction)
 
 
 class Versioned(models.Model):

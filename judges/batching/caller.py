@@ -9,7 +9,7 @@ from judges.engine.budget import Budget
 from judges.engine.calls import Caller, Question, Stopped, Tools
 from judges.engine.claims import Claimed
 from judges.engine.plan import Plan
-from judges.prices import in_batch, is_batched
+from judges.prices import is_batched, price
 from judges.records import Turn
 from judges.verdicts import Gone
 
@@ -39,8 +39,15 @@ class Patient(Budget):
 class Collector(Caller):
     """`collected`: what the next batches will hold."""
 
-    def __init__(self, tools: Tools, plan: Plan, budget: Budget, stopped: Callable[[], bool]) -> None:
-        super().__init__(tools, halved(plan), budget, stopped)
+    def __init__(
+        self,
+        tools: Tools,
+        plan: Plan,
+        budget: Budget,
+        stopped: Callable[[], bool],
+        refused: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(tools, batch_priced(plan), budget, stopped, refused)
         self.collected: list[Collected] = []
 
     async def ask(self, claimed: Claimed, question: Question) -> Turn | Gone:
@@ -60,6 +67,6 @@ class Collector(Caller):
         raise Waits
 
 
-def halved(plan: Plan) -> Plan:
+def batch_priced(plan: Plan) -> Plan:
     """The plan at the prices of batches."""
-    return replace(plan, prices={judge.id: in_batch(judge, plan.prices[judge.id]) for judge in plan.judges})
+    return replace(plan, prices={judge.id: price(judge, batch=True) for judge in plan.judges})

@@ -1,34 +1,65 @@
-"""The providers' batch endpoints, through their SDKs: submit, look, take the answers."""
+"""The providers' batch endpoints, through their SDKs: prepare, create, look, take the answers.
+
+A batch is paid for once it is created, so nothing here is tried again: no SDK retries, and who created a batch without
+getting an answer looks for it (docs/adr/0045).
+"""
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import httpx2
 
 from judges.providers import open_provider
 from judges.providers.base import SdkProvider
+from judges.providers.environment import distrust, tls_context, trust_advice
 from judges.providers.replies import refusal
 from judges.records import Body, Judge, ProviderError, Request, Unreachable
 
-MOST = {"openai": 20_000, "anthropic": 20_000, "google": 2_000}
-"""Calls in one batch; the bounds of the providers in bytes are reached at about twice as many."""
+
+@dataclass(frozen=True, slots=True)
+class Most:
+    """What one batch holds at most."""
+
+    calls: int
+    size: int
+    """Bytes."""
+
+
+MEGABYTE = 1_000_000
+MOST = {
+    "chat": Most(20_000, 100 * MEGABYTE),
+    "messages": Most(20_000, 120 * MEGABYTE),
+    "generate": Most(2_000, 15 * MEGABYTE),
+}
+"""By wire. OpenAI, Anthropic and Google take 50,000 calls and 200 MB; 100,000 and 256 MB; 20 MB inlined: there is room
+for what differs from our own count, and a batch is held in memory while it is sent."""
+SKEW = timedelta(minutes=10)
+"""By which a provider's clock may differ from ours."""
+TIMEOUT_S = 600.0
+NEVER_LEFT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+UNCLEAR = (408, 409)
+"""Statuses below 500 that do not say whether the batch was created."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a provider says of a batch. `failure`: why it ended without answers, else ""."""
+    """What a provider says of a batch."""
 
     ended: bool
     failure: str = ""
-
-
-class Refused(Exception):
-    """The provider does not take the batch, and would not take it a second time."""
+    """Why it ended without answers: it was refused as a whole, and nothing of it was asked."""
+    crowded: bool = False
+    """It was refused for what else is out: later it may be taken."""
+    begun: bool = True
+    """The provider has looked at it and taken it."""
 
 
 class Endpoint(ABC):
-    """The batch endpoint of one account. Its client is the SDK's own, without our wire: bodies come in files."""
+    """The batch endpoint of one account. Its client is the SDK's, without our wire: bodies come in files."""
 
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
@@ -38,14 +69,21 @@ class Endpoint(ABC):
         key = next(iter(provider.credentials().values()), "none")
         self.key = key.removeprefix(provider.key_prefix)
         self.base_url = provider.base_url
+        self.http = httpx2.AsyncClient(
+            verify=tls_context(self.base_url) or True, timeout=TIMEOUT_S, follow_redirects=True
+        )
 
     @abstractmethod
-    async def submit(self, name: str, calls: Sequence[tuple[str, Request]]) -> str:
-        """Send the calls, by their ids, as a batch of this name; the provider's id of it."""
+    async def prepare(self, name: str, calls: Sequence[tuple[str, Request]]) -> Any:
+        """What `create` sends of the calls, by their ids. It costs nothing and may be done again."""
 
     @abstractmethod
-    async def find(self, name: str) -> str | None:
-        """The provider's id of a batch that was submitted under the name; None where there is none, or no telling."""
+    async def create(self, name: str, prepared: Any) -> str:
+        """Have the provider begin; its id of the batch. Send exactly one request: from here on it is paid for."""
+
+    @abstractmethod
+    async def find(self, name: str, calls: int, since: datetime) -> str | None:
+        """The provider's id of a batch of so many calls that was created under the name; None where none is seen."""
 
     @abstractmethod
     async def look(self, batch: str) -> Look:
@@ -71,41 +109,52 @@ class OpenAIBatches(Endpoint):
         super().__init__(judge)
         from openai import AsyncOpenAI
 
-        self.client = AsyncOpenAI(api_key=self.key, base_url=self.base_url)
+        self.client = AsyncOpenAI(api_key=self.key, base_url=self.base_url, http_client=self.http, max_retries=0)
 
-    async def submit(self, name: str, calls: Sequence[tuple[str, Request]]) -> str:
+    async def prepare(self, name: str, calls: Sequence[tuple[str, Request]]) -> Any:
+        """The id of an uploaded file."""
+
         def line(key: str, request: Request) -> str:
             body = self.provider.body(request)
             return json.dumps({"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": body})
 
         content = "\n".join(line(key, request) for key, request in calls).encode()
-        file = await self.client.files.create(file=(f"{name}.jsonl", content), purpose="batch")
+        return (await self.client.files.create(file=(f"{name}.jsonl", content), purpose="batch")).id
+
+    async def create(self, name: str, prepared: Any) -> str:
         batch = await self.client.batches.create(
-            input_file_id=file.id,
+            input_file_id=prepared,
             endpoint="/v1/chat/completions",
             completion_window="24h",
             metadata={"quorum": name},
+            extra_headers=_once(name),
         )
         return batch.id
 
-    async def find(self, name: str) -> str | None:
+    async def find(self, name: str, calls: int, since: datetime) -> str | None:
         async for batch in self.client.batches.list(limit=100):
             if (batch.metadata or {}).get("quorum") == name:
                 return batch.id
+            if datetime.fromtimestamp(batch.created_at, UTC) < since - SKEW:
+                break
         return None
 
     async def look(self, batch: str) -> Look:
         found = await self.client.batches.retrieve(batch)
         if found.status == "failed":
             errors = (found.errors and found.errors.data) or []
-            return Look(True, "; ".join(error.message or "" for error in errors) or "the batch failed")
-        return Look(found.status in ("completed", "expired", "cancelled"))
+            said = "; ".join(error.message or "" for error in errors) or "the batch failed"
+            return Look(True, said, any(error.code == "token_limit_exceeded" for error in errors))
+        return Look(found.status in ("completed", "expired", "cancelled"), begun=found.status != "validating")
 
     async def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
         found = await self.client.batches.retrieve(batch)
         for file in filter(None, (found.output_file_id, found.error_file_id)):
             content = await self.client.files.content(file)
-            for line in content.text.splitlines():
+            # Only a line feed ends a line: other separators of lines are text, and may stand in an answer as they are.
+            for line in content.content.split(b"\n"):
+                if not line.strip():
+                    continue
                 entry = json.loads(line)
                 response = entry.get("response") or {}
                 if response.get("body"):
@@ -121,20 +170,39 @@ class OpenAIBatches(Endpoint):
 
 
 class AnthropicBatches(Endpoint):
-    """Message batches. They carry no name, so one that was sent by a process that died at once cannot be found."""
+    """Message batches. They carry no name: one whose id was lost is known by its calls' ids, once it has answers."""
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
         from anthropic import AsyncAnthropic
 
-        self.client = AsyncAnthropic(api_key=self.key, base_url=self.base_url)
+        self.client = AsyncAnthropic(api_key=self.key, base_url=self.base_url, http_client=self.http, max_retries=0)
 
-    async def submit(self, name: str, calls: Sequence[tuple[str, Request]]) -> str:
-        requests: Any = [{"custom_id": key, "params": self.provider.body(request)} for key, request in calls]
-        return (await self.client.messages.batches.create(requests=requests)).id
+    async def prepare(self, name: str, calls: Sequence[tuple[str, Request]]) -> Any:
+        """The calls as the wire format has them."""
+        return [{"custom_id": key, "params": self.provider.body(request)} for key, request in calls]
 
-    async def find(self, name: str) -> str | None:
+    async def create(self, name: str, prepared: Any) -> str:
+        return (await self.client.messages.batches.create(requests=prepared, extra_headers=_once(name))).id
+
+    async def find(self, name: str, calls: int, since: datetime) -> str | None:
+        async for batch in self.client.messages.batches.list(limit=100):
+            if batch.created_at < since - SKEW:
+                break
+            counts = batch.request_counts
+            total = counts.canceled + counts.errored + counts.expired + counts.processing + counts.succeeded
+            if batch.processing_status == "ended" and total == calls and await self._is_ours(batch.id, name):
+                return batch.id
         return None
+
+    async def _is_ours(self, batch: str, name: str) -> bool:
+        results = await self.client.messages.batches.results(batch)
+        try:
+            async for entry in results:
+                return entry.custom_id.rpartition("-")[0] == name
+            return False
+        finally:
+            await results.close()
 
     async def look(self, batch: str) -> Look:
         return Look((await self.client.messages.batches.retrieve(batch)).processing_status == "ended")
@@ -168,10 +236,16 @@ class GoogleBatches(Endpoint):
         from google import genai
         from google.genai import types
 
-        options = types.HttpOptions(base_url=self.base_url, api_version="v1beta")
+        options = types.HttpOptions(
+            base_url=self.base_url,
+            api_version="v1beta",
+            httpx_async_client=self.http,
+            retry_options=types.HttpRetryOptions(attempts=1),
+        )
         self.client = genai.Client(api_key=self.key, vertexai=False, http_options=options)
 
-    async def submit(self, name: str, calls: Sequence[tuple[str, Request]]) -> str:
+    async def prepare(self, name: str, calls: Sequence[tuple[str, Request]]) -> Any:
+        """The model and the calls as the SDK takes them."""
         from google.genai import types
 
         requests = [
@@ -180,15 +254,22 @@ class GoogleBatches(Endpoint):
             )
             for key, request in calls
         ]
-        model = calls[0][1].judge.model
+        return calls[0][1].judge.model, requests
+
+    async def create(self, name: str, prepared: Any) -> str:
+        from google.genai import types
+
+        model, requests = prepared
         config = types.CreateBatchJobConfig(display_name=name)
         job = await self.client.aio.batches.create(model=model, src=requests, config=config)
         return str(job.name)
 
-    async def find(self, name: str) -> str | None:
+    async def find(self, name: str, calls: int, since: datetime) -> str | None:
         async for job in await self.client.aio.batches.list(config={"page_size": 100}):
             if job.display_name == name:
                 return str(job.name)
+            if job.create_time is not None and job.create_time < since - SKEW:
+                break
         return None
 
     async def look(self, batch: str) -> Look:
@@ -215,20 +296,55 @@ class GoogleBatches(Endpoint):
 
     async def close(self) -> None:
         await self.client.aio.aclose()
+        await self.http.aclose()
 
 
 ENDPOINTS: dict[str, type[Endpoint]] = {
-    "openai": OpenAIBatches,
-    "anthropic": AnthropicBatches,
-    "google": GoogleBatches,
+    "chat": OpenAIBatches,
+    "messages": AnthropicBatches,
+    "generate": GoogleBatches,
 }
-"""By provider: judges.prices.BATCHED names them too."""
+"""By wire, for presets with a batch endpoint."""
 
 
-def is_final(error: Exception) -> bool:
-    """Whether the provider refused the batch itself, so that sending it again is of no use."""
+def status_of(error: Exception) -> int | None:
+    """The status that the provider answered with; None where it did not answer."""
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
-    return isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 429)
+    return status if isinstance(status, int) else None
+
+
+def was_not_created(error: Exception) -> bool:
+    """Whether it is sure that the provider has not begun the batch: it refused it, or was never reached."""
+    status = status_of(error)
+    if status is not None:
+        return 400 <= status < 500 and status not in UNCLEAR
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, NEVER_LEFT):
+        cause = cause.__cause__
+    return cause is not None
+
+
+def refused(error: Exception) -> ProviderError | None:
+    """What a provider's refusal of a batch means, as it does for a single call; None where it did not refuse it."""
+    status = status_of(error)
+    if status is None or not 400 <= status < 500:
+        return None
+    body = getattr(error, "body", None) or getattr(error, "details", None)
+    return refusal("", status, _json(body) if body else str(error), None)
+
+
+def said(error: Exception) -> str:
+    """What went wrong, in a line: SDKs say of a connection only that it failed."""
+    cause: BaseException = error
+    while status_of(error) is None and cause.__cause__ is not None:
+        cause = cause.__cause__
+    text = f"{type(cause).__name__}: {cause}".rstrip(": ") if status_of(error) is None else str(error)
+    return f"{text}: {trust_advice(untrusted)}" if (untrusted := distrust(error)) else text
+
+
+def _once(name: str) -> dict[str, str]:
+    """None of the providers promises to heed the key for batches; a gateway in between may."""
+    return {"Idempotency-Key": name}
 
 
 def _json(value: object) -> str:

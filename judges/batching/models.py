@@ -15,6 +15,9 @@ class Batch(models.Model):
     judge = models.JSONField(help_text="A judge of its account and model.")
     model = models.CharField(max_length=200)
     provider_id = models.CharField(max_length=200, blank=True, help_text="Empty until the provider has it.")
+    sent_at = models.DateTimeField(
+        null=True, help_text="When it left. With no provider_id and a problem nobody knows whether it was created."
+    )
     calls = models.PositiveIntegerField()
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True)
@@ -26,6 +29,11 @@ class Batch(models.Model):
     def __str__(self) -> str:
         return f"{self.campaign_id} {self.name}: {self.calls}"
 
+    @property
+    def is_lost(self) -> bool:
+        """It was sent and no clear answer came: nobody knows whether the provider began it."""
+        return self.sent_at is not None and not self.provider_id and bool(self.problem) and self.ended_at is None
+
 
 class BatchCall(models.Model):
     """A call that waits, until its answer is an attempt."""
@@ -33,6 +41,7 @@ class BatchCall(models.Model):
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="batch_calls")
     batch = models.ForeignKey(Batch, models.CASCADE, null=True, related_name="waiting")
     group = models.CharField(max_length=64, help_text="Calls of one group go into one batch: account and model.")
+    size = models.PositiveIntegerField(default=0, db_default=0, help_text="Bytes of the call in a batch, at most.")
     sent = models.BinaryField(help_text="zlib of the call as it leaves and its schema, JSON.")
 
     def __str__(self) -> str:

@@ -11,10 +11,11 @@ from typing import Any
 
 from judges import retrievals, verdicts, writings
 from judges.engine.rows import Attempted, Row
-from judges.prices import Price
+from judges.prices import Price, cost
 from judges.probabilities import of_answer
 from judges.records import RETRIEVAL, Body, Judge, ProviderError, Quote, Reply, Turn
-from judges.verdicts import Gone
+from judges.unwrapping import unwrapped
+from judges.verdicts import Gone, ParsingRules
 
 logger = logging.getLogger(__name__)
 
@@ -56,26 +57,29 @@ class Sent:
         return decision, Attempted(self.row, self.messages, result.raw)
 
     def _error(self, error: ProviderError) -> Gone | Retry:
-        cost = 0.0 if self.price is not None and not error.billed else None
-        self.row.update(outcome="error", error=one_line(str(error)), status=error.status, cost=cost)
+        paid = 0.0 if self.price is not None and not error.billed else None
+        self.row.update(outcome="error", error=one_line(str(error)), status=error.status, cost=paid)
         return Retry(error.retry_after or 0.0) if error.retry else Gone("error")
 
     def _reply(self, reply: Reply) -> Turn | Gone | Repair:
         usage = reply.usage
+        left, reasoning = unwrapped(reply.text, self.judge.unwrap)
         self.row.update(
             status=reply.status,
             finish=reply.finish_reason[:50],
+            reasoning=reply.reasoning or reasoning,
             tokens_in=usage.input,
             tokens_cached=usage.cached,
+            tokens_written=usage.written,
             tokens_out=usage.output,
             tokens_reasoning=usage.reasoning,
-            cost=None if self.price is None else self.price.cost(usage),
+            cost=cost(self.price, usage),
         )
         if reply.refused or reply.truncated:
             outcome = "refused" if reply.refused else "truncated"
             return self._gone(outcome, outcome)
         try:
-            return self._turn(reply)
+            return self._turn(reply, start=reply.text.rfind(left))
         except verdicts.Unusable as error:
             if not self.may_repair:
                 return self._gone(error.outcome, str(error))
@@ -86,10 +90,11 @@ class Sent:
             self.row.update(outcome="error", error=one_line(f"{type(error).__name__}: {error}"))
             return Gone("error")
 
-    def _turn(self, reply: Reply) -> Turn:
+    def _turn(self, reply: Reply, start: int) -> Turn:
+        """The turn in the reply; its JSON begins at `start` of the text, after the reasoning."""
         turn = self._parsed(reply.text)
         if reply.probabilities or reply.tokens:
-            shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score)
+            shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score, start)
             turn = replace(turn, probabilities=shares)
         quotes = [_fields(quote) for quote in turn.quotes]
         self.row.update(outcome="labelled", counts=True, verdict=turn.verdict, reason=turn.reason, quotes=quotes)
@@ -97,11 +102,11 @@ class Sent:
         return turn
 
     def _parsed(self, text: str) -> Turn:
-        role = self.row["role"]
+        role, rules = self.row["role"], ParsingRules.of(self.judge)
         if role in writings.ROLES:
-            return writings.parse(role, text, self.document)
+            return writings.parse(role, text, self.document, rules)
         if role in RETRIEVAL:
-            return retrievals.parse(role, text, self.row["documents"])
+            return retrievals.parse(role, text, self.row["documents"], rules)
         return verdicts.parse(role, text, self.document, self.judge)
 
     def _gone(self, outcome: str, problem: str) -> Gone:

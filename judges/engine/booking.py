@@ -15,28 +15,35 @@ sums AS (
         ('calls_failed', (outcome = 'error')::int::float8),
         ('calls_without_price', (cost IS NULL)::int::float8),
         ('cost', COALESCE(cost, 0)),
-        ('tokens_in', tokens_in), ('tokens_cached', tokens_cached),
+        ('calls_assumed', (assumed > 0)::int::float8), ('cost_assumed', assumed),
+        ('tokens_in', tokens_in), ('tokens_cached', tokens_cached), ('tokens_written', tokens_written),
         ('tokens_out', tokens_out), ('tokens_reasoning', tokens_reasoning)) AS k(key, value)
     WHERE value <> 0 GROUP BY 1, 3 ORDER BY 1, 3
 ),
 tallied AS ({tally}),
 entered AS (
     INSERT INTO judges_ledger AS l (campaign_id, shard, day, judge_id, role, round, outcome, calls, calls_cached,
-        calls_without_price, tokens_in, tokens_cached, tokens_out, cost)
+        calls_without_price, calls_assumed, tokens_in, tokens_cached, tokens_written, tokens_out, tokens_reasoning,
+        cost, cost_assumed)
     SELECT campaign_id, %(shard)s::int, (now() AT TIME ZONE 'UTC')::date, judge_id, role, round, outcome,
         count(*) FILTER (WHERE NOT cached), count(*) FILTER (WHERE cached), count(*) FILTER (WHERE cost IS NULL),
-        sum(tokens_in), sum(tokens_cached), sum(tokens_out), COALESCE(sum(cost), 0)
+        count(*) FILTER (WHERE assumed > 0), sum(tokens_in), sum(tokens_cached), sum(tokens_written),
+        sum(tokens_out), sum(tokens_reasoning), COALESCE(sum(cost), 0), sum(assumed)
     FROM written GROUP BY campaign_id, judge_id, role, round, outcome
     ORDER BY campaign_id, judge_id, role, round, outcome
     ON CONFLICT (campaign_id, shard, day, judge_id, role, round, outcome) DO UPDATE SET
         calls = l.calls + EXCLUDED.calls, calls_cached = l.calls_cached + EXCLUDED.calls_cached,
         calls_without_price = l.calls_without_price + EXCLUDED.calls_without_price,
+        calls_assumed = l.calls_assumed + EXCLUDED.calls_assumed,
+        cost_assumed = l.cost_assumed + EXCLUDED.cost_assumed,
         tokens_in = l.tokens_in + EXCLUDED.tokens_in, tokens_cached = l.tokens_cached + EXCLUDED.tokens_cached,
+        tokens_written = l.tokens_written + EXCLUDED.tokens_written,
+        tokens_reasoning = l.tokens_reasoning + EXCLUDED.tokens_reasoning,
         tokens_out = l.tokens_out + EXCLUDED.tokens_out, cost = l.cost + EXCLUDED.cost
 ),
 paid AS (
-    SELECT r.campaign, r.holder, sum(r.usd) AS usd, sum(r.calls) AS calls, sum(COALESCE(r.cost, r.bound)) AS cost,
-           count(*) FILTER (WHERE NOT r.cached) AS sent
+    SELECT r.campaign, r.holder, sum(r.usd) AS usd, sum(r.calls) AS calls,
+           sum(COALESCE(written.cost, 0) + written.assumed) AS cost, count(*) FILTER (WHERE NOT r.cached) AS sent
     FROM r JOIN written ON written.id = r.id GROUP BY 1, 2
 ),
 returned AS (

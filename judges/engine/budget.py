@@ -109,7 +109,10 @@ SELECT EXISTS (
 
 RENEW = "UPDATE judges_reservation SET until = now() + make_interval(secs => %(lease)s) WHERE holder = %(holder)s"
 
-STOP = "UPDATE judges_campaign SET state = 'budget', stopped_by = %(cap)s WHERE id = %(campaign)s AND state = 'running'"
+STOP = """
+UPDATE judges_campaign SET state = 'budget', stopped_by = %(cap)s, paused_because = ''
+WHERE id = %(campaign)s AND state = 'running'
+"""
 
 LIMITS = """
 SELECT c.state, c.budget IS NOT NULL OR c.max_calls IS NOT NULL, k.budget IS NOT NULL OR k.daily_budget IS NOT NULL

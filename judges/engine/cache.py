@@ -18,14 +18,14 @@ SOME = 8
 
 FIND = """
 SELECT DISTINCT ON (a.cache_key) a.cache_key, a.verdict, a.score, a.probabilities, a.reason, a.quotes,
-       a.finish_reason, a.status, b.messages, b.raw
+       a.finish_reason, a.status, a.reasoning, b.messages, b.raw
 FROM judges_attempt a JOIN judges_attemptbody b ON b.campaign_id = a.campaign_id AND b.attempt_id = a.id
 WHERE a.cache_key = ANY(%s) AND a.outcome = 'labelled'
 ORDER BY a.cache_key, a.cached, a.id
 """
 
 FIND_CALLS = """
-SELECT DISTINCT ON (cache_key) cache_key, 1, NULL, NULL, text, '[]'::jsonb, finish_reason, status, messages, raw
+SELECT DISTINCT ON (cache_key) cache_key, 1, NULL, NULL, text, '[]'::jsonb, finish_reason, status, '', messages, raw
 FROM judges_retrievalcall WHERE cache_key = ANY(%s) AND outcome = 'labelled' AND role <> 'embed'
 ORDER BY cache_key, cached, id
 """
@@ -39,6 +39,7 @@ class Answer:
     turn: Turn
     finish_reason: str
     status: int | None
+    reasoning: str
     messages: bytes
     raw: bytes
 
@@ -99,10 +100,20 @@ class Cache:
 def find(connection: Connection[Any], keys: list[str], statement: str = FIND) -> dict[str, Answer]:
     """Earlier labelled attempts by cache key, the one that was really sent before its copies."""
     answers = {}
-    for cache_key, verdict, score, shares, reason, quotes, finish, status, messages, raw in connection.execute(
-        statement, [keys]
-    ):
+    for (
+        cache_key,
+        verdict,
+        score,
+        shares,
+        reason,
+        quotes,
+        finish,
+        status,
+        reasoning,
+        messages,
+        raw,
+    ) in connection.execute(statement, [keys]):
         found = tuple(Quote(quote["text"], quote["start"], quote["end"]) for quote in quotes)
         turn = Turn(verdict, reason, found, score, shares)
-        answers[cache_key] = Answer(turn, finish, status, bytes(messages), bytes(raw))
+        answers[cache_key] = Answer(turn, finish, status, reasoning, bytes(messages), bytes(raw))
     return answers

@@ -21,18 +21,19 @@ from judges.engine.answers import Decision, Repair, Retry, Sent, dump, one_line
 from judges.engine.budget import Budget
 from judges.engine.cache import Answer, Cache
 from judges.engine.claims import Claimed, Slot
-from judges.engine.limits import Abandoned, Account, CircuitOpen, Limits, Permit
+from judges.engine.limits import GIVE_UP_AFTER, Abandoned, Account, CircuitOpen, Denied, Limits, Permit
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted
 from judges.engine.spool import Segment, Spool
 from judges.engine.takeover import unexpected
 from judges.engine.writer import Writer
+from judges.prices import envelope, output_bound
 from judges.providers import open_provider
-from judges.records import Body, Judge, Prompt, ProviderError, RateLimited, Rejected, Reply, Request, Seat, Turn
+from judges.providers.replies import REFUSALS
+from judges.records import Body, Judge, NotSent, Prompt, ProviderError, RateLimited, Refused, Reply, Request, Seat, Turn
 from judges.verdicts import Gone
 
 ATTEMPTS = 4
-OVERHEAD_TOKENS = 64
 LONGEST_WAIT_S = 30.0
 LOOK_S = 0.5
 
@@ -81,16 +82,32 @@ class Tools:
 
 
 class Caller:
-    """Asks for one campaign in one process. `stopped` says whether nothing more may be sent."""
+    """Asks for one campaign in one process. `stopped` says whether nothing more may be sent.
 
-    def __init__(self, tools: Tools, plan: Plan, budget: Budget, stopped: Callable[[], bool]) -> None:
+    `refused` is told as soon as an account refuses us, and again once it is known why. Who gives it can put pairs back:
+    they wait while an account is in trouble. Without it (judges.engine.alone) the call fails, an open circuit after
+    some minutes.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        plan: Plan,
+        budget: Budget,
+        stopped: Callable[[], bool],
+        refused: Callable[[str], None] | None = None,
+    ) -> None:
         self.tools = tools
         self.plan = plan
         self.budget = budget
         self.stopped = stopped
+        self.refused = refused
 
     async def ask(self, claimed: Claimed, question: Question) -> Turn | Gone:
-        """The turn or vote, or the statement that there is none. Raises Stopped, Spent."""
+        """The turn or vote, or the statement that there is none. Raises Stopped, Spent.
+
+        Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
+        """
         slot, base = question.slot, claimed.attempt_base
         if slot in claimed.ended:
             return claimed.ended[slot]
@@ -104,6 +121,8 @@ class Caller:
                 claimed.problems[slot] = result.problem
             elif turn.number < base + ATTEMPTS:
                 await self._sleep(claimed, self._wait(turn.number - base, result.wait))
+        if isinstance(result, Retry) and not self.tools.limits.account(question.judge.account).is_well:
+            self._wait_with(claimed)
         final = result if isinstance(result, Turn | Gone) else Gone("error")
         claimed.ended[slot] = final
         return final
@@ -114,9 +133,22 @@ class Caller:
         number = claimed.tries.get(slot, claimed.attempt_base) + 1
         if number > last:
             return None
+        prompt = prompts.fitted(question.prompt, question.judge, question.schema)
         if slot in claimed.problems:
-            return Try(number, prompts.repair_prompt(question.prompt, claimed.problems[slot]), may_repair=False)
-        return Try(number, question.prompt, may_repair=number < last and not question.documents)
+            return Try(number, prompts.repair_prompt(prompt, claimed.problems[slot]), may_repair=False)
+        return Try(number, prompt, may_repair=number < last and not question.documents)
+
+    def _wait_with(self, claimed: Claimed) -> None:
+        """The pair goes back to pending, if there is somebody who puts it there. Raises Stopped."""
+        if self.refused is not None:
+            claimed.waits = True
+            raise Stopped
+
+    def _refuse(self, claimed: Claimed, judge: Judge, error: str) -> None:
+        """The account refuses us: the pair waits for whoever mends it. Raises Stopped."""
+        if self.refused is not None:
+            self.refused(one_line(f"{judge.name}, account {' '.join(filter(None, judge.account))}: {error}"))
+        self._wait_with(claimed)
 
     async def _sleep(self, claimed: Claimed, seconds: float) -> None:
         """Some providers ask for an hour: a pause or the worker's end does not wait for it. Raises Stopped."""
@@ -138,12 +170,16 @@ class Caller:
         account = self.tools.limits.account(question.judge.account)
         tokens = _tokens_bound(question, turn.prompt)
         try:
-            permit = await account.acquire(tokens, lambda: self.stopped() or claimed.lost)
+            patience = GIVE_UP_AFTER if self.refused is None else 0
+            permit = await account.acquire(tokens, lambda: self._is_over(claimed), patience)
         except (CircuitOpen, Abandoned) as error:
             if sent.row["calls"]:
                 self.budget.give_back(sent.row["usd"])
             if isinstance(error, Abandoned):
                 raise Stopped from error
+            if isinstance(error, Denied):
+                self._refuse(claimed, question.judge, str(error))
+            self._wait_with(claimed)
             claimed.last_error = one_line(f"{question.judge.name}: {error}")
             return Gone("error")
         return await self._send(claimed, question, sent, turn.prompt, permit)
@@ -177,14 +213,23 @@ class Caller:
     async def _send(self, claimed: Claimed, question: Question, sent: Sent, prompt: Prompt, permit: Permit) -> Decision:
         account, row = self.tools.limits.account(question.judge.account), sent.row
         used: int | None = None
-        call = Call(self.tools.writer.spool, sent)
+        call = Call(self.tools.writer.spool, sent, self.refused)
+
+        def is_over() -> bool:
+            """A call that tries an open circuit leaves although the rest of its pair waits."""
+            return self.stopped() or claimed.lost or (claimed.waits and not permit.tries)
+
         try:
             async with self.tools.sending:
-                if self.stopped() or claimed.lost:
-                    if row["calls"]:
-                        self.budget.give_back(row["usd"])
-                    raise Stopped
-                result = await call.complete(self._request(claimed, question, prompt, call))
+                result: Reply | ProviderError = NotSent("the campaign was halted")
+                if not is_over():
+                    result = await call.complete(self._request(claimed, question, prompt, call, is_over))
+            if isinstance(result, NotSent):
+                if permit.tries:
+                    account.failed(account.last_error)  # somebody else tries, after the usual wait
+                if row["calls"]:
+                    self.budget.give_back(row["usd"])
+                raise Stopped
             used = permit.tokens if isinstance(result, Reply) else 0
             if isinstance(result, Reply) and result.usage.input + result.usage.output:
                 used = result.usage.input + result.usage.output
@@ -202,9 +247,14 @@ class Caller:
             call.stored()
             raise
         call.stored()
+        if isinstance(result, Refused):
+            claimed.tries[question.slot] = row["number"]
+            self._refuse(claimed, question.judge, str(result))
         return decision
 
-    def _request(self, claimed: Claimed, question: Question, prompt: Prompt, call: "Call") -> Request:
+    def _request(
+        self, claimed: Claimed, question: Question, prompt: Prompt, call: "Call", is_over: Callable[[], bool]
+    ) -> Request:
         role, round, sample = question.slot
         return Request(
             judge=question.judge,
@@ -218,6 +268,8 @@ class Caller:
             written=question.written,
             documents=question.documents,
             arrived=call.arrived,
+            began=call.began,
+            halted=is_over,
         )
 
     def _row(self, claimed: Claimed, question: Question, prompt: Prompt, number: int, key: str) -> dict[str, Any]:
@@ -243,12 +295,14 @@ class Caller:
             "score": None,
             "probabilities": None,
             "reason": "",
+            "reasoning": "",
             "quotes": [],
             "error": "",
             "status": None,
             "finish": "",
             "tokens_in": 0,
             "tokens_cached": 0,
+            "tokens_written": 0,
             "tokens_out": 0,
             "tokens_reasoning": 0,
             "cost": 0.0,
@@ -263,22 +317,26 @@ class Caller:
 
     def _upper_bound(self, question: Question, prompt: Prompt) -> float:
         price = self.plan.prices[question.judge.id]
-        if price is None or not self.budget.bounded:
+        if price is None:
             return 0.0
         tokens = _tokens_bound(question, prompt)
-        output = question.judge.max_output_tokens
+        output = output_bound(question.judge)
         return price.most(tokens - output, output)
 
+    def _is_over(self, claimed: Claimed) -> bool:
+        """Whether nothing more of the pair may be sent."""
+        return self.stopped() or claimed.lost or claimed.waits
+
     def _check(self, claimed: Claimed) -> None:
-        if self.stopped() or claimed.lost:
+        if self._is_over(claimed):
             raise Stopped
 
 
 class Call:
     """One call on its way: what arrives is in the spool before anybody makes something of it."""
 
-    def __init__(self, spool: Spool, sent: Sent) -> None:
-        self.spool, self.sent = spool, sent
+    def __init__(self, spool: Spool, sent: Sent, refused: Callable[[str], None] | None = None) -> None:
+        self.spool, self.sent, self.refused = spool, sent, refused
         self.segment: Segment | None = None
         self.body: Body | None = None
         self.begun = 0.0
@@ -297,6 +355,11 @@ class Call:
             return unexpected(error, self.body)
         finally:
             row["ms"] = row["ms"] or self._milliseconds()
+
+    def began(self, status: int) -> None:
+        """An answer begins. A refusal counts before anybody has read it: others would be sent meanwhile."""
+        if status in REFUSALS and self.refused is not None:
+            self.refused("")
 
     def arrived(self, body: Body) -> None:
         """The last byte of the answer is here."""
@@ -317,27 +380,28 @@ def _tell(account: Account, result: Reply | ProviderError) -> None:
     """What the account's limits and its circuit make of it."""
     if isinstance(result, Reply):
         account.answered()
-    elif isinstance(result, RateLimited):
+        return
+    if isinstance(result, RateLimited):
         account.pause(result.retry_after or 0.0)
-    else:
+    if result.retry:
         account.failed(str(result))
-        if isinstance(result, Rejected) and (
-            result.status == 401 or (result.status in (None, 400, 403) and not account.accepted)
-        ):
-            account.deny()
+        return
+    account.responded()
+    if isinstance(result, Refused):
+        account.deny(str(result))
 
 
 def _tokens_bound(question: Question, prompt: Prompt) -> int:
     """No tokenizer makes more tokens than there are bytes; the schema counts as well."""
     sent = len(prompt.system.encode()) + len(prompt.user.encode()) + len(repr(question.schema))
-    return sent + OVERHEAD_TOKENS + question.judge.max_output_tokens
+    return sent + envelope(question.judge) + output_bound(question.judge)
 
 
 def _cached(row: dict[str, Any], known: Answer) -> Attempted:
     turn = known.turn
     quotes = [{"text": quote.text, "start": quote.start, "end": quote.end} for quote in turn.quotes]
     row |= {"outcome": "labelled", "counts": True, "cached": True, "verdict": turn.verdict, "reason": turn.reason}
-    row |= {"score": turn.score, "probabilities": turn.probabilities}
+    row |= {"score": turn.score, "probabilities": turn.probabilities, "reasoning": known.reasoning}
     row |= {"quotes": quotes, "finish": known.finish_reason, "status": known.status}
     return Attempted(row, known.messages, known.raw)
 

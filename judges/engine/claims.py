@@ -9,6 +9,8 @@ from typing import Any
 
 from psycopg import Connection
 
+from corpus.rubric import Rubric
+from judges import sampling
 from judges.records import Inputs, Prompt, Quote, Turn
 from judges.tallies import ADD
 from judges.verdicts import Gone
@@ -23,6 +25,7 @@ WITH expired AS MATERIALIZED (
 ),
 pending AS MATERIALIZED (
     SELECT id FROM judges_work WHERE campaign_id = %(campaign)s AND state = 'pending'
+        AND (lease_until IS NULL OR lease_until < now())
         ORDER BY id LIMIT %(n)s - (SELECT count(*) FROM expired) FOR NO KEY UPDATE SKIP LOCKED
 ),
 chosen AS (SELECT id FROM expired UNION ALL SELECT id FROM pending)
@@ -67,6 +70,17 @@ FROM unnest(%(ids)s::bigint[], %(fences)s::int[]) AS mine(id, fence)
 WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 """
 
+WAIT = """
+UPDATE judges_work w SET state = 'pending', lease_until = now() + make_interval(secs => %(wait)s),
+    claims = GREATEST(0, w.claims - 1), attempt_base = GREATEST(w.attempt_base, LEAST(mine.tried, 32000))
+FROM unnest(%(ids)s::bigint[], %(fences)s::int[], %(tried)s::int[]) AS mine(id, fence, tried)
+WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
+"""
+"""Of a pending pair `lease_until` says from when on it may be claimed. What an account's trouble cost in tries counts
+anew."""
+
+WAIT_S = 2.0
+
 MATERIAL = """
 SELECT p.id, p.query_id, q.text, q.answers, q.instruction, d.title, d.text, d.id
 FROM corpus_pair p JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
@@ -80,10 +94,17 @@ FROM judges_attempt WHERE campaign_id = %s AND pair_id = ANY(%s) ORDER BY id
 """
 
 FINISH = """
-UPDATE judges_campaign c SET state = 'finished', finished_at = now()
+UPDATE judges_campaign c SET state = 'finished', finished_at = now(), paused_because = ''
 WHERE c.id = %(campaign)s AND c.state = 'running' AND NOT EXISTS (
     SELECT 1 FROM judges_work w WHERE w.campaign_id = c.id AND w.state IN ('pending', 'running'))
 """
+
+PAUSE = """
+UPDATE judges_campaign SET state = 'paused', paused_because = %(why)s WHERE id = %(campaign)s AND state = 'running'
+"""
+
+WAITS_FOR = "UPDATE judges_campaign SET paused_because = %(why)s WHERE id = %(campaign)s AND state = 'running'"
+"""What a running campaign waits for; '' where it waits for nothing."""
 
 LOCK = "SELECT pg_advisory_xact_lock(7106, %(collection)s)"
 """Starting, joining and finishing a campaign of one collection exclude each other."""
@@ -108,9 +129,11 @@ class Claimed:
     """Highest number of an attempt so far, where there was one since the last retry-failed."""
     problems: dict[Slot, str] = field(default_factory=dict)
     """What was wrong with an answer that was not counted and waits for its repair."""
-    ballots: dict[tuple[int, bool], tuple[Prompt, dict[str, Any]]] = field(default_factory=dict)
-    """Rendered questions of votes with their schemas, by highest grade and whether a Decisions endpoint is asked."""
+    ballots: dict[tuple[int, bool, str], tuple[Prompt, dict[str, Any]]] = field(default_factory=dict)
+    """Rendered questions of votes with their schemas, by highest grade, endpoint (Decisions or chat) and prompt."""
     last_error: str = ""
+    waits: bool = False
+    """An account is in trouble: the pair goes back to pending, and nothing more of it is bought."""
     lost: bool = False
     """The lease is gone: somebody else has the pair."""
 
@@ -120,7 +143,7 @@ def claim(
     *,
     campaign: int,
     collection: int,
-    instruction: str,
+    rubric: Rubric,
     lease: float,
     n: int = BATCH,
     stalled: Callable[[], bool] = lambda: False,
@@ -134,15 +157,15 @@ def claim(
     if expired:
         connection.execute(GIVE_UP, values)
     rows = sorted(connection.execute(CLAIM, values).fetchall())
-    return _with_material(connection, rows, campaign, collection, instruction)
+    return _with_material(connection, rows, campaign, collection, rubric)
 
 
 def held(
-    connection: Connection[Any], *, campaign: int, collection: int, instruction: str, after: int, n: int = BATCH
+    connection: Connection[Any], *, campaign: int, collection: int, rubric: Rubric, after: int, n: int = BATCH
 ) -> list[Claimed]:
     """Up to `n` running pairs, by their work after `after`, of a campaign that only one process works on."""
     rows = connection.execute(HELD, {"campaign": campaign, "after": after, "n": n}).fetchall()
-    return _with_material(connection, rows, campaign, collection, instruction, again=True)
+    return _with_material(connection, rows, campaign, collection, rubric, again=True)
 
 
 def _with_material(
@@ -150,7 +173,7 @@ def _with_material(
     rows: Sequence[tuple[int, int, int, int]],
     campaign: int,
     collection: int,
-    instruction: str,
+    rubric: Rubric,
     *,
     again: bool = False,
 ) -> list[Claimed]:
@@ -160,7 +183,8 @@ def _with_material(
     for pair, query, text, answers, own, title, document, key in connection.execute(MATERIAL, [list(claimed)]):
         one = claimed[pair]
         one.query = query
-        one.inputs = Inputs(text, tuple(answers), title, document, own or instruction, collection, key)
+        definition = rubric.definition(answers=bool(answers), own=own)
+        one.inputs = Inputs(text, tuple(answers), title, document, definition, collection, key)
     known = [one.pair for one in claimed.values() if again or one.fence > 1]
     if known:
         _remember(connection, campaign, claimed, known)
@@ -193,12 +217,23 @@ def release(connection: Connection[Any], held: list[Claimed]) -> None:
         connection.execute(RELEASE, _ids(held))
 
 
+def wait(connection: Connection[Any], held: list[Claimed]) -> None:
+    """Put the pairs back until an account is well again: neither this claim nor its tries count against them."""
+    if held:
+        tried = {one.work: max((one.attempt_base, *one.tries.values())) for one in held}
+        values = _ids(held)
+        connection.execute(WAIT, values | {"tried": [tried[work] for work in values["ids"]], "wait": WAIT_S})
+
+
 def finish(connection: Connection[Any], *, campaign: int, collection: int) -> bool:
-    """Close the campaign when nothing of it is left to do; whether it was closed now."""
+    """Close the campaign when nothing of it is left to do, and fill up its audit; whether it was closed now."""
     connection.execute(LOCK, {"collection": collection})
-    return connection.execute(FINISH, {"campaign": campaign}).rowcount > 0
+    closed = connection.execute(FINISH, {"campaign": campaign}).rowcount > 0
+    if closed:
+        sampling.fill_up(connection, campaign=campaign, collection=collection)
+    return closed
 
 
-def _ids(held: Iterable[Claimed]) -> dict[str, object]:
+def _ids(held: Iterable[Claimed]) -> dict[str, Any]:
     rows = sorted((one.work, one.fence) for one in held)
     return {"ids": [work for work, _ in rows], "fences": [fence for _, fence in rows]}

@@ -3,9 +3,11 @@
 -- ARGV: 1 process, 2 lease ms, 3 concurrency, 4 requests a minute, 5 tokens a minute (0: no limit),
 --   6 calls ended, 7 whether one succeeded, 8 errors in a row since, 9 pause ms, 10 circuit ms,
 --   11 number of give-backs, then (bucket, tokens) each, then the tokens of each call that is asked for
--- Returns {granted, wait in ms, bucket, times the circuit opened, process was unknown}
+-- Returns {granted, wait in ms, bucket, times the circuit opened, process was unknown, ms until it is tried again}
 -- The minute has two seconds more: a provider counts requests when they arrive, and a busy process sends some of them late.
-local BUCKET, MINUTE, ERRORS = 250, 62000, 20
+-- Requests are paced besides: one after another at the minute's share of each. What may leave together is what falls into
+-- AHEAD ms, so that an account with many requests a minute is not held up by the rounds of asking.
+local BUCKET, MINUTE, ERRORS, AHEAD = 250, 62000, 20, 250
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local bucket = math.floor(now / BUCKET)
@@ -19,7 +21,7 @@ local function number(field) return tonumber(redis.call('HGET', state, field) or
 local seen = number('seen')
 if now < seen - 1000 then
   local back = seen - now
-  for _, field in ipairs({'paused_until', 'open_until'}) do
+  for _, field in ipairs({'paused_until', 'open_until', 'next_at'}) do
     if number(field) > 0 then redis.call('HSET', state, field, number(field) - back) end
   end
   for _, name in ipairs(redis.call('ZRANGE', processes, 0, -1)) do redis.call('ZINCRBY', processes, -back, name) end
@@ -57,6 +59,7 @@ if failed > 0 then
   end
 end
 redis.call('HSET', state, 'errors', errors, 'opened', opened, 'open_until', open_until)
+local open_for = math.max(0, open_until - now)
 
 local pause = tonumber(ARGV[9])
 local paused_until = number('paused_until')
@@ -91,6 +94,7 @@ end
 
 local asked = #ARGV - next_arg + 1
 local granted, wait = 0, 0
+local interval, next_at = per_minute > 0 and MINUTE / per_minute or 0, math.max(now, number('next_at'))
 if asked > 0 then
   local blocked = math.max(paused_until, open_until)
   if blocked > now then
@@ -106,6 +110,10 @@ if asked > 0 then
     end
     local taken = 0
     while granted < room do
+      if next_at > now + math.max(0, AHEAD - interval) then
+        wait = math.max(50, next_at - now - math.max(0, AHEAD - interval))
+        break
+      end
       local cost = tonumber(ARGV[next_arg + granted])
       if tokens_per_minute > 0 then cost = math.min(cost, tokens_per_minute) end
       if (per_minute > 0 and requests + granted + 1 > per_minute)
@@ -113,7 +121,7 @@ if asked > 0 then
         wait = math.max(50, ((oldest or bucket) + 1) * BUCKET + MINUTE - now)
         break
       end
-      granted, taken = granted + 1, taken + cost
+      granted, taken, next_at = granted + 1, taken + cost, next_at + interval
     end
     if granted > 0 then
       mine = mine + granted
@@ -121,6 +129,7 @@ if asked > 0 then
         redis.call('HINCRBY', window, 'r' .. bucket, granted)
         redis.call('HINCRBYFLOAT', window, 't' .. bucket, taken)
       end
+      if per_minute > 0 then redis.call('HSET', state, 'next_at', next_at) end
       if errors >= ERRORS then
         -- One call tries; the others wait until it has ended, or at most this long.
         redis.call('HSET', state, 'trying', 1, 'open_until', now + 60000)
@@ -130,4 +139,4 @@ if asked > 0 then
 end
 redis.call('HSET', held, process, mine)
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, 600000) end
-return {granted, math.ceil(wait), bucket, opened, known and 0 or 1}
+return {granted, math.ceil(wait), bucket, opened, known and 0 or 1, math.ceil(open_for)}

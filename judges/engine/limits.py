@@ -1,7 +1,8 @@
 """Limits of an account, shared by all workers through Redis (MECHANICS M3).
 
 Calls that wait for one account are granted together, in one run of `limits.lua` on Redis' time. While Redis is away
-everybody waits. A 429 pauses its account alone; 20 errors in a row open its circuit.
+everybody waits. A 429 pauses its account alone; 20 errors in a row open its circuit: then one call at a time tries, and
+whoever has a pair to put back is turned away (docs/adr/0047).
 """
 
 import asyncio
@@ -23,15 +24,24 @@ LEASE_S = 15.0
 GATHER_S = 0.004
 CLOSE_S = 1.0
 DENIED_S = 5.0
-"""A key that was not accepted is not tried again for so long: whatever waits for the account fails at once."""
+"""A key that was not accepted is not tried again for so long: whatever waits for the account is turned away at once."""
 CIRCUIT_MS = 2000
-GIVE_UP_AFTER = 3
+GIVE_UP_AFTER = 6
+"""How often the circuit opens before who cannot put a pair back is turned away: about two minutes."""
+REFUSED, REFUSED_MS = "refused", 3000
+"""Campaigns that are just being paused: faster than PostgreSQL is looked at. A start takes its campaign out."""
+ONE_QUESTION = 4
+"""Errors in a row that one question alone can cause: it is tried so often. More of them speak of the account."""
 
 logger = logging.getLogger(__name__)
 
 
 class CircuitOpen(Exception):
-    """The account answers with nothing but errors, and tries in between failed as well."""
+    """The account answers with nothing but errors."""
+
+
+class Denied(CircuitOpen):
+    """The account refused us a moment ago."""
 
 
 class Abandoned(Exception):
@@ -53,6 +63,8 @@ class Permit:
 
     bucket: int
     tokens: int
+    tries: bool = False
+    """It tries an open circuit."""
 
 
 @dataclass(slots=True)
@@ -62,18 +74,23 @@ class Waiter:
     tokens: int
     future: "asyncio.Future[Permit]"
     stopped: Callable[[], bool]
+    patience: int = GIVE_UP_AFTER
+    """How often the circuit may open while the call waits; 0: an open circuit turns it away."""
     opened: int | None = None
-    """How often the circuit had opened when the call was first turned away."""
+    """How often the circuit had opened when the call first met it."""
 
 
 class Account:
     """One account in one worker process; it runs on the process's loop."""
 
-    def __init__(self, redis: "Redis", prefix: str, account: tuple[str, str, str], process: str) -> None:
+    def __init__(
+        self, redis: "Redis", prefix: str, account: tuple[str, str, str], process: str, refused: set[int]
+    ) -> None:
         name = sha256("\0".join(account).encode()).hexdigest()[:20]
         self.keys = [f"{prefix}:limit:{{{name}}}:{part}" for part in ("state", "processes", "held", "window")]
         self.name = " ".join(part for part in account if part)
-        self.script = redis.register_script(SCRIPT)
+        self.redis, self.script = redis, redis.register_script(SCRIPT)
+        self.refusals, self.refused = f"{prefix}:{REFUSED}", refused
         self.process = process
         self.limit = Limit()
         self.waiters: deque[Waiter] = deque()
@@ -86,15 +103,37 @@ class Account:
         self.back: list[tuple[int, int]] = []
         self.last_error = ""
         self.denied_until = 0.0
+        self.in_a_row = 0
+        """Errors since the account last answered this process."""
+        self.opened = 0
+        """How often its circuit opened since it last answered anybody; 0: it is closed."""
+        self.open_until = 0.0
+        self.tries = False
+        """The one call that tries an open circuit is ours."""
+        self.looking = False
         self.accepted = False
         """It has answered: its key is good."""
         self.task: asyncio.Task[None] | None = None
 
-    async def acquire(self, tokens: int, stopped: Callable[[], bool]) -> Permit:
-        """Wait for one call of at most `tokens`. Raises CircuitOpen, and Abandoned once `stopped` says so."""
+    def take(self, limit: Limit) -> None:
+        """Go on with what the account allows now; a refusal of earlier may be mended."""
+        self.limit, self.denied_until = limit, 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Its circuit is open, and it is not yet time to try again, or somebody else does."""
+        return self.opened > 0 and not self.tries and time.monotonic() < self.open_until
+
+    @property
+    def is_well(self) -> bool:
+        """There is no more trouble than one question makes."""
+        return self.opened == 0 and self.in_a_row <= ONE_QUESTION
+
+    async def acquire(self, tokens: int, stopped: Callable[[], bool], patience: int = GIVE_UP_AFTER) -> Permit:
+        """Wait for one call of at most `tokens`. Raises CircuitOpen, Denied, and Abandoned once `stopped` says so."""
         if time.monotonic() < self.denied_until:
-            raise CircuitOpen(self.last_error)
-        waiter = Waiter(tokens, asyncio.get_running_loop().create_future(), stopped)
+            raise Denied(self.last_error)
+        waiter = Waiter(tokens, asyncio.get_running_loop().create_future(), stopped, patience)
         self.waiters.append(waiter)
         self._wake()
         try:
@@ -108,6 +147,7 @@ class Account:
         """The call has ended; `used` tokens really, the rest is given back (None: it never left)."""
         self.held -= 1
         self.ended += 1
+        self.tries = self.tries and not permit.tries
         unused = permit.tokens - (used or 0)
         if unused > 0 and self.limit.tokens_per_minute:
             self.back.append((permit.bucket, min(unused, self.limit.tokens_per_minute)))
@@ -115,21 +155,32 @@ class Account:
 
     def answered(self) -> None:
         """A call was answered: the run of errors ends."""
-        self.succeeded, self.errors = True, 0
+        self.responded()
         self.accepted = True
+
+    def responded(self) -> None:
+        """It said something, though no answer: what is wrong is not the account's being away."""
+        self.succeeded, self.errors, self.in_a_row = True, 0, 0
+        self.opened, self.open_until = 0, 0.0
 
     def failed(self, error: str) -> None:
         """A call brought no answer."""
         self.errors += 1
+        self.in_a_row += 1
         self.last_error = error
 
-    def deny(self) -> None:
+    def deny(self, error: str) -> None:
         """The account does not accept our key: no use in waiting for it."""
-        self.denied_until = time.monotonic() + DENIED_S
+        self.denied_until, self.last_error = time.monotonic() + DENIED_S, error
         while self.waiters:
             waiter = self.waiters.popleft()
             if not waiter.future.done():
-                waiter.future.set_exception(CircuitOpen(self.last_error))
+                waiter.future.set_exception(Denied(error))
+
+    def look(self) -> None:
+        """Ask how the circuit is: whoever tries it may be another process."""
+        self.looking = True
+        self._wake()
 
     def pause(self, seconds: float) -> None:
         """No call to this account for so long, in any worker."""
@@ -150,7 +201,7 @@ class Account:
 
     async def _serve(self) -> None:
         """Run the script as long as somebody waits or holds something."""
-        while self.waiters or self.held or self.ended or self.pause_ms or self.back:
+        while self.waiters or self.held or self.ended or self.pause_ms or self.back or self.looking:
             self.changed.clear()
             await asyncio.sleep(GATHER_S)
             try:
@@ -175,30 +226,37 @@ class Account:
         ended, errors, succeeded = self.ended, self.errors, self.succeeded
         pause, back = self.pause_ms, self.back
         self.ended = self.errors = self.pause_ms = 0
-        self.succeeded, self.back = False, []
+        self.succeeded, self.back, self.looking = False, [], False
         limit = self.limit
         arguments: list[Any] = [self.process, int(LEASE_S * 1000), limit.concurrency, limit.requests_per_minute]
         arguments += [limit.tokens_per_minute, ended, int(succeeded), errors, pause, CIRCUIT_MS, len(back)]
         arguments += [value for pair in back for value in pair]
         arguments += [waiter.tokens for waiter in asked]
         try:
-            granted, wait, bucket, opened, _ = await self.script(keys=self.keys, args=arguments)
+            both = self.redis.pipeline(transaction=False)
+            await self.script(keys=self.keys, args=arguments, client=both)
+            both.smembers(self.refusals)
+            (granted, wait, bucket, opened, _, open_ms), refused = await both.execute()
         except (RedisError, OSError):
             self.ended, self.errors, self.pause_ms = self.ended + ended, self.errors + errors, max(pause, self.pause_ms)
             self.succeeded, self.back = self.succeeded or succeeded, back + self.back
             raise
-        self._grant(asked, granted, bucket)
+        self.refused |= set(map(int, refused))
+        if not self.succeeded:  # else an answer came meanwhile, which Redis is told next
+            self.opened, self.open_until = opened, time.monotonic() + open_ms / 1000
+        self._grant(asked, granted, bucket, tries=opened > 0)
         self._turn_away(asked[granted:], opened)
         if len(asked) == granted:
             return 0.0 if self.waiters else LEASE_S
         return float(wait) / 1000
 
-    def _grant(self, asked: list[Waiter], granted: int, bucket: int) -> None:
+    def _grant(self, asked: list[Waiter], granted: int, bucket: int, *, tries: bool) -> None:
         for waiter in asked[:granted]:
             if waiter in self.waiters:
                 self.waiters.remove(waiter)
             self.held += 1
-            permit = Permit(bucket, waiter.tokens)
+            permit = Permit(bucket, waiter.tokens, tries)
+            self.tries = self.tries or tries
             if waiter.future.done():  # cancelled while Redis answered
                 self.release(permit)
             else:
@@ -208,9 +266,10 @@ class Account:
         for waiter in waiting:
             if not opened:
                 waiter.opened = None
-            elif waiter.opened is None:
+                continue
+            if waiter.opened is None:
                 waiter.opened = opened
-            elif opened - waiter.opened >= GIVE_UP_AFTER and not waiter.future.done():
+            if opened - waiter.opened >= waiter.patience and not waiter.future.done() and waiter in self.waiters:
                 self.waiters.remove(waiter)
                 waiter.future.set_exception(CircuitOpen(f"{self.name} answers with errors only: {self.last_error}"))
 
@@ -223,12 +282,31 @@ class Limits:
         self.prefix = prefix
         self.process = process
         self.accounts: dict[tuple[str, str, str], Account] = {}
+        self.refused: set[int] = set()
+        """Campaigns of which an account refused a call, in whatever process."""
+        self.telling: set[asyncio.Task[None]] = set()
 
     def account(self, name: tuple[str, str, str]) -> Account:
         """The account's object, made on first use."""
         if name not in self.accounts:
-            self.accounts[name] = Account(self.redis, self.prefix, name, self.process)
+            self.accounts[name] = Account(self.redis, self.prefix, name, self.process, self.refused)
         return self.accounts[name]
+
+    def refuse(self, campaign: int) -> None:
+        """An account refused a call of the campaign: no process sends another one."""
+        if campaign not in self.refused:
+            self.refused.add(campaign)
+            task = asyncio.create_task(self._tell_all(campaign))
+            self.telling.add(task)
+            task.add_done_callback(self.telling.discard)
+
+    async def _tell_all(self, campaign: int) -> None:
+        key = f"{self.prefix}:{REFUSED}"
+        try:
+            await self.redis.sadd(key, campaign)
+            await self.redis.pexpire(key, REFUSED_MS)
+        except (RedisError, OSError) as error:
+            logger.warning("Redis is away, the others find out by themselves: %s", error)
 
     def drop_stopped(self) -> None:
         """On all accounts."""

@@ -34,7 +34,7 @@ async def judge(caller: Caller, claimed: Claimed) -> Decided:
             parts.append(vote(caller, claimed))
         await _together(parts)
     outcome = _unless_stopped(plan, claimed, _decide(plan, claimed))
-    if outcome.state is State.ESCALATED and not policy.debates and plan.debaters:
+    if outcome.state is State.ESCALATED and not policy.debates and plan.debaters and plan.protocol.debate_for_people:
         await _play_for_people(caller, claimed)
     return decided(plan, claimed, outcome)
 
@@ -155,7 +155,7 @@ async def _voted(caller: Caller, claimed: Claimed, place: int) -> None:
 
 
 async def _vote(caller: Caller, claimed: Claimed, slot: tuple[str, int, int], judge: Judge, sample: int = 0) -> None:
-    asked = judge.grades, judge.decides
+    asked = judge.grades, judge.decides, judge.ballot
     if asked not in claimed.ballots:  # rendered once for all who are asked alike: it is the longest text of a call
         claimed.ballots[asked] = prompts.ballot(claimed.inputs, judge)
     prompt, schema = claimed.ballots[asked]
@@ -189,7 +189,7 @@ def decided(plan: Plan, claimed: Claimed, outcome: Outcome) -> Decided:
     uncertainty = outcome.uncertainty
     place = priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=uncertainty)
     route = _route(claimed, outcome) if outcome.label is not None else None
-    probability = audits.probability(plan.audit, plan.pairs, route) if route else 0.0
+    probability = plan.audit if route else 0.0
     return Decided(
         {
             "work": claimed.work,
@@ -205,9 +205,9 @@ def decided(plan: Plan, claimed: Claimed, outcome: Outcome) -> Decided:
             "uncertainty": uncertainty,
             "priority": place,
             "overlap": plan.people,
-            "assessor": plan.assessor,
+            "assessor": plan.assessors.get(outcome.route, 0),
             "grade": plan.relevant if outcome.label else 0,
-            "origin": plan.policy,
+            "origin": routing.ORIGINS.get(outcome.route, plan.policy),
             "stratum": route.key if route else None,
             "probability": probability,
             "drawn": probability > 0 and audits.chance(plan.order_seed, claimed.pair) < probability,

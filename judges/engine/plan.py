@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from django.db.models import Min
 
 from corpus.models import Assessor
-from judges import prompts, routing, stopping, tallies
+from corpus.rubric import BY_QUERY, Rubric
+from judges import copies, price_rows, routing, stopping, tallies
 from judges.engine.limits import Limit
 from judges.models import Campaign, JudgeVersion, PromptVersion
+from judges.price_keys import PRICES
 from judges.prices import Price, price
+from judges.prompts import answering
 from judges.protocol import Protocol
 from judges.records import Judge, Seat
 
@@ -24,9 +28,7 @@ FIELDS = [
     "max_concurrency",
     "requests_per_minute",
     "tokens_per_minute",
-    "input_price",
-    "output_price",
-    "cached_input_price",
+    *PRICES,
 ]
 
 ROOM = 2048
@@ -45,16 +47,17 @@ class Plan:
     majority: int
     early_stop: bool
     failed_to_people: bool
-    instruction: str
+    rubric: Rubric
     seed: int
     debaters: tuple[Judge, ...]
     voters: tuple[Judge, ...]
     samples: tuple[int, ...]
-    """For each voter: how many equal judges stand before it on the panel."""
+    """For each voter: how many copies of it stand before it on the panel (judges.copies)."""
     prices: dict[int, Price | None]
     limits: dict[tuple[str, str, str], Limit]
     prompt_ids: dict[tuple[str, str], int]
-    assessor: int
+    assessors: dict[str, int]
+    """Under whose name a label stands, by the route to it: "" is the policy's own (judges.routing)."""
     relevant: int
     """The grade of "relevant": the collection's `relevant_from`."""
     overlap: int
@@ -71,6 +74,8 @@ class Plan:
     """The places of the debate's agents, () without a debate."""
     stopped: frozenset[str] = frozenset()
     """Keys of routes that failed their audit: people get what comes by them (judges.stopping)."""
+    paused_because: str = ""
+    """What it waits for, as its row says."""
     bounded: bool = field(default=False)
     """The campaign has a budget or a number of calls, or its collection a budget."""
 
@@ -86,20 +91,37 @@ class Plan:
         return (*self.debaters, *self.voters, *self.filter, *((self.adjudicator,) if self.adjudicator else ()))
 
     @property
+    def needed(self) -> tuple[Judge, ...]:
+        """Those without whom no pair can end."""
+        if self.policy in LABEL_NOTHING:
+            return self.voters
+        rule = routing.Policy(self.policy)
+        return (*self.filter, *(self.debaters if rule.debates else ()), *(self.voters if rule.votes else ()))
+
+    @property
     def writes(self) -> bool:
         """It writes targets of relevant pairs (judges.engine.targets) instead of labelling pairs."""
         return self.policy == Campaign.Policy.EVIDENCE
 
 
 def judge_of(version: JudgeVersion) -> Judge:
-    """The row as the record that providers take."""
-    return Judge(**{name: getattr(version, name) for name in FIELDS})
+    """The row as the record that providers take, with the prices that hold now."""
+    return records_of([version])[0]
+
+
+def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
+    """The rows as records, in their order."""
+    versions = list(versions)
+    found = [(Judge(**{name: getattr(row, name) for name in FIELDS}), row.created_at) for row in versions]
+    stored = any(row.provider != "offline" and row.pk is not None for row in versions)
+    rows = price_rows.newest_rows() if stored else []
+    return [price_rows.priced(judge, made_at, rows) for judge, made_at in found]
 
 
 def judges_of(ids: Iterable[int]) -> list[Judge]:
     """Records of JudgeVersions, in the order of the ids (an id may come twice)."""
     ids = list(ids)
-    found = {version.pk: judge_of(version) for version in JudgeVersion.objects.filter(pk__in=ids)}
+    found = {judge.id: judge for judge in records_of(JudgeVersion.objects.filter(pk__in=ids))}
     return [found[pk] for pk in ids]
 
 
@@ -125,15 +147,15 @@ def load(campaign_id: int) -> Plan | None:
         majority=campaign.majority,
         early_stop=campaign.early_stop,
         failed_to_people=campaign.failed_to_people,
-        instruction=campaign.instruction,
+        rubric=campaign.relevance,
         seed=campaign.seed,
         debaters=debaters,
         voters=voters,
-        samples=_samples(voters),
+        samples=copies.samples(voters),
         prices={judge.id: price(judge) for judge in everybody},
         limits={judge.account: limit_of(judge.account) for judge in everybody},
-        prompt_ids=prompt_ids(),
-        assessor=_assessor(campaign),
+        prompt_ids=prompt_ids(campaign.relevance, everybody),
+        assessors=_assessors(campaign, protocol),
         relevant=collection.relevant_from,
         overlap=collection.overlap,
         order=collection.order,
@@ -145,6 +167,7 @@ def load(campaign_id: int) -> Plan | None:
         filter=filters,
         adjudicator=adjudicator,
         seats=protocol.seats(len(debaters)) if debaters else (),
+        paused_because=campaign.paused_because,
         bounded=any(
             limit is not None
             for limit in (campaign.budget, campaign.max_calls, collection.budget, collection.daily_budget)
@@ -152,12 +175,15 @@ def load(campaign_id: int) -> Plan | None:
     )
 
 
-def _assessor(campaign: Campaign) -> int:
-    """Under whose name the policy's labels stand; 0 for a campaign that labels nothing."""
+def _assessors(campaign: Campaign, protocol: Protocol) -> dict[str, int]:
+    """Ids by route; none for a campaign that labels nothing."""
     if campaign.policy in LABEL_NOTHING:
-        return 0
-    kind = Assessor.Kind.POLICY
-    return Assessor.objects.get_or_create(collection=campaign.collection, kind=kind, name=campaign.policy)[0].pk
+        return {}
+    names = {"": campaign.policy}
+    names |= {"filter": routing.ORIGINS["filter"]} if protocol.filter else {}
+    names |= {"adjudicator": routing.ORIGINS["adjudicator"]} if protocol.adjudicator else {}
+    policies = partial(Assessor.objects.get_or_create, collection=campaign.collection, kind=Assessor.Kind.POLICY)
+    return {route: policies(name=name)[0].pk for route, name in names.items()}
 
 
 def roomy(judge: Judge) -> Judge:
@@ -168,11 +194,6 @@ def roomy(judge: Judge) -> Judge:
 def tempered(judge: Judge, temperature: float | None) -> Judge:
     """With the campaign's temperature in place of its own, where there is one."""
     return judge if temperature is None else replace(judge, parameters={**judge.parameters, "temperature": temperature})
-
-
-def _samples(voters: tuple[Judge, ...]) -> tuple[int, ...]:
-    kinds = [(*judge.account, judge.model, repr(sorted(judge.parameters.items()))) for judge in voters]
-    return tuple(kinds[:place].count(kind) for place, kind in enumerate(kinds))
 
 
 def limit_of(account: tuple[str, str, str]) -> Limit:
@@ -186,14 +207,17 @@ def limit_of(account: tuple[str, str, str]) -> Limit:
     return Limit(smallest["concurrency"] or 0, smallest["requests"] or 0, smallest["tokens"] or 0)
 
 
-def prompt_ids() -> dict[tuple[str, str], int]:
-    """Row ids of the present prompt versions by (name, sha256); new versions are stored with their text."""
-    known = prompts.versions()
+def prompt_ids(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[tuple[str, str], int]:
+    """Row ids of the present prompt versions that these judges may get, by (name, sha256); new versions are stored with
+    their text.
+    """
+    known = answering.versions(rubric, judges)
+    present = {"name__in": known, "sha256__in": [digest for digest, _ in known.values()]}
     rows = [PromptVersion(name=name, sha256=digest, text=text) for name, (digest, text) in known.items()]
-    found = PromptVersion.objects.filter(name__in=known).values_list("name", "sha256", "pk")
+    found = PromptVersion.objects.filter(**present).values_list("name", "sha256", "pk")
     ids = {(name, digest): pk for name, digest, pk in found}
     if missing := [row for row in rows if (row.name, row.sha256) not in ids]:
         PromptVersion.objects.bulk_create(missing, ignore_conflicts=True)
-        found = PromptVersion.objects.filter(name__in=known).values_list("name", "sha256", "pk")
+        found = PromptVersion.objects.filter(**present).values_list("name", "sha256", "pk")
         ids = {(name, digest): pk for name, digest, pk in found}
     return ids

@@ -52,9 +52,9 @@ WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
         id bigint, work bigint, fence int, campaign bigint, pair bigint, judge bigint, prompt bigint, role text,
         round smallint, sample smallint, number smallint, outcome text, counts bool, cached bool, verdict smallint,
-        score smallint, probabilities jsonb, reason text, quotes jsonb, error text, status smallint, finish text,
-        tokens_in int, tokens_cached int, tokens_out int, tokens_reasoning int, cost float8, ms int, key text,
-        started timestamptz, holder text, usd float8, calls int, bound float8)
+        score smallint, probabilities jsonb, reason text, reasoning text, quotes jsonb, error text, status smallint,
+        finish text, tokens_in int, tokens_cached int, tokens_written int, tokens_out int, tokens_reasoning int,
+        cost float8, ms int, key text, started timestamptz, holder text, usd float8, calls int, bound float8)
 ),
 held AS MATERIALIZED (
     SELECT w.id, w.fence FROM judges_work w
@@ -63,16 +63,17 @@ held AS MATERIALIZED (
 written AS (
     INSERT INTO judges_attempt (
         id, campaign_id, pair_id, judge_id, prompt_id, role, round, sample, number, outcome, counts, cached, verdict,
-        score, probabilities, reason, quotes, error, status, finish_reason, tokens_in, tokens_cached, tokens_out,
-        tokens_reasoning, cost, milliseconds, cache_key, started_at)
+        score, probabilities, reason, reasoning, quotes, error, status, finish_reason, tokens_in, tokens_cached,
+        tokens_written, tokens_out, tokens_reasoning, cost, assumed, milliseconds, cache_key, started_at)
     SELECT r.id, campaign, pair, judge, prompt, role, round, sample, number, outcome,
-        counts AND held.id IS NOT NULL, cached, verdict, score, probabilities, reason, quotes,
+        counts AND held.id IS NOT NULL, cached, verdict, score, probabilities, reason, COALESCE(reasoning, ''), quotes,
         CASE WHEN held.id IS NULL AND error = '' THEN 'came after the lease was lost' ELSE error END,
-        status, finish, tokens_in, tokens_cached, tokens_out, tokens_reasoning, cost, ms, key, started
+        status, finish, tokens_in, tokens_cached, COALESCE(tokens_written, 0), tokens_out, tokens_reasoning, cost,
+        CASE WHEN cost IS NULL THEN bound ELSE 0 END, ms, key, started
     FROM r LEFT JOIN held ON held.id = r.work AND held.fence = r.fence
     ON CONFLICT DO NOTHING
-    RETURNING id, campaign_id, judge_id, role, round, counts, cached, outcome, cost, tokens_in, tokens_cached,
-        tokens_out, tokens_reasoning
+    RETURNING id, campaign_id, judge_id, role, round, counts, cached, outcome, cost, assumed, tokens_in,
+        tokens_cached, tokens_written, tokens_out, tokens_reasoning
 ),
 bodies AS (
     INSERT INTO judges_attemptbody (campaign_id, attempt_id, messages, raw)
@@ -89,23 +90,24 @@ WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
         id bigint, campaign bigint, query bigint, judge bigint, prompt bigint, role text, sample int, number smallint,
         outcome text, cached bool, reason text, error text, status smallint, finish text, tokens_in int,
-        tokens_cached int, tokens_out int, tokens_reasoning int, cost float8, ms int, key text, started timestamptz,
-        holder text, usd float8, calls int, bound float8)
+        tokens_cached int, tokens_written int, tokens_out int, tokens_reasoning int, cost float8, ms int, key text,
+        started timestamptz, holder text, usd float8, calls int, bound float8)
     JOIN unnest(%(ids)s::bigint[], %(messages)s::bytea[], %(raws)s::bytea[]) AS b(id, messages, raw) USING (id)
 ),
 written AS (
     INSERT INTO judges_retrievalcall (
         id, campaign_id, query, judge_id, prompt_id, role, sample, number, outcome, cached, text, error, status,
-        finish_reason, tokens_in, tokens_cached, tokens_out, tokens_reasoning, cost, milliseconds, cache_key,
-        started_at, messages, raw)
+        finish_reason, tokens_in, tokens_cached, tokens_written, tokens_out, tokens_reasoning, cost, assumed,
+        milliseconds, cache_key, started_at, messages, raw)
     SELECT id, campaign, query, judge, prompt, role, sample, number, outcome, cached,
         CASE WHEN outcome = 'labelled' AND role <> 'embed' THEN reason ELSE '' END, error, status, finish, tokens_in,
-        tokens_cached, tokens_out, tokens_reasoning, cost, ms, key, started,
+        tokens_cached, COALESCE(tokens_written, 0), tokens_out, tokens_reasoning, cost,
+        CASE WHEN cost IS NULL THEN bound ELSE 0 END, ms, key, started,
         CASE WHEN role = 'embed' THEN '' ELSE messages END, CASE WHEN role = 'embed' THEN '' ELSE raw END
     FROM r
     ON CONFLICT DO NOTHING
-    RETURNING id, campaign_id, judge_id, role, 0::smallint AS round, cached, outcome, cost, tokens_in, tokens_cached,
-        tokens_out, tokens_reasoning
+    RETURNING id, campaign_id, judge_id, role, 0::smallint AS round, cached, outcome, cost, assumed, tokens_in,
+        tokens_cached, tokens_written, tokens_out, tokens_reasoning
 ),
 {BOOKING}
 SELECT id FROM written
@@ -124,7 +126,7 @@ WITH r AS MATERIALIZED (
 ),
 ended AS (
     UPDATE judges_work w SET state = r.state, label = r.label, reason = r.reason, error = r.error,
-        agreed_in_round = r.agreed, lease_until = NULL, ended_at = now()
+        agreed_in_round = r.agreed, stratum = COALESCE(r.stratum, ''), lease_until = NULL, ended_at = now()
     FROM r WHERE w.id = r.work AND w.fence = r.fence AND w.state = 'running'
     RETURNING r.*
 ),

@@ -1,5 +1,6 @@
 """What judges are asked: versioned prompt files, rendered with the untrusted text fenced as data (DREAM 3.1, A.1)."""
 
+from judges.prompts.answering import fitted
 from judges.prompts.render import (
     DOCUMENT_LIMIT,
     GRADED_SCHEMAS,
@@ -12,7 +13,9 @@ from judges.prompts.render import (
     fence,
     inputs_block,
     levels,
+    relevant_grade,
     repair_prompt,
+    repeated,
     turn_prompt,
     versions,
     vote_prompt,
@@ -28,9 +31,12 @@ __all__ = [
     "ballot",
     "decision_prompt",
     "fence",
+    "fitted",
     "inputs_block",
     "levels",
+    "relevant_grade",
     "repair_prompt",
+    "repeated",
     "turn_prompt",
     "versions",
     "vote_prompt",

@@ -1,15 +1,20 @@
 """The rendered messages of a turn, a vote and a repair.
 
-Order of a message: what never changes (system), the collection's definition, the fenced material, then what changes
-most. A provider's prompt cache can so keep the longest possible beginning.
+Order of a message: what never changes for a collection (system, with its definition of relevance), the query, which
+all its documents share, the document, which all calls about the pair share, then what changes most. A provider's prompt
+cache can so keep the longest possible beginning (docs/adr/0046).
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
+from corpus.rubric import BY_QUERY, QUERY, Definition, Rubric
 from judges.debate import PAIR
 from judges.prompts import templates
 from judges.records import SCALES, Inputs, Judge, Prompt, Seat, Side, Turn
@@ -46,6 +51,12 @@ VOTE_SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
+VERDICT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"response": _RESPONSE},
+    "required": ["response"],
+    "additionalProperties": False,
+}
 GRADED_SCHEMAS: dict[int, dict[str, Any]] = {
     grades: {
         "type": "object",
@@ -58,17 +69,22 @@ GRADED_SCHEMAS: dict[int, dict[str, Any]] = {
 }
 """Of a judge with a scale of its own, by its highest grade. The reason comes first: the score follows from it."""
 
-WRITING: dict[str, tuple[str, ...]] = {
-    "write": ("write", "write-again"),
-    "entity": ("entity",),
-    "measure": ("measure",),
+BASELINES = {"verdict-only": VERDICT_SCHEMA, "score-chain": GRADED_SCHEMAS[10]}
+"""The papers' own ways to ask for a vote, with their schemas: the definition's statement without its rules, and a
+verdict without a reason (DREAM table 17), or a chain of thought and a score between two anchors (ERank figure 5)."""
+
+WRITING = {
+    "write": ("write-system", "write", "write-again", "inputs"),
+    "measure": ("measure-system", "measure", "inputs"),
 }
-"""Prompts about contribution and evidence (judges.prompts.writing), and their templates."""
+"""Prompts about contribution and evidence of a pair (judges.prompts.writing), and their templates."""
 SEARCHING = {
     **{name: (f"{name}-system", name) for name in ("hyde", "query2doc", "mugi", "reason")},
     **{name: (name,) for name in ("rank", "embed")},
 }
 """What runs ask (judges.prompts.searching), and the templates of it."""
+NO_PAIR = {"entity": ("entity-system", "entity"), **SEARCHING}
+"""Prompts without a definition of relevance."""
 
 USERS = {
     "debate": ("debate-first", "debate-later"),
@@ -79,11 +95,15 @@ USERS = {
 """Templates of the user message, by kind."""
 VARIANTS = {
     "debate": ("", "-3", "-4"),
-    "vote": ("", *(f"-0-{grades}" for grades in GRADED_SCHEMAS)),
+    "vote": ("", *(f"-0-{grades}" for grades in GRADED_SCHEMAS), *(f"-{name}" for name in BASELINES)),
     "adjudicate": ("",),
     "decision": tuple(f"-0-{grades}" for grades in SCALES.values()),
 }
-"""What else makes another prompt: the number of agents; the scale."""
+"""What else makes another prompt: the number of agents; the scale; a paper's baseline."""
+NOT_FOUND = "not in the document"
+"""Key of the quotations that were looked for in the document and do not stand in it."""
+ANYTHING = Definition(QUERY, "{{definition}}")
+"""In a version's text for a query's own words: they are kept with the query, whose change makes another query."""
 
 
 def turn_prompt(
@@ -117,7 +137,10 @@ def vote_prompt(inputs: Inputs, grades: int = 1) -> Prompt:
 
 
 def ballot(inputs: Inputs, judge: Judge) -> tuple[Prompt, dict[str, Any]]:
-    """What a judge is asked for its vote, and the schema of the answer: by its scale and endpoint."""
+    """What a judge is asked for its vote, and the schema of the answer: by its prompt, scale and endpoint."""
+    if judge.ballot in BASELINES:
+        user = templates.render("vote", inputs=inputs_block(inputs))
+        return _prompt("vote", inputs, user, f"-{judge.ballot}"), BASELINES[judge.ballot]
     schema = VOTE_SCHEMA if judge.grades == 1 else GRADED_SCHEMAS[judge.grades]
     return (decision_prompt if judge.decides else vote_prompt)(inputs, judge.grades), schema
 
@@ -133,6 +156,12 @@ def levels(grades: int) -> tuple[str, ...]:
     return tuple(line.partition(": ")[2] for line in templates.text(f"scale-{grades}").splitlines())
 
 
+@cache
+def relevant_grade(grades: int) -> int:
+    """The lowest grade of a scale whose description says that the document is relevant."""
+    return next(grade for grade, meaning in enumerate(levels(grades)) if "the document is relevant" in meaning)
+
+
 def adjudicate_prompt(inputs: Inputs, last: Mapping[Seat, Turn], agents: Sequence[Seat] = PAIR) -> Prompt:
     """The adjudicator's question: the same material, and the turns of the last round (DREAM A.3)."""
     told = fence(_history(last, dict(zip(agents, NAMES, strict=False))))
@@ -141,19 +170,41 @@ def adjudicate_prompt(inputs: Inputs, last: Mapping[Seat, Turn], agents: Sequenc
 
 def repair_prompt(prompt: Prompt, problem: str) -> Prompt:
     """The same question once more, and what was wrong. `problem` is our own words, never the answer's."""
-    name = prompt.name.removesuffix("-repair") + "-repair"
     user = templates.render("repair", request=prompt.user, problem=problem.strip().rstrip("."))
-    return Prompt(name=name, sha256=versions()[name][0], system=prompt.system, user=user)
+    if prompt.name.endswith("-repair"):
+        return replace(prompt, user=user)
+    return made(f"{prompt.name}-repair", repairing(prompt.text), prompt.system, user)
+
+
+def made(name: str, text: str, system: str, user: str) -> Prompt:
+    """The messages with the hash of their version, whose text this is."""
+    return Prompt(name=name, sha256=sha256_of(text), system=system, user=user, text=text)
+
+
+def defined(definition: Definition) -> str:
+    """What relevant means, as prompts say it: a rubric as it stands, somebody's own words as a JSON string."""
+    if not definition.is_own:
+        return f"What relevant means here: {definition.text}"
+    told: dict[str, object] = {}
+    _put(told, "definition", definition.statement, TEXT_LIMIT)
+    return f"What relevant means here, in the words of whoever set the task, as JSON: {_json(told)}"
 
 
 def inputs_block(inputs: Inputs) -> str:
-    """What debate and vote show alike: the definition of relevance and the fenced query, answers and document."""
-    definition = "This collection adds no definition of relevance of its own: the rules alone hold."
-    if inputs.instruction.strip():
-        told: dict[str, object] = {}
-        _put(told, "definition", inputs.instruction, TEXT_LIMIT)
-        definition = f"This collection defines relevance itself; where the rules differ, this goes first: {_json(told)}"
-    return templates.render("inputs", definition=definition, data=fence(_material(inputs)))
+    """What debate and vote show alike: the query with its answers, and the document, each in a fence of its own.
+
+    A fence is named by what it holds: one name for both would differ from document to document, and with it the
+    beginning that a cache could keep.
+    """
+    return templates.render("inputs", query=fence(_asked(inputs)), document=fence(_document(inputs)))
+
+
+def repeated(user: str) -> list[int]:
+    """Where in a user message the query's fence ends, and the document's: up to there other calls say the same."""
+    return [found.end() for found in islice(_FENCE.finditer(user), 2)]
+
+
+_FENCE = re.compile(r"^<<<DATA ([0-9a-f]{24})$\n.*?\n^DATA \1>>>$", re.DOTALL | re.MULTILINE)
 
 
 def fence(content: str) -> str:
@@ -162,43 +213,81 @@ def fence(content: str) -> str:
     return f"<<<DATA {name}\n{content}\nDATA {name}>>>"
 
 
-@cache
-def versions() -> dict[str, tuple[str, str]]:
-    """Every prompt version by name: (sha256 of the joined templates, their text)."""
-    return {name: (sha256(text.encode()).hexdigest(), text) for name, text in _texts().items()}
+@lru_cache(maxsize=256)
+def versions(rubric: Rubric = BY_QUERY) -> dict[str, tuple[str, str]]:
+    """Every prompt version of a collection by name: (sha256 of the text, the text). `rubric`: what it chose."""
+    texts = {}
+    for form, definition in _defined(rubric):
+        for kind, variants in VARIANTS.items():
+            for variant in variants:
+                texts[version_name(kind, variant, form, definition)] = _version(kind, variant, form, definition)
+        for kind in WRITING:
+            texts[version_name(kind, "", form, definition)] = writing_version(kind, form, definition)
+    texts |= {name: _joined(name, {part: templates.text(part) for part in parts}) for name, parts in NO_PAIR.items()}
+    texts |= {f"{name}-repair": repairing(text) for name, text in texts.items()}
+    return {name: (sha256_of(text), text) for name, text in texts.items()}
 
 
-def _texts() -> dict[str, str]:
-    found = {}
-    for kind, variants in VARIANTS.items():
-        for variant in variants:
-            for form in ("answers", "plain"):
-                name = f"{kind}{variant}-{form}"
-                parts = {"system": _system(kind, variant, form), "inputs": templates.text("inputs")}
-                if kind == "decision":
-                    parts["levels"] = templates.text(f"scale-{variant.rpartition('-')[2]}")
-                parts |= {user: templates.text(user) for user in USERS[kind]}
-                joined = "\n\n".join(f"[{name}]\n{text}" for name, text in parts.items())
-                found[name] = joined
-                found[f"{name}-repair"] = f"{joined}\n\n[repair]\n{templates.text('repair')}"
-    for kind, names in WRITING.items():
-        used = (f"{kind}-system", *names, *(("inputs",) if kind != "entity" else ()))
-        joined = "\n\n".join(f"[{name}]\n{templates.text(name)}" for name in used)
-        found[kind] = joined
-        found[f"{kind}-repair"] = f"{joined}\n\n[repair]\n{templates.text('repair')}"
-    for kind, names in SEARCHING.items():
-        found[kind] = "\n\n".join(f"[{name}]\n{templates.text(name)}" for name in names)
-        found[f"{kind}-repair"] = f"{found[kind]}\n\n[repair]\n{templates.text('repair')}"
-    return found
+def _defined(rubric: Rubric) -> list[tuple[str, Definition]]:
+    """With which definition queries with and without answers are asked about; then those with words of their own."""
+    forms = (("answers", True), ("plain", False))
+    return [
+        *((form, rubric.definition(answers=answers)) for form, answers in forms),
+        *((form, ANYTHING) for form, _answers in forms),
+    ]
 
 
-@cache
-def _system(kind: str, variant: str, form: str) -> str:
+def version_name(kind: str, variant: str, form: str, definition: Definition) -> str:
+    """Of a prompt version: its kind, whether answers are listed, and whether the query defines relevance itself."""
+    return f"{kind}{variant}-{form}{'-own' if definition.name == QUERY else ''}"
+
+
+@lru_cache(maxsize=1024)
+def _version(kind: str, variant: str, form: str, definition: Definition) -> str:
+    parts = {"system": _system(kind, variant, form, definition), "inputs": templates.text("inputs")}
+    if kind == "decision":
+        parts["levels"] = templates.text(f"scale-{variant.rpartition('-')[2]}")
+    parts |= {user: templates.text(user) for user in USERS[kind]}
+    return _joined(version_name(kind, variant, form, definition), parts)
+
+
+@lru_cache(maxsize=256)
+def writing_version(kind: str, form: str, definition: Definition) -> str:
+    """The text of a version of `write` or `measure`."""
+    parts = {"definition": restated(definition)} | {part: templates.text(part) for part in WRITING[kind]}
+    return _joined(version_name(kind, "", form, definition), parts)
+
+
+def restated(definition: Definition) -> str:
+    """The definition for those who do not decide by it: its statement."""
+    return defined(replace(definition, rules=()))
+
+
+def _joined(name: str, parts: Mapping[str, str]) -> str:
+    return "\n\n".join(f"[{name}: {part}]\n{text}" for part, text in parts.items())
+
+
+@lru_cache(maxsize=4096)
+def repairing(text: str) -> str:
+    """The text of the version that repairs an answer to this one."""
+    return f"{text}\n\n[repair]\n{templates.text('repair')}"
+
+
+@lru_cache(maxsize=4096)
+def sha256_of(text: str) -> str:
+    """Of a version's text."""
+    return sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _system(kind: str, variant: str, form: str, definition: Definition) -> str:
     """The system message: nothing in it depends on the pair."""
     places = {
-        "rubric": templates.text(f"rubric-{form}"),
+        "definition": defined(definition),
         "with_answers": " and every listed answer" if form == "answers" else "",
     }
+    if variant[1:] in BASELINES:
+        return templates.render(f"{variant[1:]}-system", **places | {"definition": restated(definition)})
     if kind == "debate":
         agents = int(variant[-1]) if variant[-1:].isdigit() else 2
         places["assessors"] = f"{NUMBERS[agents]} assessors, {_list(NAMES[:agents])},"
@@ -209,9 +298,20 @@ def _system(kind: str, variant: str, form: str) -> str:
 
 
 def _prompt(kind: str, inputs: Inputs, user: str, variant: str = "") -> Prompt:
-    form = "answers" if inputs.answers else "plain"
-    name = f"{kind}{variant}-{form}"
-    return Prompt(name=name, sha256=versions()[name][0], system=_system(kind, variant, form), user=user)
+    definition, form = inputs.relevance, form_of(inputs)
+    system = _system(kind, variant, form, definition)
+    version = _version(kind, variant, form, stored(definition))
+    return made(version_name(kind, variant, form, definition), version, system, user)
+
+
+def form_of(inputs: Inputs) -> str:
+    """Queries without answers have prompt versions of their own (SPEC S1)."""
+    return "answers" if inputs.answers else "plain"
+
+
+def stored(definition: Definition) -> Definition:
+    """The definition as a version's text has it."""
+    return ANYTHING if definition.name == QUERY else definition
 
 
 def _many(agents: Sequence[Seat]) -> str:
@@ -227,12 +327,18 @@ def _list(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _material(inputs: Inputs) -> str:
-    """Query, answers, title and document as one JSON object with a line for each."""
+def _asked(inputs: Inputs) -> str:
+    """Query and answers as one JSON object with a line for each."""
     fields: dict[str, object] = {}
     _put(fields, "query", inputs.query, TEXT_LIMIT)
     for number, answer in enumerate(inputs.answers, 1):
         _put(fields, f"answer {number}", answer, TEXT_LIMIT)
+    return _json(fields)
+
+
+def _document(inputs: Inputs) -> str:
+    """Title and document, the same way."""
+    fields: dict[str, object] = {}
     if inputs.title:
         _put(fields, "document title", inputs.title, TEXT_LIMIT)
     _put(fields, "document", inputs.document, DOCUMENT_LIMIT)
@@ -246,7 +352,9 @@ def _history(history: Mapping[Seat, Turn], named: Mapping[Seat, str], own: Seat 
         told: dict[str, object] = {} if own is None else {"own": seat == own}
         told["response"] = "yes" if turn.verdict else "no"
         _put(told, "reason", turn.reason, TEXT_LIMIT)
-        told["reference"] = [quote.text[:TEXT_LIMIT] for quote in turn.quotes]
+        told["reference"] = [quote.text[:TEXT_LIMIT] for quote in turn.quotes if quote.start is not None]
+        if made_up := [quote.text[:TEXT_LIMIT] for quote in turn.quotes if quote.start is None]:
+            told[NOT_FOUND] = made_up
         if any(len(quote.text) > TEXT_LIMIT for quote in turn.quotes):
             told["reference, note"] = f"cut: the first {TEXT_LIMIT} characters of each"
         turns[name] = told

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from judges.prompts import templates
-from judges.prompts.render import TEXT_LIMIT, fence, versions
+from judges.prompts.render import TEXT_LIMIT, fence, made, versions
 from judges.records import Prompt
 
 METHODS = ("hyde", "query2doc", "mugi")
@@ -41,11 +41,11 @@ def reason_prompt(query: str, instruction: str = "") -> Prompt:
 
 def plain_prompt(name: str, texts: Sequence[str], instruction: str = "") -> Prompt:
     """For roles rank and embed: what is sent, so that it has a hash and a bound. No model sees this form of it."""
-    return Prompt(name, versions()[name][0], instruction, json.dumps(list(texts), ensure_ascii=False))
+    return made(name, versions()[name][1], instruction, json.dumps(list(texts), ensure_ascii=False))
 
 
 def _prompt(name: str, user: str) -> Prompt:
-    return Prompt(name=name, sha256=versions()[name][0], system=templates.text(f"{name}-system"), user=user)
+    return made(name, versions()[name][1], templates.text(f"{name}-system"), user)
 
 
 def _material(query: str, instruction: str) -> str:

@@ -10,7 +10,18 @@ from typing import Any
 
 from corpus.evidence import Target
 from judges.prompts import templates
-from judges.prompts.render import TEXT_LIMIT, fence, inputs_block, versions
+from judges.prompts.render import (
+    TEXT_LIMIT,
+    fence,
+    form_of,
+    inputs_block,
+    made,
+    restated,
+    stored,
+    version_name,
+    versions,
+    writing_version,
+)
 from judges.quality import DIMENSIONS
 from judges.records import Inputs, Prompt
 
@@ -40,26 +51,30 @@ MEASURE_SCHEMA: dict[str, Any] = {
 
 def write_prompt(inputs: Inputs, earlier: Target | None = None, problems: Sequence[str] = ()) -> Prompt:
     """The writer's question; with `problems` its second try, which is told what was wrong with the first."""
-    material = inputs_block(replace(inputs, answers=()))
     if not problems:
-        return _prompt("write", templates.render("write", inputs=material))
+        return _prompt("write", inputs, "write")
     told = {**(_fields(earlier) if earlier else {}), "wrong": list(problems)}
-    return _prompt("write", templates.render("write-again", inputs=material, earlier=fence(_json(told))))
+    return _prompt("write", inputs, "write-again", earlier=fence(_json(told)))
 
 
 def entity_prompt(evidence: str) -> Prompt:
     """Which names and terms stand in the evidence: the model's pass (P 5.3); patterns are the other."""
-    return _prompt("entity", templates.render("entity", data=fence(_json({"text": evidence[:TEXT_LIMIT]}))))
+    user = templates.render("entity", data=fence(_json({"text": evidence[:TEXT_LIMIT]})))
+    return made("entity", versions()["entity"][1], templates.text("entity-system"), user)
 
 
 def measure_prompt(inputs: Inputs, target: Target) -> Prompt:
     """Six dimensions in a single call (P 5.3)."""
+    return _prompt("measure", inputs, "measure", written=fence(_json(_fields(target))))
+
+
+def _prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Prompt:
+    """About a pair: what counted as relevant, and the material without the answers."""
+    definition, form = inputs.relevance, form_of(inputs)
     material = inputs_block(replace(inputs, answers=()))
-    return _prompt("measure", templates.render("measure", inputs=material, written=fence(_json(_fields(target)))))
-
-
-def _prompt(name: str, user: str) -> Prompt:
-    return Prompt(name=name, sha256=versions()[name][0], system=templates.text(f"{name}-system"), user=user)
+    user = templates.render(template, definition=restated(definition), inputs=material, **places)
+    version = writing_version(kind, form, stored(definition))
+    return made(version_name(kind, "", form, definition), version, templates.text(f"{kind}-system"), user)
 
 
 def _fields(target: Target) -> dict[str, object]:

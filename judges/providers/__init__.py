@@ -4,25 +4,28 @@ import asyncio
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 
+from corpus.errors import BadInput
+from judges.presets import preset
 from judges.records import Judge, Provider
 
-PROVIDERS = {
-    "openai": "judges.providers.openai.OpenAIProvider",
-    "openai-compatible": "judges.providers.openai_compatible.CompatibleProvider",
-    "anthropic": "judges.providers.anthropic.AnthropicProvider",
-    "google": "judges.providers.google.GoogleProvider",
-    "rerank-endpoint": "judges.providers.rerank.RerankProvider",
-    "embed-endpoint": "judges.providers.embed.EmbedProvider",
-    "offline": "judges.providers.offline.OfflineProvider",
+CLASSES = {
+    ("chat", ""): "judges.providers.openai.OpenAIProvider",
+    ("chat", "azure"): "judges.providers.azure.AzureProvider",
+    ("responses", ""): "judges.providers.responses.ResponsesProvider",
+    ("messages", ""): "judges.providers.anthropic.AnthropicProvider",
+    ("messages", "bedrock"): "judges.providers.bedrock.BedrockProvider",
+    ("messages", "vertex"): "judges.providers.vertex_anthropic.VertexAnthropicProvider",
+    ("generate", ""): "judges.providers.google.GoogleProvider",
+    ("generate", "vertex"): "judges.providers.vertex.VertexProvider",
+    ("rerank", ""): "judges.providers.rerank.RerankProvider",
+    ("embed", ""): "judges.providers.embed.EmbedProvider",
+    ("offline", ""): "judges.providers.offline.OfflineProvider",
 }
-
-HOMES = {
-    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-    "google": ("https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
-}
-"""Base URL and name of the key where a judge names none. The SDKs' own variables for addresses are not read."""
+"""By a preset's wire and client."""
+EXTRA = {"bedrock": ("boto3", "botocore"), "vertex": ("google.auth", "requests")}
+"""Packages that a client needs beside those of the site."""
 
 _Account = tuple[str, str, str]
 _open: dict[asyncio.AbstractEventLoop, dict[_Account, Provider]] = {}
@@ -30,12 +33,20 @@ _open: dict[asyncio.AbstractEventLoop, dict[_Account, Provider]] = {}
 
 @cache
 def load(provider: str) -> Callable[[Judge], Provider]:
-    """The provider's class. Importing an SDK takes seconds: a program whose loop must not stand still loads it before,
-    with `await asyncio.to_thread(load, judge.provider)`.
+    """The class that speaks the preset's wire. Importing an SDK takes seconds: a program whose loop must not stand
+    still loads it before, with `await asyncio.to_thread(load, judge.provider)`.
     """
-    module, _, name = PROVIDERS[provider].rpartition(".")
+    require_extra(provider)
+    known = preset(provider)
+    module, _, name = CLASSES[known.wire, known.client].rpartition(".")
     found: Callable[[Judge], Provider] = getattr(import_module(module), name)
     return found
+
+
+def require_extra(provider: str) -> None:
+    """Raises BadInput where the provider's client needs packages that are not installed."""
+    if preset(provider).client in EXTRA and any(find_spec(name) is None for name in EXTRA[preset(provider).client]):
+        raise BadInput(f"provider {provider} needs the cloud extra: `make install-cloud` sets it up")
 
 
 def open_provider(judge: Judge) -> Provider:

@@ -1,20 +1,31 @@
-"""Anthropic: messages with an answer bound to a JSON schema. It takes no temperature, top_p or log-probabilities."""
+"""Messages, as Anthropic has them. They give no log-probabilities."""
 
+import json
+from itertools import pairwise
 from typing import Any
 
 import httpx2
 from anthropic import AsyncAnthropic
 
-from judges.providers.base import SdkProvider, dumped
-from judges.providers.replies import count, entries, get, text
-from judges.records import Judge, Reply, Request, Usage
+from judges import prompts
+from judges.presets.thinking import thinks_by_name
+from judges.providers.base import SdkProvider
+from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
+from judges.providers.replies import count, counted, entries, get, text
+from judges.records import Judge, Reply, Request, Side, Usage
 
 FINISH = {
     "end_turn": "stop",
     "stop_sequence": "stop",
+    "tool_use": "stop",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
 }
+
+
+SIDES = frozenset(Side)
+KEPT = {"type": "ephemeral"}
+"""A breakpoint: what stands before it may be kept, and read at a tenth of the price by a call that begins alike."""
 
 
 class AnthropicProvider(SdkProvider):
@@ -25,37 +36,72 @@ class AnthropicProvider(SdkProvider):
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
-        self.client = AsyncAnthropic(
+        self.client: Any = self.open_client(judge)
+
+    def open_client(self, judge: Judge) -> Any:
+        """The SDK's client of the account."""
+        return AsyncAnthropic(
             api_key="set-as-it-leaves", base_url=self.base_url, http_client=self.http, max_retries=0, timeout=None
         )
 
     async def send(self, request: Request) -> object:
-        """One POST through the SDK's client, as in `OpenAIProvider.send`."""
-        return await self.client.post("/v1/messages", cast_to=httpx2.Response, content=dumped(self.body(request)))
+        """One POST, by the SDK's method for any address, as in `OpenAIProvider.send`."""
+        headers = {"headers": request.judge.parameters.get("extra_headers", {})}
+        return await self.client.post("/v1/messages", cast_to=httpx2.Response, body=self.body(request), options=headers)
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The request as the wire format has it. What never changes comes first and is marked for the prompt cache."""
-        system = {"type": "text", "text": request.prompt.system, "cache_control": {"type": "ephemeral"}}
-        return {
+        """The request as the wire format has it, with breakpoints of the prompt cache where other calls go on alike."""
+        kept = {"cache_control": KEPT} if self.preset.cache == "marked" else {}
+        body = {
             "model": request.judge.model,
-            "max_tokens": request.judge.max_output_tokens,
-            "system": [system],
-            "messages": [{"role": "user", "content": request.prompt.user}],
-            "output_config": {"format": {"type": "json_schema", "schema": request.schema}},
+            "system": [{"type": "text", "text": request.prompt.system, **kept}],
+            "messages": [{"role": "user", "content": blocks(request, kept)}],
+            **form(request),
         }
+        return extended(fill(body, request.judge), request.judge)
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
-        """The text blocks, joined."""
+        """The text blocks, joined, or in mode `tool` the input of the tool that is called."""
         if not isinstance(body.get("content"), list) and "usage" not in body:
             return None
         finish = text(body.get("stop_reason"), 50)
+        content = entries(body, "content")
+        used = [block for block in content if judge.schema_mode == "tool" and get(block, "type") == "tool_use"]
+        given = [json.dumps(get(block, "input"), ensure_ascii=False) for block in used]
         return Reply(
             raw=raw,
-            text="".join(text(get(block, "text")) for block in entries(body, "content")),
+            text="\n".join(given) if given else "".join(text(get(block, "text")) for block in content),
+            reasoning="".join(text(get(block, "thinking")) for block in content),
             finish_reason=FINISH.get(finish, finish),
             usage=usage(body.get("usage")),
             model=text(body.get("model"), 200),
         )
+
+
+def form(request: Request) -> dict[str, Any]:
+    """What binds the answer to its form, by the judge's schema mode."""
+    schema = request.schema
+    if request.judge.schema_mode == "json_schema":
+        return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+    if request.judge.schema_mode == "tool":
+        tool = {"name": TOOL, "description": DESCRIPTION, "input_schema": schema}
+        # A model that thinks cannot be made to call a tool: it decides after its thoughts, and the prompt asks it to.
+        judge = request.judge
+        free = bool(judge.parameters.get("thinking")) or thinks_by_name(judge.model, judge.preset)
+        return {"tools": [tool], "tool_choice": {"type": "auto"} if free else {"type": "tool", "name": TOOL}}
+    return {}
+
+
+def blocks(request: Request, kept: dict[str, Any]) -> list[dict[str, Any]]:
+    """The user message, cut where it stops repeating: after the query, which the next document shares, and in a debate
+    after the document, which the next round shares. Writing to the cache costs more than other input, so what one call
+    alone reads is not marked. `kept`: the mark.
+    """
+    user, shared = request.prompt.user, request.role in SIDES
+    ends = prompts.repeated(user)[: 2 if shared else 1]
+    cuts = [user[start:end] for start, end in pairwise([0, *ends, len(user)])]
+    marked = [{"type": "text", "text": text, **kept} for text in cuts[:-1]]
+    return [*marked, {"type": "text", "text": cuts[-1]}]
 
 
 def usage(counts: object) -> Usage:
@@ -68,4 +114,5 @@ def usage(counts: object) -> Usage:
         written=written,
         output=count(counts, "output_tokens"),
         reasoning=count(counts, "output_tokens_details", "thinking_tokens"),
+        said=counted(counts, "input_tokens", "output_tokens"),
     )

@@ -1,59 +1,104 @@
-"""OpenAI: chat completions with an answer bound to a JSON schema."""
+"""Chat completions: OpenAI's, and those of everybody whose preset says so."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 from openai import AsyncOpenAI
 
 from judges import prompts
-from judges.providers.base import SdkProvider, dumped
-from judges.providers.replies import count, entries, get, graded, numbers, text, tokens
+from judges.providers.base import SdkProvider
+from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
+from judges.providers.replies import count, counted, entries, get, graded, numbers, parse, text, tokens
 from judges.records import Judge, Reply, Request, Usage
 
-FINISH = {"content_filter": "refusal"}
+FINISH = {
+    "content_filter": "refusal",
+    "tool_calls": "stop",
+    "model_length": "length",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+}
+USED = {
+    "input": "prompt_tokens",
+    "cached": "prompt_tokens_details.cached_tokens",
+    "written": "prompt_tokens_details.cache_write_tokens",
+    "output": "completion_tokens",
+    "reasoning": "completion_tokens_details.reasoning_tokens",
+}
+"""Where OpenAI counts tokens; a preset says where others do."""
 
 
 class OpenAIProvider(SdkProvider):
     """POST <base_url>/chat/completions."""
 
-    output_limit = "max_completion_tokens"
-
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
-        self.client = AsyncOpenAI(
+        self.client = self.open_client(judge)
+        if self.preset.name != "openai":
+            # The SDK reads these from the environment; they are no business of another company's server.
+            self.client.organization = self.client.project = None
+
+    def open_client(self, judge: Judge) -> AsyncOpenAI:
+        """The SDK's client of the account."""
+        return AsyncOpenAI(
             api_key="set-as-it-leaves", base_url=self.base_url, http_client=self.http, max_retries=0, timeout=None
         )
 
     async def send(self, request: Request) -> object:
-        """One POST through the SDK's client: its typed methods match every argument against their types, a quarter
-        of the time of a call, and send the same bytes (docs/adr/0031).
-        """
-        path, body = "/chat/completions", self.body
+        """One POST. The SDK's method for any address: presets have fields that its typed ones do not know."""
+        path, body = "/chat/completions", self.body(request)
         if request.judge.decides:
-            path, body = "/decisions", decision
-        return await self.client.post(path, cast_to=httpx2.Response, content=dumped(body(request)))
+            path, body = "/decisions", decision(request)
+        return await self.client.post(path, cast_to=httpx2.Response, body=body, options=self.options(request))
+
+    def options(self, request: Request) -> Any:
+        """Headers of the judge's own, as the SDK takes them."""
+        return {"headers": request.judge.parameters.get("extra_headers", {})}
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The request as the wire format has it. Temperature 0 unless the judge sets another."""
-        parameters = request.judge.parameters
+        """The request as the wire format has it, under the preset's names."""
         body: dict[str, Any] = {
             "model": request.judge.model,
             "messages": [
                 {"role": "system", "content": request.prompt.system},
                 {"role": "user", "content": request.prompt.user},
             ],
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "schema": request.schema, "strict": is_strict(request.schema)},
-            },
-            "temperature": parameters.get("temperature", 0),
-            self.output_limit: request.judge.max_output_tokens,
+            **self.form(request),
         }
-        if "top_p" in parameters:
-            body["top_p"] = parameters["top_p"]
-        if parameters.get("logprobs"):
-            body |= {"logprobs": True, "top_logprobs": int(parameters["logprobs"])}
-        return body
+        fill(body, request.judge)
+        if request.judge.alternatives:
+            body |= {"logprobs": True, "top_logprobs": request.judge.alternatives}
+        return extended(body, request.judge)
+
+    def form(self, request: Request) -> dict[str, Any]:
+        """What binds the answer to its form, by the judge's schema mode."""
+        schema = request.schema
+        match request.judge.schema_mode:
+            case "json_schema":
+                if self.preset.schema_form == "json":
+                    return {"response_format": {"type": "json", "value": schema}}
+                named = {"name": "answer", "schema": schema}
+                strict = {"strict": is_strict(schema)} if self.preset.strict else {}
+                return {"response_format": {"type": "json_schema", "json_schema": named | strict}}
+            case "json_object":
+                return {"response_format": {"type": "json_object"}}
+            case "tool":
+                function = {"name": TOOL, "description": DESCRIPTION, "parameters": schema}
+                choice: object = self.preset.tool_choice or {"type": "function", "function": {"name": TOOL}}
+                if not self.preset.forces_thinkers and request.judge.parameters.get("thinking") is not False:
+                    choice = "auto"
+                return {"tools": [{"type": "function", "function": function}], "tool_choice": choice}
+        return {}
+
+    def parsed(self, raw: str) -> dict[str, Any]:
+        """The JSON object of the body; of a stream of parts the object that they make together. What failed while the
+        model answered stands in the choice (OpenRouter), and is the body's error.
+        """
+        found = joined(raw) if raw.lstrip().startswith("data:") else parse(raw)
+        failed = get(found, "choices", 0, "error")
+        return found | {"error": failed} if failed else found
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """The first choice; a `refusal` in the message is one whatever the finish reason says."""
@@ -62,18 +107,82 @@ class OpenAIProvider(SdkProvider):
         if not isinstance(body.get("choices"), list) and "usage" not in body:
             return None
         choice = get(body, "choices", 0)
-        declined = text(get(choice, "message", "refusal"))
+        message = get(choice, "message")
+        declined = text(get(message, "refusal"))
         finish = text(get(choice, "finish_reason"), 50)
-        said = text(get(choice, "message", "content"))
+        said = answer_in(message, judge)
         listed = entries(choice, "logprobs", "content")
         return Reply(
             raw=raw,
             text=said or declined,
+            reasoning=reasoning_in(message, judge.preset.reasoning),
             tokens=tokens(said, listed, "token", "logprob", [entries(one, "top_logprobs") for one in listed]),
             finish_reason="refusal" if declined else FINISH.get(finish, finish),
-            usage=usage(body.get("usage")),
+            usage=usage(body.get("usage"), judge.preset.usage, apart=judge.preset.reasoning_apart),
             model=text(body.get("model"), 200),
         )
+
+
+def answer_in(message: object, judge: Judge) -> str:
+    """The text of a message, or in mode `tool` the arguments of the tool that it calls."""
+    calls = entries(message, "tool_calls") if judge.schema_mode == "tool" else []
+    if calls:
+        return "\n".join(arguments(get(call, "function", "arguments")) for call in calls)
+    content = get(message, "content")
+    if isinstance(content, list):
+        return "".join(text(get(block, "text")) for block in content if get(block, "type") == "text")
+    return text(content)
+
+
+def arguments(given: object) -> str:
+    """A tool's arguments as text; some servers give them as an object."""
+    return text(given) if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
+def reasoning_in(message: object, paths: tuple[str, ...]) -> str:
+    """What the model thought: the first text at one of the paths, else blocks of the content that are thoughts."""
+    for path in paths:
+        if found := text(get(message, *path.split("."))):
+            return found
+    blocks = [get(block, "thinking") for block in entries(message, "content") if get(block, "type") == "thinking"]
+    parts = [part for block in blocks for part in (block if isinstance(block, list) else [{"text": block}])]
+    return "".join(text(get(part, "text")) for part in parts)
+
+
+def joined(raw: str) -> dict[str, Any]:
+    """The answer that the parts of a stream make together; {} where a part is no JSON object."""
+    whole: dict[str, Any] = {}
+    message: dict[str, Any] = {}
+    choice: dict[str, Any] = {"message": message}
+    for line in raw.splitlines():
+        data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
+        if not data or data == "[DONE]":
+            continue
+        part = parse(data)
+        if not part or part.get("error"):
+            return part
+        whole |= {name: part[name] for name in ("id", "model", "usage") if part.get(name)}
+        given = get(part, "choices", 0)
+        for name, value in (get(given, "delta") or {}).items():
+            if isinstance(value, str) and name != "role":
+                message[name] = message.get(name, "") + value
+            elif name == "tool_calls":
+                _add_calls(message.setdefault("tool_calls", []), entries({"calls": value}, "calls"))
+        if get(given, "finish_reason"):
+            choice["finish_reason"] = get(given, "finish_reason")
+        if found := entries(given, "logprobs", "content"):
+            choice.setdefault("logprobs", {"content": []})["content"] += found
+    return {**whole, "choices": [choice]} if whole else {}
+
+
+def _add_calls(calls: list[dict[str, Any]], parts: list[Any]) -> None:
+    """The next pieces of a tool's arguments, each to the call that it names by its place."""
+    for part in parts:
+        place = get(part, "index") or 0
+        while isinstance(place, int) and len(calls) <= place < 100:
+            calls.append({"function": {"arguments": ""}})
+        if isinstance(place, int) and 0 <= place < len(calls):
+            calls[place]["function"]["arguments"] += text(get(part, "function", "arguments"))
 
 
 def decision(request: Request) -> dict[str, Any]:
@@ -87,15 +196,17 @@ def decision(request: Request) -> dict[str, Any]:
 def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
     """The probabilities of the first answer's levels, and the likeliest as the verdict."""
     answer, counts = get(body, "answers", 0), body.get("usage")
+    declined = get(answer, "type") == "refusal"
     used = Usage(
         input=count(counts, "input_tokens"),
         cached=count(counts, "input_tokens_details", "cached_tokens"),
         written=count(counts, "input_tokens_details", "cache_write_tokens"),
         output=count(counts, "output_tokens"),
         reasoning=count(counts, "output_tokens_details", "reasoning_tokens"),
+        said=counted(counts, "input_tokens", *([] if declined else ["output_tokens"])),
     )
     model = text(body.get("model"), 200)
-    if get(answer, "type") == "refusal":
+    if declined:
         return Reply(raw=raw, text="", finish_reason="refusal", usage=used, model=model)
     listed = entries(answer, "probabilities")
     shares = {get(one, "value"): get(one, "probability") for one in listed}
@@ -105,13 +216,19 @@ def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
     return Reply(raw=raw, text=found[0], finish_reason="stop", usage=used, model=model, probabilities=found[1])
 
 
-def usage(counts: object) -> Usage:
-    """Tokens of an answer; `prompt_tokens` includes the cached, `completion_tokens` the reasoning ones."""
+def usage(counts: object, names: Mapping[str, str] = {}, *, apart: bool = False) -> Usage:
+    """Tokens of an answer. The input includes those of its cache, the output the reasoning ones; `apart`: the provider
+    counts them beside it, so they are added. `names`: where it counts what, if not where OpenAI does; "a + b" is a sum.
+    """
+    paths = {name: path.split(" + ") for name, path in {**USED, **names}.items()}
+    found = {name: sum(count(counts, *path.split(".")) for path in places) for name, places in paths.items()}
     return Usage(
-        input=count(counts, "prompt_tokens"),
-        cached=count(counts, "prompt_tokens_details", "cached_tokens"),
-        output=count(counts, "completion_tokens"),
-        reasoning=count(counts, "completion_tokens_details", "reasoning_tokens"),
+        input=found["input"],
+        cached=found["cached"],
+        written=found["written"],
+        output=found["output"] + (found["reasoning"] if apart else 0),
+        reasoning=found["reasoning"],
+        said=all(counted(counts, path) for name in ("input", "output") for path in paths[name]),
     )
 
 

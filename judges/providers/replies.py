@@ -4,10 +4,18 @@ import json
 import math
 from typing import Any
 
-from judges.records import BadAnswer, Overloaded, ProviderError, RateLimited, Rejected, Token, Unreachable
+from judges.records import BadAnswer, Overloaded, ProviderError, RateLimited, Refused, Rejected, Token, Unreachable
 
 LARGEST = 2**31 - 1
 """What the columns of counts hold."""
+REFUSALS = (401, 402, 403, 404, 412)
+"""Statuses that speak of the account or the model, and not of the question; 412 is an account that Fireworks holds."""
+BUSY = (498,)
+"""Statuses below 500 that mean a server without room: Groq's flex tier."""
+MISSED = {"json_validate_failed", "tool_use_failed"}
+"""Codes of a 400 that means: the model did not keep to the form this time (Groq). Another try may."""
+NO_QUOTA = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
+"""Codes of a 429 that no waiting ends."""
 
 
 def parse(raw: str) -> dict[str, Any]:
@@ -85,6 +93,12 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
+def counted(value: object, *names: str) -> bool:
+    """Whether the object has a count of tokens at the end of each of these dotted paths."""
+    numbers = [get(value, *name.split(".")) for name in names]
+    return all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers)
+
+
 def count(value: object, *path: str | int) -> int:
     """A count of tokens at the end of the path; 0 where there is none or it is no count."""
     number = get(value, *path)
@@ -100,10 +114,14 @@ def refusal(host: str, status: int, raw: str, retry_after: float | None) -> Prov
     said = text(get(error, "message")) or text(error) or raw
     message = f"{host}: {status} {' '.join(said.split())[:300]}".strip()
     kind: type[ProviderError] = Rejected
-    if status == 429 and get(error, "code") != "insufficient_quota":
+    if status in REFUSALS or _is_account(status, error, said):
+        kind = Refused
+    elif status == 400 and text(get(error, "code")) in MISSED:
+        kind = BadAnswer
+    elif status == 429:
         kind = RateLimited
         retry_after = _retry_delay(error) if retry_after is None else retry_after
-    elif status >= 500:
+    elif status >= 500 or status in BUSY:
         kind = Overloaded
     elif status == 408:
         kind = Unreachable
@@ -112,6 +130,19 @@ def refusal(host: str, status: int, raw: str, retry_after: float | None) -> Prov
     elif status < 400:
         message = f"{host}: {status} redirects are not followed; correct the base_url"
     return kind(text(message), status=status, raw=raw, retry_after=retry_after)
+
+
+def _is_account(status: int, error: object, said: str) -> bool:
+    """Whether a 400 or 429 speaks of the account: no quota or credit (OpenAI, Anthropic, DashScope), a wrong key
+    (Google, xAI), a model that is not there (LiteLLM).
+    """
+    if status == 429:
+        return any(code in NO_QUOTA for code in (text(get(error, "code")), text(get(error, "type"))))
+    if status != 400:
+        return False
+    reasons = [get(detail, "reason") for detail in entries(error, "details")]
+    owes = text(get(error, "code")) == "Arrearage" or "credit balance is too low" in said
+    return owes or "API_KEY_INVALID" in reasons or "Incorrect API key" in said or "Invalid model name" in said
 
 
 def error_code(body: dict[str, Any], status: int) -> int:

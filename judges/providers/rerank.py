@@ -24,7 +24,7 @@ class RerankProvider(SdkProvider):
             "query": request.inputs.query,
             "documents": documents,
             "top_n": len(documents),
-            "instruction": request.inputs.instruction,
+            "instruction": request.inputs.relevance.statement,
         }
         return await self.http.post(f"{self.base_url}/rerank", json=body)
 

@@ -12,13 +12,12 @@ from collections.abc import AsyncIterable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from ipaddress import ip_address
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
 import httpx2
 
+from corpus.errors import BadInput
+from judges.providers.environment import distrust, proxy_for, tls_context, trust_advice
 from judges.providers.network import Network
 from judges.records import Body
 
@@ -32,8 +31,10 @@ IDLE_S = 4.0
 LONGEST_WAIT = 86_400.0
 UNSENT = (httpcore2.ConnectError, httpcore2.PoolTimeout, httpcore2.ProxyError, httpcore2.UnsupportedProtocol)
 FAILURES = (*UNSENT, httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)
-OURS = {b"authorization", b"x-api-key", b"x-goog-api-key", b"accept-encoding"}
+OURS = {b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key", b"accept-encoding"}
 """Headers that are set on a request as it leaves, whatever the SDK says in them."""
+SIGNED = {"authorization", "x-amz-security-token"}
+"""Headers of a request that its SDK signed which nobody else may read."""
 
 
 @dataclass(slots=True)
@@ -51,7 +52,11 @@ class Wire:
     """Why no whole answer came, in the HTTP client's words."""
     unsent: bool = False
     """There was no connection: nothing can have been charged."""
+    misconfigured: bool = False
+    """This machine's own settings stand in the way: another try would fail alike."""
     arrived: Callable[[Body], None] | None = None
+    began: Callable[[int], None] | None = None
+    """Told the status as soon as an answer begins."""
     kept: Body | None = None
     """The answer, once its last byte is here."""
 
@@ -137,14 +142,19 @@ class KeepingTransport(httpx2.AsyncBaseTransport):
     a call: they are spread over several.
     """
 
-    def __init__(self, base_url: str, passes: Passes) -> None:
-        self.passes = passes
-        # Reading the certificates takes longer than opening all the rest.
-        context = httpx2.create_ssl_context() if base_url.startswith("https") else None
+    def __init__(self, base_url: str, passes: Passes, signs: bool = False) -> None:
+        self.passes, self.signs = passes, signs
+        self.problem = ""
+        """Why nothing can be sent. It is said at each call: answers that are kept can be read all the same."""
+        context, proxy = None, None
+        try:
+            context, proxy = tls_context(base_url), proxy_for(base_url)
+        except BadInput as error:
+            self.problem = str(error)
         self.pools = [
             httpcore2.AsyncConnectionPool(
                 ssl_context=context,
-                proxy=_proxy(base_url),
+                proxy=proxy,
                 max_connections=CONNECTIONS,
                 max_keepalive_connections=CONNECTIONS,
                 keepalive_expiry=IDLE_S,
@@ -157,16 +167,27 @@ class KeepingTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send it with the call's credentials; the body is read here, up to MAX_BODY."""
         wire = current.get()
+        if self.problem:
+            wire.failure, wire.unsent, wire.misconfigured = self.problem, True, True
+            raise httpx2.TransportError(wire.failure, request=request)
         place = self.busy.index(min(self.busy))
         self.busy[place] += 1
         try:
-            response = await self.pools[place].handle_async_request(_leaving(request, wire.credentials))
+            leaving = _leaving(request, wire.credentials)
+            if self.signs and not wire.credentials:
+                leaving = _as_signed(request)
+                wire.credentials = {name: value for name, value in request.headers.items() if name.lower() in SIGNED}
+            response = await self.pools[place].handle_async_request(leaving)
             wire.status = response.status
+            if wire.began is not None:
+                wire.began(response.status)
             wire.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
             await self._read(response, wire)
         except FAILURES as error:
             wire.unsent = isinstance(error, UNSENT)
             wire.failure = f"{type(error).__name__}: {error}".rstrip(": ")
+            if untrusted := distrust(error):
+                wire.failure, wire.misconfigured = f"{wire.failure}: {trust_advice(untrusted)}", True
             raise httpx2.TransportError(wire.failure, request=request) from error
         finally:
             self.busy[place] -= 1
@@ -198,44 +219,32 @@ class KeepingTransport(httpx2.AsyncBaseTransport):
 
 def _leaving(request: httpx2.Request, credentials: dict[str, str]) -> httpcore2.Request:
     """The request with the call's credentials. The SDK's own object never has them."""
-    url = request.url
     headers = [pair for pair in request.headers.raw if pair[0].lower() not in OURS]
     headers += [(name.encode(), value.encode()) for name, value in credentials.items()]
+    return _as_signed(request, [*headers, (b"accept-encoding", b"identity")])
+
+
+def _as_signed(request: httpx2.Request, headers: list[tuple[bytes, bytes]] | None = None) -> httpcore2.Request:
+    """The request as its SDK made it: a signature covers every header. Or with others."""
+    url = request.url
     return httpcore2.Request(
         request.method,
         httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-        headers=[*headers, (b"accept-encoding", b"identity")],
+        headers=request.headers.raw if headers is None else headers,
         content=request.stream,
         extensions=request.extensions,
     )
 
 
-def http_client(base_url: str, passes: Passes) -> httpx2.AsyncClient:
-    """The connections of one account. It follows no redirect; `complete` sets the time limit."""
-    return httpx2.AsyncClient(transport=KeepingTransport(base_url, passes), timeout=None, follow_redirects=False)
+def http_client(base_url: str, passes: Passes, signs: bool = False) -> httpx2.AsyncClient:
+    """The connections of one account. It follows no redirect; `complete` sets the time limit.
 
-
-def is_loopback(base_url: str) -> bool:
-    """Whether the address stays on this machine."""
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    `signs`: a request without credentials of ours is signed by its SDK, and leaves as it is.
+    """
+    transport = KeepingTransport(base_url, passes, signs)
+    return httpx2.AsyncClient(transport=transport, timeout=None, follow_redirects=False)
 
 
 def only_loopback() -> bool:
     """Tests set QUORUM_LOOPBACK_ONLY=1, which makes a paid call impossible."""
     return os.environ.get("QUORUM_LOOPBACK_ONLY", "") not in {"", "0"}
-
-
-def _proxy(base_url: str) -> httpcore2.Proxy | None:
-    parts = urlsplit(base_url)
-    if is_loopback(base_url) or proxy_bypass(parts.hostname or ""):
-        return None
-    proxies = getproxies()
-    address = proxies.get(parts.scheme) or proxies.get("all")
-    if not address:
-        return None
-    found = httpx2.Proxy(address)
-    return httpcore2.Proxy(str(found.url), auth=found.raw_auth)

@@ -5,7 +5,7 @@
 (() => {
   const SAID_FOR = 8000;
   const DRAFT_FOR = 24 * 3600 * 1000;
-  const NOT_READ_YET = 500;
+  const REST = 400; // milliseconds; the page may say another number
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const smooth = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
@@ -58,6 +58,7 @@
   }
 
   function press(element) {
+    if (rests(element)) return;
     if (element.matches("summary")) return toggle(element);
     if (element.matches("textarea")) return element.focus();
     if (element.matches(".grade")) element.classList.add("pressed");
@@ -465,13 +466,13 @@
     }
   };
 
-  // Where the debate was just revealed, the second half of a double click is no final vote: nobody reads that fast.
+  // A pair that has just arrived, or its debate, takes no decision yet: the press was meant for the one before.
+  const rests = (element) => element.closest("[data-rests]") && performance.now() - arrivedAt < Number($("#desk")?.dataset.rest ?? REST);
   document.addEventListener("click", (event) => {
-    const hasty = $("#desk[data-step=final]") && performance.now() - arrivedAt < NOT_READ_YET;
-    if (hasty && event.target.closest(".grade")) { event.preventDefault(); event.stopPropagation(); }
+    if (rests(event.target)) { event.preventDefault(); event.stopPropagation(); }
   }, true);
   // Time on the pair goes on over a reload; hidden, or untouched for a minute, it counts as idle.
-  const timeKey = () => `quorum.time.${$("#answer input[name=token]")?.value}`;
+  const timeKey = () => `quorum.time.${$("#answer input[name=token]")?.value ?? `${$("#desk")?.dataset.member}.${$("#desk")?.dataset.item}`}`;
   const timeOnPage = () => String(Math.round(performance.now() - shownAt));
   function touched() {
     const now = performance.now();
@@ -539,7 +540,8 @@
   document.addEventListener("htmx:sendError", (event) => keepUnsent(event, say.offline));
   document.addEventListener("htmx:timeout", (event) => keepUnsent(event, say.silent));
   document.addEventListener("htmx:beforeSwap", () => { unsent = null; clearTimeout(again); });
-  document.addEventListener("htmx:responseError", () => trouble(say.failed));
+  const isAway = (event) => [502, 503, 504].includes(event.detail.xhr.status); // nothing was saved: it is sent again
+  document.addEventListener("htmx:responseError", (event) => (isAway(event) ? keepUnsent(event, say.silent) : trouble(say.failed)));
   document.addEventListener("htmx:afterSwap", () => {
     const desk = $("#desk");
     if (desk) arrive(desk, true);

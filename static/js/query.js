@@ -10,7 +10,7 @@
   const keys = keymap("quorum.keymap"); // changed in the help of the desk
   const IDLE_AFTER = 60 * 1000;
   const SEND_AGAIN = 4000;
-  const NOT_READ_YET = 500;
+  const REST = 400; // milliseconds; the page may say another number
   const cards = () => $$(".pair-card");
   const open = () => $$(".pair-card[data-open]");
   let current = null;
@@ -19,9 +19,10 @@
   let idle = 0;
   let undoable = [];
 
-  function choose(card, focus) {
+  // Whoever presses a button of another card has read that card meanwhile: its time goes on.
+  function choose(card, focus, goesOn) {
     if (!card) return;
-    if (card !== current) { shownAt = touchedAt = performance.now(); idle = 0; }
+    if (card !== current && !goesOn) { shownAt = touchedAt = performance.now(); idle = 0; }
     cards().forEach((one) => one.classList.toggle("current", one === card));
     current = card;
     if (focus) {
@@ -80,17 +81,18 @@
     const goal = places.map((place) => $$(`[data-key="${CSS.escape(key)}"]`, place).find((one) => seen(one) && (place !== document || !one.closest(".pair-card")))).find(Boolean);
     if (!goal) return;
     event.preventDefault();
+    if (rests(goal)) return;
     if (goal.matches("summary")) goal.parentElement.open = !goal.parentElement.open;
     else if (goal.matches("input")) goal.focus();
     else goal.click();
   });
-  document.addEventListener("focusin", (event) => choose(event.target.closest(".pair-card[data-open]")));
-  document.addEventListener("pointerdown", (event) => choose(event.target.closest(".pair-card[data-open]")));
+  for (const kind of ["focusin", "pointerdown"]) document.addEventListener(kind, ({ target }) => choose(target.closest(".pair-card[data-open]"), false, target.closest("[data-rests]")));
 
-  // Where a debate was just revealed, the second half of a double click is no final vote: nobody reads that fast.
+  // A pair that has just arrived, or its debate, takes no decision yet: the press was meant for the one before. All
+  // pairs were served at once, so nobody but this page knows.
+  const rests = (element) => element.closest("[data-rests]") && performance.now() - shownAt < Number($("#query-desk")?.dataset.rest ?? REST);
   document.addEventListener("click", (event) => {
-    const card = event.target.closest(".grade") && event.target.closest(".pair-card[data-step=final]");
-    if (card && performance.now() - (card.revealedAt ?? -Infinity) < NOT_READ_YET) { event.preventDefault(); event.stopPropagation(); }
+    if (rests(event.target)) { event.preventDefault(); event.stopPropagation(); }
   }, true);
   document.addEventListener("htmx:configRequest", (event) => {
     touched();
@@ -104,7 +106,6 @@
     if (!card) return;
     undoable = undoable.filter((one) => one !== card.id);
     if (card.matches("[data-open]")) {
-      card.revealedAt = performance.now();
       choose(card, true);
     } else {
       if ($("[data-undo]", card)) undoable.push(card.id);
@@ -116,14 +117,15 @@
   });
   // A lost connection: the answer is sent again; its token makes it count once.
   const kept = new Map();
-  document.addEventListener("htmx:sendError", (event) => {
+  const keep = (event) => {
     const { path, parameters, elt } = event.detail.requestConfig;
     const card = elt.closest(".pair-card");
     trouble($("#trouble").dataset.offline);
     if (!card) return;
     kept.set(card.id, { path, values: Object.fromEntries(Object.entries(parameters)) });
     setTimeout(sendKept, SEND_AGAIN);
-  });
+  };
+  document.addEventListener("htmx:sendError", keep);
   function sendKept() {
     for (const [id, { path, values }] of kept) {
       kept.delete(id);
@@ -131,7 +133,10 @@
     }
   }
   addEventListener("online", sendKept);
-  document.addEventListener("htmx:responseError", () => trouble($("#trouble").dataset.failed));
+  document.addEventListener("htmx:responseError", (event) => {
+    if ([502, 503, 504].includes(event.detail.xhr.status)) keep(event); // nothing was saved: it is sent again
+    else trouble($("#trouble").dataset.failed);
+  });
 
   if (window.htmx) window.htmx.config.timeout = 20000;
   choose(open()[0], false);

@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.cached_db import SessionStore
+from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
 
 from annotation.models import Membership, Role, User
@@ -137,7 +137,7 @@ def inserts_per_s() -> int:
 def scene(pairs: int) -> Iterator[tuple[Collection, list[str]]]:
     """A collection whose pairs were all debated and escalated, and a session for each annotator."""
     _clear()  # what a bench that was killed left behind
-    collection = Collection.objects.create(name=NAME, grades=1, title="Bench")
+    collection = Collection.objects.create(name=NAME, grades=1, title="Bench", min_judgment_ms=0)
     try:
         _execute(TABLES, {"collection": collection.pk, "pairs": pairs, "debated": DEBATED, **_debate(collection)})
         _execute(SWEEP, {})

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 STATUSES = {"400": 400, "401": 401, "403": 403, "404": 404, "408": 408, "429": 429, "500": 500, "503": 503, "529": 529}
@@ -19,6 +20,7 @@ FAULTS = {
     "schema",  # JSON of another schema
     "range",  # the schema, with a response that is neither yes nor no
     "empty",  # a good answer of the wire format without text
+    "no-logprobs",  # without log-probabilities, though they were asked for
     "other-model",  # answered by a model of another name
     "error-body",  # 200 with an error in the body
     "not-json",  # 200 with HTML
@@ -26,6 +28,8 @@ FAULTS = {
     "redirect",  # 307 to itself
     "huge",  # a body of 10 MB
     "echo-key",  # 401 that repeats the key
+    "no-quota",  # 429 of an account whose money is spent
+    "no-usage",  # a good answer that does not say what it used
 }
 VERDICTS = {"yes", "no", "hash", "stance", "converge", "swap"}
 
@@ -56,11 +60,24 @@ class Behaviour:
     score: int | None = None
     """Of a graded answer; else the highest for yes, 0 for no."""
     tokens: list[Any] = field(default_factory=list)
-    """[[text, log-probability, [[alternative, log-probability], ...]], ...] of the answer's text."""
+    """[[text, log-probability, [[alternative, log-probability], ...]], ...] of the answer's text; given where they were
+    asked for, with as many alternatives as were asked for. Without them the server makes some up."""
     shares: list[float] = field(default_factory=list)
     """Probabilities that a Decisions endpoint or a reranker answers with."""
     reasoning: int = 0
+    """Tokens that are thought before the answer. Of a look-alike they count towards the output limit: what is left of
+    it goes to the answer, and may be nothing."""
+    thought: str = ""
+    """Their text, where the API shows it; else the server makes one up."""
+    around: list[str] = field(default_factory=list)
+    """[before, after]: what a look-alike's answer stands in, such as a Markdown fence; the verdict stays."""
+    context: int = 0
+    """Tokens that a look-alike's model takes, request and answer together; else its own number."""
     cached: int = 0
+    written_tokens: int = 0
+    """Written to the prompt cache, by look-alikes that say so."""
+    usage: dict[str, Any] = field(default_factory=dict)
+    """What the answer says of its tokens, as it is, in place of what was counted."""
     seen: int = 0
     taken: int = 0
 
@@ -103,7 +120,9 @@ class Script:
 
 
 def from_name(model: str, latency: float) -> Behaviour:
-    """`stance`, `gpt+yes`, `x+429`, `y+no+latency=0.2`: parts of the name that are verdicts, faults or a latency."""
+    """`stance`, `gpt+yes`, `x+429`, `y+no+latency=0.2`, `z+reasoning=900`: parts of the name that are verdicts, faults,
+    a latency or thoughts.
+    """
     behaviour = Behaviour(latency=latency)
     for part in model.split("+"):
         if part in VERDICTS:
@@ -112,10 +131,15 @@ def from_name(model: str, latency: float) -> Behaviour:
             behaviour.fault = part
         elif part.startswith("latency="):
             behaviour.latency = float(part.removeprefix("latency="))
+        elif part.startswith("reasoning="):
+            behaviour.reasoning = int(part.removeprefix("reasoning="))
     return behaviour
 
 
 _PLACE = re.compile(r"This is round (\d+)\b.*?You are ([A-D])\b", re.DOTALL)
+
+
+_FENCE = re.compile(r"^<<<DATA ([0-9a-f]{24})$\n.*?\n^DATA \1>>>$", re.DOTALL | re.MULTILINE)
 
 
 def place(user: str) -> tuple[str, int]:
@@ -137,5 +161,5 @@ def response(verdict: str | dict[str, Any], user: str, side: str, round: int) ->
             return stance
         if verdict == "swap":
             return stance if round % 2 else {"yes": "no", "no": "yes"}[stance]
-    material = user[user.find("<<<DATA") : user.find("DATA", user.find("<<<DATA") + 7) + 32]
+    material = "".join(found[0] for found in islice(_FENCE.finditer(user), 2))  # query and document
     return "yes" if sha256((material or user).encode()).digest()[0] % 2 else "no"

@@ -12,6 +12,8 @@ import pytest
 
 from config.env import ROOT
 from judges.records import Judge
+from tests.modelserver.batches import Batches
+from tests.modelserver.presets import LOOK_ALIKES
 
 KEY_ENV = "QUORUM_TEST_KEY"
 KEY = "test-key-0123456789"
@@ -30,17 +32,28 @@ class LocalModels:
         """The base URL for a provider's name."""
         return {"anthropic": self.anthropic, "google": self.google}.get(provider, self.openai)
 
+    def alike(self, preset: str, model: str = "yes", **values: Any) -> Judge:
+        """A judge of the preset's look-alike; further keywords as in `judge`."""
+        alike = LOOK_ALIKES[preset]
+        base_url = f"{self.google}/{preset}{alike.home}"
+        return self.judge(model, preset, **{"base_url": base_url, **alike.judge, **values})
+
     def script(self, models: dict[str, Any] | None = None, **more: Any) -> None:
         """Replace the script: {model: behaviour or list of them}, see behaviours.Behaviour; "*" for all others."""
         self._control("script", json.dumps({**(models or {}), **more}).encode())
 
     def batch_delay(self, seconds: float) -> None:
         """How long a batch takes from now on."""
-        self._control("batch", json.dumps({"delay": seconds}).encode())
+        self.batches(delay=seconds)
+
+    def batches(self, **settings: Any) -> None:
+        """Change the batches' settings (batches.Batches); those that are not named stay."""
+        self._control("batch", json.dumps(settings).encode())
 
     def reset(self) -> None:
-        """No script, and `requests` begins anew."""
+        """No script, batches as always, and `requests` begins anew."""
         self.script({})
+        self.batches(**Batches.NORMAL)
         self.offset = self.log.stat().st_size
 
     def requests(self) -> list[dict[str, Any]]:
@@ -49,8 +62,8 @@ class LocalModels:
             log.seek(self.offset)
             return [json.loads(line) for line in log if line.endswith(b"\n")]
 
-    def stats(self) -> dict[str, int]:
-        """Counters since the server began: number of calls, connections, open, in_flight."""
+    def stats(self) -> dict[str, Any]:
+        """Counters since the server began: number of calls, connections, open, in_flight, batch_posts."""
         return self._control("stats")
 
     def judge(self, model: str, provider: str = "openai-compatible", **values: Any) -> Judge:
@@ -60,7 +73,7 @@ class LocalModels:
         fields["parameters"] = {**fields.get("parameters", {}), **values}
         return Judge(provider=provider, model=model, **fields)
 
-    def _control(self, name: str, body: bytes | None = None) -> dict[str, int]:
+    def _control(self, name: str, body: bytes | None = None) -> dict[str, Any]:
         address = f"{self.google}/control/{name}"
         with urllib.request.urlopen(urllib.request.Request(address, data=body)) as answer:
             return dict(json.load(answer))

@@ -1,6 +1,8 @@
 """The three wire formats: what a request asks, and how an answer or an error looks."""
 
 import json
+import math
+import re
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -8,6 +10,10 @@ from typing import Any
 from tests.modelserver.behaviours import Behaviour, place, response
 
 REFUSED = "I cannot help with this."
+MOST_ALTERNATIVES = 20
+MOST_BREAKPOINTS = 4
+SURE = 0.9
+"""Of every word that the server makes log-probabilities up for."""
 
 
 @dataclass
@@ -24,6 +30,15 @@ class Call:
     """Of a Decisions endpoint's question, or 1 for a reranker and an embedder."""
     texts: tuple[str, ...] = ()
     """Documents of a reranker, or what an embedder gets."""
+    logprobs: bool = False
+    alternatives: int = 0
+    """To each token, of those that were asked for."""
+    problem: str = ""
+    """Why the provider refuses the request."""
+    alike: Any = None
+    """The look-alike that answers (presets.base.LookAlike), `asked`, what it read, and the `refusal` that it meets."""
+    asked: Any = None
+    refusal: Any = None
 
 
 def read(path: str, headers: dict[str, str], body: dict[str, Any]) -> Call | None:
@@ -31,18 +46,40 @@ def read(path: str, headers: dict[str, str], body: dict[str, Any]) -> Call | Non
     if path.endswith("/chat/completions"):
         system, user = (message["content"] for message in body["messages"])
         schema = body["response_format"]["json_schema"]["schema"]
-        return Call("openai", body["model"], system, user, schema, headers.get("authorization", "").partition(" ")[2])
+        key = headers.get("authorization", "").partition(" ")[2]
+        asked, most = bool(body.get("logprobs")), body.get("top_logprobs")
+        problem = ""
+        if most is not None and not asked:
+            problem = "top_logprobs needs logprobs to be true"
+        elif not 0 <= (most or 0) <= MOST_ALTERNATIVES:
+            problem = f"top_logprobs must be from 0 to {MOST_ALTERNATIVES}"
+        more = {"logprobs": asked, "alternatives": most or 0, "problem": problem}
+        return Call("openai", body["model"], system, user, schema, key, **more)
     if path.endswith("/v1/messages"):
-        user = body["messages"][0]["content"]
+        content = body["messages"][0]["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        user = "".join(block["text"] for block in blocks)
+        marks = sum("cache_control" in block for block in [*blocks, *body["system"]])
+        problem = "A maximum of 4 blocks with cache_control may be provided." if marks > MOST_BREAKPOINTS else ""
+        if any(not block["text"] for block in blocks):
+            problem = "messages: text content blocks must be non-empty"
         schema = body["output_config"]["format"]["schema"]
         system = body["system"] if isinstance(body["system"], str) else body["system"][0]["text"]
-        return Call("anthropic", body["model"], system, user, schema, headers.get("x-api-key", ""))
+        return Call("anthropic", body["model"], system, user, schema, headers.get("x-api-key", ""), problem=problem)
     if path.endswith(":generateContent"):
         model = path.rpartition("/")[2].removesuffix(":generateContent")
         system = body["systemInstruction"]["parts"][0]["text"]
         user = body["contents"][0]["parts"][0]["text"]
-        schema = body["generationConfig"]["responseJsonSchema"]
-        return Call("google", model, system, user, schema, headers.get("x-goog-api-key", ""))
+        config = body["generationConfig"]
+        schema = config["responseJsonSchema"]
+        asked, most = bool(config.get("responseLogprobs")), config.get("logprobs")
+        problem = ""
+        if most is not None and not asked:
+            problem = "logprobs needs responseLogprobs to be true"
+        elif not 0 <= (most or 0) <= MOST_ALTERNATIVES:
+            problem = f"logprobs must be from 0 to {MOST_ALTERNATIVES}"
+        more = {"logprobs": asked, "alternatives": most or 0, "problem": problem}
+        return Call("google", model, system, user, schema, headers.get("x-goog-api-key", ""), **more)
     if path.endswith("/decisions"):
         return _decision(body, headers)
     if path.endswith("/rerank"):
@@ -90,6 +127,8 @@ def text(call: Call, behaviour: Behaviour) -> str:
         answer = {"reason": f"Scripted {score}.", "score": score}
     if "reference" in call.schema["properties"]:
         answer = {"reference": sentences(call.user), **answer}
+    if "reason" not in call.schema["properties"]:
+        del answer["reason"]
     whole = json.dumps(answer)
     return whole[: len(whole) // 2] if behaviour.fault == "truncated" else whole
 
@@ -110,24 +149,54 @@ def sentences(user: str) -> list[str]:
 
 def answer(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
     """The body of an answer in the call's wire format."""
+    if call.alike:
+        return call.alike.answer(call, behaviour, number)
     if call.levels:
         return scored(call, behaviour, number)
     said = text(call, behaviour)
     model = "another-model" if behaviour.fault == "other-model" else call.model
     tokens_in, tokens_out = (len(call.system) + len(call.user)) // 4, len(said) // 4 + 1
-    form = {"openai": _openai, "anthropic": _anthropic, "google": _google}[call.format]
-    return form(said, model, behaviour, tokens_in, tokens_out, number)
+    if call.format == "anthropic":
+        body = _anthropic(said, model, behaviour, tokens_in, tokens_out, number)
+    else:
+        form = {"openai": _openai, "google": _google}[call.format]
+        body = form(said, model, behaviour, tokens_in, tokens_out, number, words(call, said, behaviour))
+    if behaviour.usage:
+        body["usageMetadata" if call.format == "google" else "usage"] = behaviour.usage
+    if behaviour.fault == "no-usage":
+        body.pop("usage", None)
+        body.pop("usageMetadata", None)
+    return body
+
+
+Word = tuple[str, float, list[tuple[str, float]]]
+
+
+def words(call: Call, said: str, behaviour: Behaviour) -> list[Word]:
+    """Tokens with their log-probabilities and the likeliest alternatives, themselves included: as many as asked."""
+    if not call.logprobs or behaviour.fault == "no-logprobs":
+        return []
+    if behaviour.tokens:
+        found = [(word, p, [(w, q) for w, q in others]) for word, p, others in behaviour.tokens]
+    else:
+        found = [(word, math.log(SURE), _others(word)) for word in re.findall(r"\w+|\W+", said)]
+    return [(word, p, sorted(others, key=lambda one: -one[1])[: call.alternatives]) for word, p, others in found]
+
+
+def _others(word: str) -> list[tuple[str, float]]:
+    other = {"yes": "no", "no": "yes"}.get(word, "other")
+    return [(word, math.log(SURE)), (other, math.log((1 - SURE) / 2)), ("maybe", math.log((1 - SURE) / 4))]
 
 
 def _openai(
-    said: str, model: str, behaviour: Behaviour, tokens_in: int, tokens_out: int, number: int
+    said: str, model: str, behaviour: Behaviour, tokens_in: int, tokens_out: int, number: int, given: list[Word]
 ) -> dict[str, Any]:
     refused = behaviour.fault == "refused"
     finish = {"truncated": "length", "filtered": "content_filter"}.get(behaviour.fault, "stop")
     message = {"role": "assistant", "content": None if refused else said, "refusal": REFUSED if refused else None}
     listed = [
         {"token": word, "logprob": p, "bytes": None, "top_logprobs": [{"token": w, "logprob": q} for w, q in others]}
-        for word, p, others in behaviour.tokens
+        for word, p, others in given
     ]
     return {
         "id": f"chatcmpl-{number}",
@@ -175,7 +244,7 @@ def _anthropic(
 
 
 def _google(
-    said: str, model: str, behaviour: Behaviour, tokens_in: int, tokens_out: int, number: int
+    said: str, model: str, behaviour: Behaviour, tokens_in: int, tokens_out: int, number: int, given: list[Word]
 ) -> dict[str, Any]:
     usage = {
         "promptTokenCount": tokens_in,
@@ -190,12 +259,11 @@ def _google(
     finish = {"truncated": "MAX_TOKENS", "refused": "SAFETY"}.get(behaviour.fault, "STOP")
     parts = [] if behaviour.fault in ("empty", "refused") else [{"text": said}]
     candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "finishReason": finish, "index": 0}
-    if behaviour.tokens:
+    if given:
         candidate["logprobsResult"] = {
-            "chosenCandidates": [{"token": word, "logProbability": p} for word, p, _ in behaviour.tokens],
+            "chosenCandidates": [{"token": word, "logProbability": p} for word, p, _ in given],
             "topCandidates": [
-                {"candidates": [{"token": w, "logProbability": q} for w, q in others]}
-                for _, _, others in behaviour.tokens
+                {"candidates": [{"token": w, "logProbability": q} for w, q in others]} for _, _, others in given
             ],
         }
     return {"candidates": [candidate], **body}
@@ -269,9 +337,22 @@ def overlap(asked: str, document: str) -> float:
 def error(form: str, status: int, message: str) -> dict[str, Any]:
     """The body of an error in a wire format."""
     if form == "anthropic":
-        kind = {429: "rate_limit_error", 401: "authentication_error", 404: "not_found_error", 529: "overloaded_error"}
+        kind = {
+            413: "request_too_large",
+            429: "rate_limit_error",
+            401: "authentication_error",
+            404: "not_found_error",
+            529: "overloaded_error",
+        }
         return {"type": "error", "error": {"type": kind.get(status, "api_error"), "message": message}}
     if form == "google":
         kinds = {429: "RESOURCE_EXHAUSTED", 401: "UNAUTHENTICATED", 404: "NOT_FOUND"}
         return {"error": {"code": status, "message": message, "status": kinds.get(status, "INTERNAL")}}
     return {"error": {"message": message, "type": "error", "param": None, "code": None}}
+
+
+def no_quota(form: str) -> dict[str, Any]:
+    """The body of a 429 that no waiting ends."""
+    body = error(form, 429, "You exceeded your current quota, please check your plan and billing details.")
+    body["error"] |= {"code": "insufficient_quota", "type": "insufficient_quota"}
+    return body

@@ -3,12 +3,15 @@
 import asyncio
 import json
 import time
+from functools import partial
 from hashlib import sha256
 from typing import Any, TextIO
 
-from tests.modelserver.batches import Batches
+from tests.modelserver.batches import LOST, Batches
 from tests.modelserver.behaviours import STATUSES, Behaviour, Script, place
-from tests.modelserver.formats import Call, answer, error, read
+from tests.modelserver.formats import Call, answer, error, no_quota, read
+from tests.modelserver.presets import find
+from tests.modelserver.presets.writing import streamed
 
 PLAIN = {"not-json": b"<html>Bad gateway</html>", "no-body": b"", "huge": b" " * 10_000_000}
 REASONS = {200: "OK", 307: "Temporary Redirect"}
@@ -25,13 +28,14 @@ class ModelServer:
         self.number = self.connections = self.open = self.in_flight = 0
 
     def control(self, path: str, body: bytes) -> object:
-        """POST /control/script takes a script, /control/batch a delay; GET /control/stats gives the counters."""
+        """POST /control/script: a script; /control/batch: settings of batches; GET /control/stats: the counters."""
         if path == "/control/batch":
-            self.batches.delay = float(json.loads(body)["delay"])
+            self.batches.settings |= json.loads(body)
         if path == "/control/script":
             self.script = Script.load(json.loads(body), self.latency)
         names = ("number", "connections", "open", "in_flight")
-        return {name: getattr(self, name) for name in names}
+        found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return found | {"batch_posts": self.batches.posts, "batch_keys": self.batches.keys[-20:]}
 
     def record(self, call: Call, entry: dict[str, Any], behaviour: Behaviour, body: bytes, status: int | None) -> None:
         """One line of the log, written when the call ends and before its answer is sent."""
@@ -105,10 +109,17 @@ class Connection(asyncio.Protocol):
         server = self.server
         if path.startswith("/control/"):
             return self.send(200, json.dumps(server.control(path, body)).encode())
-        found = server.batches.handle(path, headers, body)
+        alike, rest = find(path)
+        found = server.batches.handle(path, headers, body) if alike is None or alike.batches else None
+        if found == LOST:
+            return self.transport.abort()
         if found is not None:
             return self.send(*found)
-        call = read(path, headers, json.loads(body)) if body else None
+        if alike and not body:
+            return self.send(*alike.get(rest, headers))
+        call = read(path, headers, json.loads(body)) if body and not alike else None
+        if alike:
+            call = alike.call(rest, headers, body)
         if call is None:
             return self.send(404, b'{"error": {"message": "no such address"}}')
         server.number += 1
@@ -146,20 +157,30 @@ class Connection(asyncio.Protocol):
         """Status, body and headers."""
         fault = behaviour.fault
         headers = {"Retry-After": behaviour.retry_after} if behaviour.retry_after else {}
+        refusal = call.refusal or (call.alike and call.alike.context_refusal(call, behaviour))
+        if refusal:
+            return refusal.status, json.dumps(call.alike.error(refusal)).encode(), headers
+        if call.problem:
+            return 400, json.dumps(error(call.format, 400, call.problem)).encode(), headers
         if fault in STATUSES:
             status = STATUSES[fault]
-            return status, json.dumps(error(call.format, status, f"scripted {fault}")).encode(), headers
+            return status, json.dumps(_error(call, status, f"scripted {fault}")).encode(), headers
         if fault == "echo-key":
-            return 401, json.dumps(error(call.format, 401, f"wrong key {call.key}")).encode(), headers
+            return 401, json.dumps(_error(call, 401, f"wrong key {call.key}")).encode(), headers
+        if fault == "no-quota":
+            return 429, json.dumps(no_quota(call.format)).encode(), headers
         if fault == "redirect":
             return 307, b"", {"Location": entry["path"]}
         if fault == "error-body":
-            return 200, json.dumps(error(call.format, 500, "scripted error under 200")).encode(), headers
+            return 200, json.dumps(_error(call, 500, "scripted error under 200")).encode(), headers
         if behaviour.body:
             return 200, behaviour.body.encode(), headers
         if fault in PLAIN:
             return 200, PLAIN[fault], headers
-        return 200, json.dumps(answer(call, behaviour, entry["seq"])).encode(), headers
+        answered = answer(call, behaviour, entry["seq"])
+        if call.asked and call.asked.body.get("stream"):
+            return 200, streamed(answered), headers
+        return 200, json.dumps(answered).encode(), headers
 
     def end(self, call: Call, entry: dict[str, Any], behaviour: Behaviour, body: bytes, status: int | None) -> None:
         """Log the call; status None: its client got no answer."""
@@ -180,6 +201,11 @@ class Connection(asyncio.Protocol):
             return
         self.transport.write(rest[:1])
         asyncio.get_running_loop().call_later(0.05, self.drip, rest[1:])
+
+
+def _error(call: Call, status: int, message: str) -> dict[str, Any]:
+    refused: dict[str, Any] = (call.alike.refused if call.alike else partial(error, call.format))(status, message)
+    return refused
 
 
 def _head(status: int, length: int, headers: dict[str, str]) -> bytes:

@@ -35,8 +35,8 @@ def find_base(name: str, made: Path) -> Path:
         if (folder / "config.json").exists():
             return folder
         return tiny_encoder(folder) if name == "tiny:encoder" else tiny_base(folder, shape=name.removeprefix("tiny:"))
-    path = Path(name).expanduser()
-    if path.is_dir():
+    path = Path(name)
+    if path.is_absolute() and path.is_dir():
         if not (path / "config.json").exists():
             raise BadInput(f"{path} has no config.json: name the folder of a model")
         return path

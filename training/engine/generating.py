@@ -7,6 +7,7 @@ import torch
 from transformers import GenerationConfig
 
 from training.engine.margins import cut
+from training.scorer import Written
 
 BATCH_TOKENS = 8192
 
@@ -21,10 +22,11 @@ def generate(
     max_new_tokens: int = 512,
     batch_tokens: int = BATCH_TOKENS,
     report: Callable[[int, int], None] = lambda done, of: None,
-) -> list[str]:
+) -> list[Written]:
     """The answer to each rendered prompt, without special tokens, in the order given; greedy, so that it repeats.
 
-    Prompts are cut as in margins.py and padded on the left; an answer ends at the end token or after max_new_tokens.
+    Prompts are cut as in margins.py and padded on the left; an answer ends at the end token, or is cut after
+    max_new_tokens.
     """
     settings = GenerationConfig(  # type: ignore[no-untyped-call]
         do_sample=False,
@@ -35,7 +37,7 @@ def generate(
     encoded = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
     rows = [cut(ids, tokenizer, max_length, tail) for ids in encoded]
     order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-    found = [""] * len(rows)
+    found = [Written("")] * len(rows)
     start = 0
     while start < len(order):
         end = start + 1
@@ -49,13 +51,16 @@ def generate(
     return found
 
 
-def _batch(model: Any, tokenizer: Any, rows: list[list[int]], settings: Any) -> list[str]:
+def _batch(model: Any, tokenizer: Any, rows: list[list[int]], settings: Any) -> list[Written]:
     longest = max(len(row) for row in rows)
     ids = torch.tensor([[_pad(tokenizer)] * (longest - len(row)) + row for row in rows], device=model.device)
     mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=model.device)
     with torch.inference_mode():
         written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings, use_cache=True)
-    return [str(text) for text in tokenizer.batch_decode(written[:, longest:], skip_special_tokens=True)]
+    answers = written[:, longest:]
+    ended = (answers == tokenizer.eos_token_id).any(dim=1).tolist()
+    texts = tokenizer.batch_decode(answers, skip_special_tokens=True)
+    return [Written(str(text), is_cut=not end) for text, end in zip(texts, ended, strict=True)]
 
 
 def _pad(tokenizer: Any) -> int:

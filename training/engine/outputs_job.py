@@ -14,10 +14,8 @@ from training.engine.generating import generate
 from training.engine.loop import Cancelled
 from training.folder import JobFolder
 from training.outputs import measure
-from training.scorer import about
+from training.scorer import Written, about
 
-LIMIT = 200
-"""Rows of the dev split that are written about when nobody says how many: writing costs a forward pass a token."""
 AT_ONCE = 16
 LONGEST = 4096
 MOST_NEW_TOKENS = 512
@@ -29,7 +27,8 @@ def write(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any
     Rows that an earlier process wrote stay. Raises Cancelled, and BadInput for encoders and an empty dev split.
     """
     job = folder.job
-    rows = data.read(Path(job["data"])).dev[: int(job.get("limit") or LIMIT)]
+    rows = data.read(Path(job["data"])).dev
+    rows = rows[: int(job["limit"])] if job.get("limit") else rows
     if not rows:
         raise BadInput("the dev split has no row: export with a --split below 1")
     models: dict[str, str] = job["models"]
@@ -41,7 +40,8 @@ def write(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any
         writer = Writer(model, job.get("device") or "cpu", int(job.get("max_new_tokens") or MOST_NEW_TOKENS))
         folder.say(words=writer.words)
         written = _written(folder, writer, name, rows, place * len(rows), asked_to_stop)
-        found[name] = measure(rows, written, writer.count, words=writer.words)
+        found[name] = measure(rows, [line["output"] for line in written], writer.count, words=writer.words)
+        found[name]["cut"] = sum(line.get("finish_reason") == "length" for line in written)
     (folder.path / "evaluation.json").write_text(json.dumps(found, indent=1))
     return {"rows": len(rows), "outputs": found}
 
@@ -60,7 +60,7 @@ class Writer:
         tiny = ["tiny model"] if is_tiny(folder) else []
         self.words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
 
-    def write(self, rows: Sequence[Example]) -> list[str]:
+    def write(self, rows: Sequence[Example]) -> list[Written]:
         """One answer a row, greedily."""
         texts = [rendering.render(row.query, row.document, row.instruction) for row in rows]
         return generate(
@@ -79,18 +79,21 @@ class Writer:
 
 def _written(
     folder: JobFolder, writer: Writer, name: str, rows: Sequence[Example], before: int, stop: Callable[[], bool]
-) -> list[str]:
+) -> list[dict[str, Any]]:
+    """A line {query_id, doc_id, label, output} for each row, with `finish_reason` "length" where the answer was cut."""
     path = folder.path / f"{name}.outputs.jsonl"
     kept = path.read_text().split("\n")[:-1] if path.exists() else []
     path.write_text("".join(f"{line}\n" for line in kept))
     with path.open("a") as file:
         for start in range(len(kept), len(rows), AT_ONCE):
             chosen = rows[start : start + AT_ONCE]
-            for row, text in zip(chosen, writer.write(chosen), strict=True):
-                line = {"query_id": row.query_id, "doc_id": row.doc_id, "label": row.label, "output": text}
+            for row, answer in zip(chosen, writer.write(chosen), strict=True):
+                line = {"query_id": row.query_id, "doc_id": row.doc_id, "label": row.label, "output": answer.text}
+                if answer.is_cut:
+                    line["finish_reason"] = "length"
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
             file.flush()
             folder.say(phase=f"writing with {name}", steps=before + start + len(chosen))
             if stop():
                 raise Cancelled
-    return [json.loads(line)["output"] for line in path.read_text().split("\n")[:-1]]
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]

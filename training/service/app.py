@@ -24,16 +24,25 @@ class Rerank(Service):
         """Score, and write where that was asked for."""
         request = protocol.read(body)
         scored = self.batcher.submit(request).result(PATIENCE_S)
-        written: dict[int, dict[str, str]] = {}
+        written: dict[int, protocol.Extra] = {}
         if request.return_evidence:
             written = self.batcher.call(lambda: self.write(request, scored)).result(PATIENCE_S)
         return 200, protocol.answer(request, scored, self.name, self.scorer.words, written, self.scorer.threshold)
 
-    def write(self, request: Request, scored: Scored) -> dict[int, dict[str, str]]:
-        """Contribution and evidence by place; both empty where the model says no, or writes something else."""
-        found = {}
+    def write(self, request: Request, scored: Scored) -> dict[int, protocol.Extra]:
+        """Contribution and evidence by place; both empty where the model says no, or writes something else.
+
+        An answer that ran out of tokens keeps what was written, and says so: `finish_reason`, `evidence_truncated`.
+        """
+        found: dict[int, protocol.Extra] = {}
         for place in protocol.best(request, scored):
             said = self.scorer.generate(request.query, request.documents[place], request.instruction)
-            output = evidence.parse_output(said)
-            found[place] = {"contribution": output.contribution or "", "evidence": output.evidence or ""}
+            whole = evidence.parse_output(said.text)
+            output = evidence.parse_output(evidence.closed(said.text)) if said.is_cut else whole
+            found[place] = {
+                "contribution": output.contribution or "",
+                "evidence": output.evidence or "",
+                "finish_reason": "length" if said.is_cut else "stop",
+                "evidence_truncated": said.is_cut and whole.verdict == 1 and whole.evidence is None,
+            }
         return found

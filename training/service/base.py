@@ -1,4 +1,4 @@
-"""What every address of a served model shares: WSGI, the token, errors as JSON, GET /healthz."""
+"""What every address of a served model shares: WSGI, the token, errors as JSON, GET /healthz and /readyz."""
 
 import hmac
 import json
@@ -59,7 +59,7 @@ class Service(ABC):
     def respond(self, environ: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Status and JSON of one request. An error is {"message"}, where Cohere's client looks, and {"detail"}."""
         path, method = environ.get("PATH_INFO", ""), environ.get("REQUEST_METHOD", "")
-        if path == "/healthz":
+        if path in ("/healthz", "/readyz"):  # the model is loaded before the first request is taken
             return 200, {"model": self.name, "words": self.words}
         if path not in self.addresses:
             return problem(404, f"nothing at {path}: POST to {self.addresses[0]}")

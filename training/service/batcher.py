@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from training.scorer import Asked, Scorer
-from training.service.protocol import Request, Scored
+from training.service.protocol import Extra, Request, Scored
 
 MOST_TOGETHER = 256
 """Documents that are scored in one go, so that a small request does not wait for many large ones."""
@@ -34,9 +34,9 @@ class Batcher:
         self.waiting.put((lambda: None, request, future))
         return future
 
-    def call(self, work: Callable[[], dict[int, dict[str, str]]]) -> Future[dict[int, dict[str, str]]]:
+    def call(self, work: Callable[[], dict[int, Extra]]) -> Future[dict[int, Extra]]:
         """Something else that needs the model alone (writing). Raises Full."""
-        future: Future[dict[int, dict[str, str]]] = Future()
+        future: Future[dict[int, Extra]] = Future()
         self._enter()
         future.add_done_callback(lambda _: self._leave())
 

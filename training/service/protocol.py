@@ -12,6 +12,10 @@ MOST_WRITTEN = 20
 """Documents of one request that contribution and evidence are written for: writing takes far longer than scoring."""
 
 
+Extra = dict[str, str | bool]
+"""What a result carries beside its score: contribution, evidence, and whether they are whole."""
+
+
 class Wrong(Exception):
     """The request cannot be answered; `status` is 400 (no JSON) or 422 (JSON that says something else)."""
 
@@ -97,7 +101,7 @@ def best(request: Request, scored: Scored) -> list[int]:
 
 
 def answer(
-    request: Request, scored: Scored, model: str, words: str, written: dict[int, dict[str, str]], threshold: float
+    request: Request, scored: Scored, model: str, words: str, written: dict[int, Extra], threshold: float
 ) -> dict[str, Any]:
     """`results` as both clients read them, with the id and meta of Cohere's and the model and usage of Jina's."""
     results: list[dict[str, Any]] = []

@@ -18,6 +18,7 @@ from annotation.exports.sets.source import NEWEST_VOTES, Source, teacher_of
 from corpus.errors import BadInput
 from corpus.importing.files import Source as Lines
 from corpus.importing.grades import top_of_run
+from corpus.phrases import gettext_noop
 
 HIGH = 0.5
 QUERIES = 500
@@ -109,11 +110,11 @@ def _may_enter(row: Row, known: Known, asked: Options, left: Left) -> bool:
     if pair is not None:
         row.pair, score, row.yes, row.votes, has_label, waits = pair
         if has_label:  # judged, but not by those whose labels were asked for
-            left["in the run, with a label that was not asked for"] += 1
+            left[gettext_noop("in the run, with a label that was not asked for")] += 1
             return False
         high = (row.votes and row.yes / row.votes >= HIGH) or (score is not None and score >= HIGH) or waits
         if high and not asked.keep_holes:
-            left["in the run, but scored high or waiting for people (a hole)"] += 1
+            left[gettext_noop("in the run, but scored high or waiting for people (a hole)")] += 1
             return False
     row.teacher = teacher_of(row, score, asked)
     return True

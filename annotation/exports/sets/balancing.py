@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corpus.errors import BadInput
+
 SCORES = 6
 """Equal bins of the teacher's score in [0, 1]."""
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
-"""Words where a length bin ends; the last bin has no end."""
+"""Words or tokens where a length bin ends; the last bin has no end."""
 AIM = 0.99
+ALL = SCORES * (len(LENGTHS) + 1)
+"""Cells: 48."""
 
 Grid = NDArray[np.int64]
 
@@ -50,7 +54,7 @@ class Balanced:
     after: Spread
 
     def in_manifest(self) -> dict[str, Any]:
-        """Both spreads and the share kept; lengths are counted in words of `corpus.text`."""
+        """Both spreads and the share kept. The caller says what lengths were counted in."""
         total = sum(map(sum, self.before.cells))
         return {
             "before": self.before.in_manifest(),
@@ -59,18 +63,27 @@ class Balanced:
             "share_kept": round(len(self.kept) / total, 6) if total else None,
             "score_bins": SCORES,
             "length_bins": list(LENGTHS),
-            "length_unit": "words",
         }
 
 
-def balance(scores: Sequence[float], lengths: Sequence[int], places: Sequence[bytes]) -> Balanced:
+def balance(
+    scores: Sequence[float], lengths: Sequence[int], places: Sequence[bytes], *, entropy: str = "filled"
+) -> Balanced:
     """Cap every cell at the largest size with which the entropy is at least 0.99.
 
-    `scores` in [0, 1], `lengths` in words, `places`: the seeded order in which a cell keeps its rows.
+    `scores` in [0, 1], `lengths` in words or tokens, `places`: the seeded order in which a cell keeps its rows.
+    `entropy`: `filled` divides by the logarithm of the filled cells, `prism` by ln 48 (P eq. 5). Raises BadInput where
+    so few cells are filled that the latter cannot reach 0.99.
     """
     cells = cells_of(scores, lengths)
-    counts = np.bincount(cells, minlength=SCORES * (len(LENGTHS) + 1))
-    cap = largest_cap(counts)
+    counts = np.bincount(cells, minlength=ALL)
+    if entropy == "prism" and (reached := _entropies(np.minimum(counts, 1))[1]) < AIM:
+        raise BadInput(
+            f"the entropy over all {ALL} cells cannot reach {AIM}: only {np.count_nonzero(counts)} cells of score by "
+            f"length hold a pair, which gives {reached:.3f} at most; balance over the filled cells "
+            "(--balance-entropy filled), or bring graded teacher scores and texts of every length"
+        )
+    cap = largest_cap(counts, entropy)
     room = np.minimum(counts, cap)
     kept = []
     for place in sorted(range(len(cells)), key=lambda place: places[place]):
@@ -87,12 +100,13 @@ def cells_of(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.int6
     return bins * (len(LENGTHS) + 1) + columns
 
 
-def largest_cap(counts: Grid) -> int:
+def largest_cap(counts: Grid, entropy: str = "filled") -> int:
     """Entropy falls as the cap grows, so halving finds the largest that reaches the aim."""
+    which = ("filled", "prism").index(entropy)
     low, high = 1, int(counts.max(initial=1))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _entropies(np.minimum(counts, middle))[0] >= AIM else (low, middle - 1)
+        low, high = (middle, high) if _entropies(np.minimum(counts, middle))[which] >= AIM else (low, middle - 1)
     return low
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from annotation.exports.sets import source
 from annotation.exports.sets.rows import Query
 from annotation.exports.sets.source import Text
+from corpus.rubric import Rubric
 from corpus.targets import texts_of
 
 ROWS = 2_000
@@ -21,8 +22,9 @@ class Filled:
     documents: dict[int, Text]
     """By their keys; those of the whole batch."""
     instruction: str
-    votes: dict[int, dict[int, int]] = field(default_factory=dict)
-    """For each pair what each judge said: 0 or 1."""
+    """What relevant means for its pairs: the statement of its definition."""
+    votes: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
+    """For each pair what each judge said, by id and sample: 0 or 1."""
     targets: dict[int, str] = field(default_factory=dict)
     """For each pair the text of contribution and evidence, where there is one."""
 
@@ -36,34 +38,36 @@ class Writer(Protocol):
     def begin(self, split: str, queries: list[Query]) -> None:
         """The next batches are of this split."""
 
-    def add(self, batch: Batch) -> None:
-        """Write the rows of whole queries."""
+    def add(self, batch: Batch) -> int:
+        """Write the rows of whole queries; how many lines they became."""
 
     def end(self) -> dict[str, object]:
         """Close the files; what the manifest says beside the counts of all sets."""
 
 
-def batches(queries: list[Query], instructions: dict[str, str], *, evidence: bool) -> Iterator[Batch]:
-    """Whole queries, in their order. `instructions`: of each source; `evidence`: with votes and targets."""
+def batches(queries: list[Query], rubrics: dict[str, Rubric], *, evidence: bool) -> Iterator[Batch]:
+    """Whole queries, in their order. `rubrics`: of each source; `evidence`: with votes and targets."""
     waiting: list[Query] = []
     rows = 0
     for query in queries:
         waiting.append(query)
         rows += len(query.rows)
         if rows >= ROWS:
-            yield _filled(waiting, instructions, evidence)
+            yield _filled(waiting, rubrics, evidence)
             waiting, rows = [], 0
     if waiting:
-        yield _filled(waiting, instructions, evidence)
+        yield _filled(waiting, rubrics, evidence)
 
 
-def _filled(queries: list[Query], instructions: dict[str, str], evidence: bool) -> Batch:
+def _filled(queries: list[Query], rubrics: dict[str, Rubric], evidence: bool) -> Batch:
     texts = source.queries([query.key for query in queries])
     documents = source.documents([row.document for query in queries for row in query.rows])
     pairs = [row.pair for query in queries for row in query.rows if row.pair]
     votes = source.votes(pairs) if evidence else {}
     targets = texts_of(pairs) if evidence else {}
-    return [
-        Filled(query, texts[query.key], documents, texts[query.key].title or instructions[query.source], votes, targets)
-        for query in queries
-    ]
+    found = []
+    for query in queries:
+        text = texts[query.key]
+        definition = rubrics[query.source].definition(answers=bool(text.answers), own=text.title)
+        found.append(Filled(query, text, documents, definition.statement, votes, targets))
+    return found

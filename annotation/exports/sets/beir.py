@@ -27,9 +27,10 @@ class Beir:
         self.qrels = self.files.open(f"qrels/{split}.tsv")
         self.qrels.put(HEADER)
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Batch) -> int:
         """Queries with their answers, and a line for each label."""
         assert self.qrels is not None
+        before = self.qrels.rows
         for filled in batch:
             text = filled.text
             query = {"_id": filled.query.id, "text": text.text, "answers": text.answers, "metadata": text.metadata}
@@ -37,6 +38,7 @@ class Beir:
             rows = filled.query.rows
             lines = [f"{filled.query.id}\t{row.doc_id}\t{row.grade}\n" for row in rows]
             self.qrels.put("".join(lines), rows=len(lines))
+        return self.qrels.rows - before
 
     def end(self) -> dict[str, Any]:
         """The documents last: they do not depend on the choices."""

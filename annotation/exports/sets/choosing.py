@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from annotation.exports.sets.options import Options
 from annotation.exports.sets.rows import Query, Row, place
+from corpus.phrases import gettext_noop
 
 SETTLED = ("people", "adjudicator")
 Left = Counter[str]
@@ -34,15 +35,15 @@ def _known(rows: list[Row], asked: Options, left: Left) -> list[Row]:
     missing = [row for row in rows if row.teacher is None]
     if missing:
         assumed = sum(row.assumed for row in missing)
-        left["assumed negatives without a teacher"] += assumed
-        left["fewer than five votes"] += len(missing) - assumed
+        left[gettext_noop("assumed negatives without a teacher")] += assumed
+        left[gettext_noop("fewer votes than the panel has")] += len(missing) - assumed
     return kept
 
 
 def _agreed(rows: list[Row], least: float, left: Left) -> list[Row]:
     """A machine's label needs this share of the votes behind it; people's labels need none."""
     kept = [row for row in rows if row.assumed or row.origin in SETTLED or _share(row) >= least]
-    left["too little agreement"] += len(rows) - len(kept)
+    left[gettext_noop("too little agreement")] += len(rows) - len(kept)
     return kept
 
 
@@ -57,7 +58,7 @@ def _few_negatives(query: Query, rows: list[Row], asked: Options, left: Left) ->
     positives = [row for row in rows if row.relevant]
     negatives = _ordered([row for row in rows if not row.relevant], query, asked.seed)
     most = (asked.negatives or 0) * len(positives)
-    left["more negatives than asked for"] += max(0, len(negatives) - most)
+    left[gettext_noop("more negatives than asked for")] += max(0, len(negatives) - most)
     return _sorted(positives + negatives[:most])
 
 
@@ -65,14 +66,14 @@ def _fixed(query: Query, rows: list[Row], asked: Options, left: Left) -> list[Ro
     """Exactly so many: positives first but never all of them when there are negatives, then hard negatives."""
     wanted = asked.documents or 0
     if len(rows) < wanted:
-        left["queries with fewer documents"] += len(rows)
+        left[gettext_noop("queries with fewer documents")] += len(rows)
         return []
     negatives = _ordered([row for row in rows if not row.relevant], query, asked.seed)
     positives = _ordered([row for row in rows if row.relevant], query, asked.seed)
     room = wanted - 1 if negatives and wanted > 1 else wanted
     positives = positives[:room]
     kept = positives + negatives[: wanted - len(positives)]
-    left["more documents than asked for"] += len(rows) - len(kept)
+    left[gettext_noop("more documents than asked for")] += len(rows) - len(kept)
     return _sorted(kept)
 
 

@@ -20,11 +20,13 @@ from annotation.exports.sets.options import Options
 from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import Prism
 from annotation.exports.sets.rows import Query, Row, by_query, place
-from annotation.exports.sets.shapes import Shaped
+from annotation.exports.sets.shapes import Shaped, rows_used
 from annotation.exports.sets.source import Source
-from annotation.exports.sets.splitting import TRAIN, split
+from annotation.exports.sets.splitting import DEV, TRAIN, split
 from corpus.errors import BadInput
+from corpus.lengths import counter
 from corpus.models import Collection
+from corpus.phrases import gettext_noop
 from corpus.targets import texts_of
 from corpus.text import words
 
@@ -51,7 +53,7 @@ def make_set(collection: Collection, name: str, asked: Options, files: Files, pr
         asked = replace(asked, preset="paper")
     sources = _sources(collection, asked)
     left: Left = Counter()
-    queries = _chosen(sources, asked, left)
+    queries = _chosen(sources, name, asked, left)
     groups, documents, sample = _near(queries, asked)
     sides = split(queries, asked.split, asked.seed, groups=groups, documents=documents, left=left)
     if not sides[TRAIN]:
@@ -62,20 +64,22 @@ def make_set(collection: Collection, name: str, asked: Options, files: Files, pr
     details: dict[str, Any] = {"near_duplicates": {"from": asked.near, "shingle_sample": sample}} if groups else {}
     if asked.balance:
         sides[TRAIN], details["balance"] = _balanced(sides[TRAIN], asked, left)
+    sides[TRAIN] = _with_a_line(sides[TRAIN], name, asked, left)  # the steps since the first time took pairs away
+    if not asked.allow_incomplete:
+        _check_whole(sides, left)
     writer = _writer(name, files, asked, sources)
-    instructions = {one.collection.name: one.collection.instruction for one in sources}
-    rows = 0
+    rubrics = {one.collection.name: one.collection.relevance for one in sources}
+    written: Counter[str] = Counter()
     for side, kept in sides.items():
         writer.begin(side, kept)
-        for batch in batches(kept, instructions, evidence=name in EVIDENCE):
-            writer.add(batch)
-            rows += sum(len(filled.query.rows) for filled in batch)
-            progress(rows)
+        for batch in batches(kept, rubrics, evidence=name in EVIDENCE):
+            written[side] += writer.add(batch)
+            progress(written.total())
     details |= writer.end()
     if asked.teacher == "scores":
         _write_answers(files, sources)
     files.close()
-    return Made(_counts(sides, left), details)
+    return Made(_counts(sides, written, left), details)
 
 
 def _sources(collection: Collection, asked: Options) -> list[Source]:
@@ -87,26 +91,31 @@ def _sources(collection: Collection, asked: Options) -> list[Source]:
     return [Source(found[name], prefix=f"{name}:" if len(names) > 1 else "") for name in names]
 
 
-def _chosen(sources: list[Source], asked: Options, left: Left) -> list[Query]:
+def _chosen(sources: list[Source], name: str, asked: Options, left: Left) -> list[Query]:
     """The queries of all collections with the rows that stay."""
-    chosen = [_of_one(one, asked if one is sources[0] else replace(asked, run=None), left) for one in sources]
+    chosen = [_of_one(one, name, asked if one is sources[0] else replace(asked, run=None), left) for one in sources]
     quota = asked.quota or (min(map(len, chosen)) if asked.uniform else None)
     kept = [query for queries in chosen for query in _drawn(queries, quota, asked.seed, left)]
     if not kept:
-        why = "; ".join(f"{n} pairs: {reason}" for reason, n in left.items() if n) or "no pair has such a label yet"
-        raise BadInput(f"nothing is left to train on ({why})")
+        raise BadInput(f"nothing is left to train on ({_reasons(left) or 'no pair has such a label yet'})")
     return kept
 
 
-def _of_one(one: Source, asked: Options, left: Left) -> list[Query]:
-    rows = one.rows(asked)
+def _reasons(left: Left) -> str:
+    return "; ".join(f"{n} pairs left out: {reason}" for reason, n in left.items() if n)
+
+
+def _of_one(one: Source, name: str, asked: Options, left: Left) -> list[Query]:
+    rows = one.rows(asked, left)
     source.check_teacher(rows, asked)
     if asked.preset == "released":
         rows = _with_a_loss(rows, left)
+    if name == "trl":
+        rows = _with_a_completion(rows, left)
     queries = by_query(rows)
     if asked.run is not None:
         add_assumed(queries, one, asked, left)
-    return choose(queries, asked, left)
+    return _with_a_line(choose(queries, asked, left), name, asked, left)
 
 
 def _with_a_loss(rows: list[Row], left: Left) -> list[Row]:
@@ -114,8 +123,49 @@ def _with_a_loss(rows: list[Row], left: Left) -> list[Row]:
     bare = [row.pair for row in rows if row.relevant and (row.teacher is None or row.teacher <= 0.5)]
     texts = {pair for pairs in source.in_pieces(bare) for pair in texts_of(pairs)}
     without = set(bare) - texts
-    left["relevant with a low score and without contribution and evidence"] += len(without)
+    left[gettext_noop("relevant with a low score and without contribution and evidence")] += len(without)
     return [row for row in rows if row.pair not in without]
+
+
+def _with_a_completion(rows: list[Row], left: Left) -> list[Row]:
+    """A relevant pair without contribution and evidence has no answer that a model could learn to write."""
+    relevant = [row.pair for row in rows if row.relevant]
+    texts = {pair for pairs in source.in_pieces(relevant) for pair in texts_of(pairs)}
+    kept = [row for row in rows if not row.relevant or row.pair in texts]
+    left[gettext_noop("relevant without contribution and evidence")] += len(rows) - len(kept)
+    return kept
+
+
+def _with_a_line(queries: list[Query], name: str, asked: Options, left: Left) -> list[Query]:
+    """The queries with the pairs that stand in some line of the format; sentence-transformers' shapes skip some."""
+    if name != "sentence-transformers":
+        return queries
+    kept = []
+    for query in queries:
+        rows = rows_used(query.rows, asked)
+        if rows:
+            left[gettext_noop("a negative that no row of this shape has room for")] += len(query.rows) - len(rows)
+            query.rows = rows
+            kept.append(query)
+        else:
+            left[gettext_noop("its query lacks relevant or other documents for a row of this shape")] += len(query.rows)
+    return kept
+
+
+def _check_whole(sides: dict[str, list[Query]], left: Left) -> None:
+    """Refuse a set that teaches nothing, or that nothing can be measured on, unless it was asked for."""
+    why = f" ({reasons})" if (reasons := _reasons(left)) else ""
+    for side, queries in sides.items():
+        if not queries:
+            other = "take another --split (1: no dev set)" if side == DEV else "choose other options"
+            raise BadInput(f"{side} would be empty{why}; {other}, or allow an incomplete set (--allow-incomplete)")
+    relevant = [row.relevant for query in sides[TRAIN] for row in query.rows]
+    if len(set(relevant)) == 1:
+        which = "relevant" if relevant[0] else "not relevant"
+        raise BadInput(
+            f"all {len(relevant)} pairs of train would be {which}{why}, and a model learns nothing from one label "
+            "alone; choose other options, or allow an incomplete set (--allow-incomplete)"
+        )
 
 
 def _drawn(queries: list[Query], quota: int | None, seed: int, left: Left) -> list[Query]:
@@ -123,7 +173,9 @@ def _drawn(queries: list[Query], quota: int | None, seed: int, left: Left) -> li
     if quota is None or len(queries) <= quota:
         return queries
     taken = {query.key for query in sorted(queries, key=lambda query: place(seed, query.id))[:quota]}
-    left["beyond the queries drawn from its collection"] += sum(len(q.rows) for q in queries if q.key not in taken)
+    left[gettext_noop("beyond the queries drawn from its collection")] += sum(
+        len(q.rows) for q in queries if q.key not in taken
+    )
     return [query for query in queries if query.key in taken]
 
 
@@ -161,16 +213,19 @@ def _write_answers(files: Files, sources: list[Source]) -> None:
 def _balanced(queries: list[Query], asked: Options, left: Left) -> tuple[list[Query], dict[str, Any]]:
     """The queries of the training side after capping, and what the manifest says of it. Dev stays as it is."""
     rows = [row for query in queries for row in query.rows]
+    count, unit = counter(asked.tokenizer)
     lengths: dict[int, int] = {}
     for keys in source.in_pieces(sorted({row.document for row in rows})):
-        lengths |= {key: len(words(text.whole)) for key, text in source.documents(keys).items()}
+        lengths |= {key: count(text.whole) for key, text in source.documents(keys).items()}
     found = balance(
         [row.teacher or 0.0 for row in rows],
         [lengths[row.document] for row in rows],
         [place(asked.seed, row.query_id, row.doc_id) for row in rows],
+        entropy=asked.balance_entropy,
     )
-    left["in a cell of length by score that was full"] += len(rows) - len(found.kept)
-    return by_query([rows[place] for place in found.kept]), found.in_manifest()
+    left[gettext_noop("in a cell of length by score that was full")] += len(rows) - len(found.kept)
+    details = {**found.in_manifest(), "length_unit": unit, "entropy_over": asked.balance_entropy}
+    return by_query([rows[place] for place in found.kept]), details
 
 
 def _writer(name: str, files: Files, asked: Options, sources: list[Source]) -> Writer:
@@ -183,16 +238,18 @@ def _writer(name: str, files: Files, asked: Options, sources: list[Source]) -> W
     return Completions(files) if name == "trl" else Shaped(files, asked)
 
 
-def _counts(sides: dict[str, list[Query]], left: Left) -> Counts:
-    """Rows by what they are, for each split and in all."""
+def _counts(sides: dict[str, list[Query]], written: Counter[str], left: Left) -> Counts:
+    """What was written: lines (`rows`), the pairs in them by what they are, for each split and in all."""
     rows = [row for queries in sides.values() for query in queries for row in query.rows]
     grades, origins = Counter(str(row.grade) for row in rows), Counter(row.origin for row in rows)
     return {
-        "rows": len(rows),
+        "rows": written.total(),
+        "pairs": len(rows),
         "queries": sum(map(len, sides.values())),
         "splits": {
             side: {
-                "rows": sum(len(query.rows) for query in queries),
+                "rows": written[side],
+                "pairs": sum(len(query.rows) for query in queries),
                 "queries": len(queries),
                 "relevant": sum(row.relevant for query in queries for row in query.rows),
             }

@@ -9,7 +9,7 @@ from corpus.phrases import gettext_noop
 
 TEACHERS = {
     "scores": gettext_noop("the score of a reranker for each pair"),
-    "votes": gettext_noop("the share of the five votes that say relevant"),
+    "votes": gettext_noop("the share of the panel's votes that say relevant"),
     "labels": gettext_noop("the label itself: 0 or 1"),
 }
 LABELS = {
@@ -26,6 +26,10 @@ SHAPES = {
     "triplet": gettext_noop("anchor, positive, negative"),
     "n-tuple": gettext_noop("anchor, positive, negative_1 and more"),
     "list": gettext_noop("query, docs, labels"),
+}
+ENTROPIES = {
+    "filled": gettext_noop("evenness over the cells that hold a pair"),
+    "prism": gettext_noop("as in Prism: over all 48 cells, so nearly all of them must hold pairs"),
 }
 RANKS = (11, 100)
 """Of a run, where nobody says which: below what is most likely relevant."""
@@ -60,12 +64,18 @@ class Options:
     near: float | None = 0.8
     """Jaccard similarity from which texts are near-duplicates; None: they may stand on both sides."""
     balance: bool = False
+    balance_entropy: str = "filled"
+    """What the entropy of the cells is divided by: the logarithm of the filled ones, or of all 48 (P eq. 5)."""
+    tokenizer: str | None = None
+    """A tokenizer.json: lengths of documents are counted in its tokens, as the paper does; None: in words."""
     shape: str = "pair"
     collections: tuple[str, ...] = ()
     """Further collections that the set is drawn from."""
     quota: int | None = None
     """Queries drawn from each collection; None: all, or as many as the smallest has when `uniform`."""
     uniform: bool = False
+    allow_incomplete: bool = False
+    """Write the set even where a split is empty or train has only one label."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -88,6 +98,7 @@ def _check(asked: Options) -> None:
     _one_of("preset", asked.preset, PRESETS)
     _one_of("labels", asked.labels, LABELS)
     _one_of("shape", asked.shape, SHAPES)
+    _one_of("balance-entropy", asked.balance_entropy, ENTROPIES)
     _share("split", asked.split, low_open=True)
     _share("agreement", asked.agreement)
     _share("near-duplicates", asked.near, low_open=True)

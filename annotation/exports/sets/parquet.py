@@ -54,7 +54,7 @@ class Parquet:
         self.splits[split] = sum(len(query.rows) for query in queries)
         self._next()
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Batch) -> int:
         """Gather rows to groups of one size, so that the same rows always give the same bytes."""
         for filled in batch:
             if self.languages.total() < SAMPLED:
@@ -63,6 +63,7 @@ class Parquet:
                 self.rows.append(values(filled, row))
                 if len(self.rows) == min(GROUP, self.room):
                     self._flush()
+        return sum(len(filled.query.rows) for filled in batch)
 
     def end(self) -> dict[str, Any]:
         """The card comes last: it says how many rows there are."""

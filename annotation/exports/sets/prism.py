@@ -28,9 +28,9 @@ def losses(row: Row, target: str, preset: str) -> str:
 
 
 class Prism:
-    """Writes <split>.jsonl. `judges`: names of all who voted, by id, so that every row has the same columns."""
+    """Writes <split>.jsonl. `judges`: names of all who voted, by id and sample: every row has the same columns."""
 
-    def __init__(self, files: Files, asked: Options, judges: Mapping[int, str]) -> None:
+    def __init__(self, files: Files, asked: Options, judges: Mapping[tuple[int, int], str]) -> None:
         self.files = files
         self.asked = asked
         self.judges = judges
@@ -41,11 +41,13 @@ class Prism:
         """The next batches are of this split."""
         self.output = self.files.open(f"{split}.jsonl")
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Batch) -> int:
         """Write the rows of whole queries."""
+        before = self.output.rows
         for filled in batch:
             for row in filled.query.rows:
                 self._write(filled, row)
+        return self.output.rows - before
 
     def _write(self, filled: Filled, row: Row) -> None:
         target = filled.targets.get(row.pair, "") if row.relevant else ""

@@ -22,6 +22,8 @@ class Row:
     yes: int = 0
     votes: int = 0
     """Votes that the newest campaign cast on the pair, and how many said relevant."""
+    panel: int = 0
+    """Votes that the campaign's panel has; 0: a judge alone was asked, or nobody."""
     assumed: bool = False
     """Nobody judged it: a run named it, and it is taken as a negative."""
     rank: int = 0
@@ -29,11 +31,8 @@ class Row:
 
     @property
     def annotated_score(self) -> float | None:
-        """Share of five votes that say relevant; None with fewer than five (SPEC S4)."""
-        return self.yes / self.votes if self.votes >= PANEL else None
-
-
-PANEL = 5
+        """Share of the panel's votes that say relevant; None with fewer votes than it has (SPEC S4: five)."""
+        return self.yes / self.votes if self.panel and self.votes >= self.panel else None
 
 
 @dataclass(slots=True)

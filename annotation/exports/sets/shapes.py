@@ -20,7 +20,7 @@ def _pair(filled: Filled, asked: Options) -> Iterator[Line]:
 
 
 def _triplet(filled: Filled, asked: Options) -> Iterator[Line]:
-    positives, negatives = _sides(filled)
+    positives, negatives = _sides(filled.query.rows)
     for place, positive in enumerate(positives):
         for negative in _in_turn(negatives, place, asked.negatives or len(negatives)):
             yield {
@@ -32,7 +32,7 @@ def _triplet(filled: Filled, asked: Options) -> Iterator[Line]:
 
 def _n_tuple(filled: Filled, asked: Options) -> Iterator[Line]:
     """A positive without enough negatives makes no row: every row must have the same columns."""
-    positives, negatives = _sides(filled)
+    positives, negatives = _sides(filled.query.rows)
     wanted = asked.negatives or NEGATIVES
     for place, positive in enumerate(positives if len(negatives) >= wanted else ()):
         chosen = _in_turn(negatives, place, wanted)
@@ -67,12 +67,25 @@ def value_of(row: Row, asked: Options) -> float | int:
     return int(row.relevant) if asked.teacher == "labels" or row.teacher is None else row.teacher
 
 
+def rows_used(rows: list[Row], asked: Options) -> list[Row]:
+    """Those of a query's rows that stand in some line of the shape; none where the query makes no line."""
+    positives, negatives = _sides(rows)
+    if asked.shape == "pair":
+        return rows
+    if asked.shape == "list":
+        return rows if positives else []
+    wanted = asked.negatives or (NEGATIVES if asked.shape == "n-tuple" else len(negatives))
+    if not positives or len(negatives) < (wanted if asked.shape == "n-tuple" else 1):
+        return []
+    used = {id(row) for row in (*positives, *negatives[: len(positives) * wanted])}
+    return [row for row in rows if id(row) in used]
+
+
 def _text(filled: Filled, row: Row) -> str:
     return filled.documents[row.document].whole
 
 
-def _sides(filled: Filled) -> tuple[list[Row], list[Row]]:
-    rows = filled.query.rows
+def _sides(rows: list[Row]) -> tuple[list[Row], list[Row]]:
     negatives = [row for row in rows if not row.relevant]
     return [row for row in rows if row.relevant], sorted(negatives, key=lambda row: (row.rank == 0, row.rank))
 
@@ -91,19 +104,19 @@ class Shaped:
         self.files = files
         self.asked = asked
         self.lines = SHAPES[asked.shape]
-        self.without = 0
 
     def begin(self, split: str, queries: list[Query]) -> None:
         """The next batches are of this split."""
         self.output = self.files.open(f"{split}.jsonl")
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Batch) -> int:
         """The rows that each query makes."""
+        before = self.output.rows
         for filled in batch:
             lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines(filled, self.asked)]
             self.output.put("".join(lines), rows=len(lines))
-            self.without += not lines
+        return self.output.rows - before
 
     def end(self) -> dict[str, Any]:
-        """Queries that made no row of this shape."""
-        return {"shape": self.asked.shape, "queries_without_row": self.without}
+        """The shape."""
+        return {"shape": self.asked.shape}

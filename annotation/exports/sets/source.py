@@ -9,12 +9,14 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.assessments import judge_names
+from annotation.assessments import vote_names
 from annotation.exports.rows import ORDER, PAIRS, batches
+from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import Options
-from annotation.exports.sets.rows import PANEL, Row
+from annotation.exports.sets.rows import Row
 from corpus.errors import BadInput
 from corpus.models import Collection
+from corpus.phrases import gettext_noop
 from judges.models import Campaign
 
 PIECE = 2_000
@@ -23,11 +25,13 @@ SETTLED = ["people", "adjudicator"]
 EXPONENT = 1.609
 """Of the released code, for the mean of its two teachers; the paper takes one score as it is."""
 NEWEST_VOTES = """
-    SELECT DISTINCT ON (pair_id) pair_id, yes, n FROM (
+    SELECT DISTINCT ON (pair_id) pair_id, yes, n,
+           CASE WHEN c.policy = 'single' THEN 0 ELSE cardinality(c.voters) END AS panel
+    FROM (
         SELECT pair_id, campaign_id, sum(verdict) AS yes, count(*) AS n FROM judges_attempt
         WHERE campaign_id = ANY(%(campaigns)s) AND role = 'vote' AND counts AND outcome = 'labelled'
         GROUP BY pair_id, campaign_id
-    ) each ORDER BY pair_id, campaign_id DESC
+    ) each JOIN judges_campaign c ON c.id = campaign_id ORDER BY pair_id, campaign_id DESC
 """
 MACHINE = """(
     SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade, a.name AS origin, NULL::bigint AS aspect_id
@@ -38,16 +42,21 @@ MACHINE = """(
 )"""
 ROWS = f"""
     SELECT p.id, q.id, d.id, q.external_id, d.external_id, l.grade, l.origin, p.teacher_score,
-           COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int
+           COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int, COALESCE(v.panel, 0)::int
     FROM {{labels}} l {PAIRS.format(of="l")} LEFT JOIN ({NEWEST_VOTES}) v ON v.pair_id = p.id
     WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[]))
     ORDER BY {ORDER}
 """
+LABELLED = f"SELECT p.id FROM corpus_label l {PAIRS.format(of='l')} WHERE l.aspect_id IS NULL"
 DOCUMENT = "external_id, title, text, metadata"
 VOTES = """
-    SELECT pair_id, campaign_id, judge_id, verdict FROM judges_attempt
-    WHERE pair_id = ANY(%s) AND role = 'vote' AND counts AND outcome = 'labelled' ORDER BY pair_id, campaign_id
+    SELECT a.pair_id, a.campaign_id, a.judge_id,
+           (SELECT count(*) FROM unnest(c.voters[1:a.sample]) AS before WHERE before = a.judge_id), a.verdict
+    FROM judges_attempt a JOIN judges_campaign c ON c.id = a.campaign_id
+    WHERE a.pair_id = ANY(%s) AND a.role = 'vote' AND a.counts AND a.outcome = 'labelled'
+    ORDER BY a.pair_id, a.campaign_id, a.sample
 """
+"""Each with the judge's number among its own votes: a model that is sampled several times has as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +84,29 @@ class Source:
         self.campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
 
     @cached_property
-    def judges(self) -> dict[int, str]:
-        """Names of those who voted in some campaign."""
-        return judge_names(self.campaigns, voters_only=True)
+    def judges(self) -> dict[tuple[int, int], str]:
+        """Names of those who voted in some campaign, by judge and sample."""
+        return vote_names(self.campaigns)
 
-    def rows(self, asked: Options) -> list[Row]:
-        """The labelled pairs in the order of query id and document id. Raises BadInput where a score is missing."""
+    def rows(self, asked: Options, left: Left) -> list[Row]:
+        """The labelled pairs in the order of query id and document id; `left` counts those with other labels."""
         origins = list(asked.origins) if asked.origins is not None else None
         if asked.labels == "people":
             origins = [one for one in SETTLED if origins is None or one in origins]
         parameters = {"collection": self.collection.pk, "campaigns": self.campaigns, "origins": origins}
         sql = ROWS.format(labels=MACHINE if asked.labels == "machine" else "corpus_label")
-        return [self._row(values, asked) for batch in batches(sql, parameters) for values in batch]
+        rows = [self._row(values, asked) for batch in batches(sql, parameters) for values in batch]
+        if origins is not None or asked.labels == "machine":
+            labelled = {pair for batch in batches(LABELLED, parameters) for (pair,) in batch}
+            left[gettext_noop("no label of the origins asked for")] += len(labelled - {row.pair for row in rows})
+        return rows
 
     def _row(self, values: Sequence[Any], asked: Options) -> Row:
-        pair, query, document, query_id, doc_id, grade, origin, score, yes, votes = values
+        pair, query, document, query_id, doc_id, grade, origin, score, yes, votes, panel = values
         relevant = grade >= (asked.relevant_from or self.collection.relevant_from)
         name, query_id, doc_id = self.collection.name, self.prefix + query_id, self.prefix + doc_id
         row = Row(name, query_id, doc_id, query, document, pair, grade, origin, relevant, yes=yes, votes=votes)
+        row.panel = panel
         row.teacher = teacher_of(row, score, asked)
         return row
 
@@ -110,8 +124,8 @@ def check_teacher(rows: Iterable[Row], asked: Options) -> None:
     rows = [row for row in rows if not row.assumed]
     if asked.teacher == "votes" and rows and all(row.teacher is None for row in rows):
         raise BadInput(
-            f"no pair has {PANEL} votes, so --teacher votes has nothing to teach; judge with a panel of {PANEL} "
-            "(--policy ensemble or debate+ensemble), or use --teacher labels"
+            "no pair has all votes of its panel, so --teacher votes has nothing to teach; judge with --policy ensemble "
+            "or debate+ensemble and without an early stop, or use --teacher labels"
         )
     if asked.teacher != "scores":
         return
@@ -188,13 +202,13 @@ def _texts(sql: str, keys: Sequence[int]) -> dict[int, Text]:
         return {key: _text(values) for key, *values in cursor}
 
 
-def votes(pairs: Sequence[int]) -> dict[int, dict[int, int]]:
-    """For each pair the verdicts of its newest campaign that voted, by judge."""
-    found: dict[int, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
+def votes(pairs: Sequence[int]) -> dict[int, dict[tuple[int, int], int]]:
+    """For each pair the verdicts of its newest campaign that voted, by judge and sample."""
+    found: dict[int, dict[int, dict[tuple[int, int], int]]] = defaultdict(lambda: defaultdict(dict))
     with connection.cursor() as cursor:
         cursor.execute(VOTES, [list(pairs)])
-        for pair, campaign, judge, verdict in cursor:
-            found[pair][campaign][judge] = verdict
+        for pair, campaign, judge, sample, verdict in cursor:
+            found[pair][campaign][judge, sample] = verdict
     return {pair: by_campaign[max(by_campaign)] for pair, by_campaign in found.items()}
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.rows import Query, place
+from corpus.phrases import gettext_noop
 
 TRAIN, DEV = "train", "dev"
 
@@ -52,7 +53,7 @@ def _without(train: list[Query], dev: list[Query], documents: Mapping[int, int],
     kept = []
     for query in train:
         rows = [row for row in query.rows if documents[row.document] not in taken]
-        left["the document, or nearly the same, is in dev"] += len(query.rows) - len(rows)
+        left[gettext_noop("the document, or nearly the same, is in dev")] += len(query.rows) - len(rows)
         if rows:
             query.rows = rows
             kept.append(query)

@@ -45,11 +45,14 @@ class Command(QuorumCommand):
         self.say(f"{len(report.assessors)} assessors, {measures.items} pairs (population: all)")
         for one in report.assessors:
             self.say(f"  {one.name} ({one.kind}): {one.n} pairs, {one.relevant} relevant")
+        if measures.apart:
+            self.say(f"  {measures.apart} couples of assessors have no pair in common and are not listed")
         for pair in measures.pairwise:
             names = f"{report.name(pair.a)} - {report.name(pair.b)}"
-            self.say(f"  {names}: kappa {_text(pair.kappa)}, percent {_text(pair.percent)}, n {pair.n}")
+            copy = " (one model with itself)" if report.is_copy(pair.a, pair.b) else ""
+            self.say(f"  {names}: kappa {_text(pair.kappa)}, percent {_text(pair.percent)}, n {pair.n}{copy}")
         for label, value in (
-            ("Fleiss' kappa", measures.fleiss),
+            (f"Fleiss' kappa (pairs with {measures.fleiss_votes} grades)", measures.fleiss),
             ("alpha, nominal", measures.alpha_nominal),
             ("alpha, ordinal", measures.alpha_ordinal),
             ("alpha, interval", measures.alpha_interval),

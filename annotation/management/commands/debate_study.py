@@ -49,6 +49,7 @@ class Command(QuorumCommand):
             raise BadInput(f"no collection named {options['name']}")
         wanted = [_id(part) for part in options["campaigns"].split(",") if part.strip()]
         ways = list(_ways(options))
+        _check(ways, options)
         wanted += [self.judged(way, options) for way in ways]
         studied, swapped = study(collection, list(dict.fromkeys(wanted)))
         if not self.as_json:
@@ -106,6 +107,15 @@ def _ways(options: dict[str, Any]) -> Iterator[list[str]]:
         raise BadInput(f"--run {unknown[0]}: the axes are {', '.join(AXES)} and families")
     for axis in axes:
         yield from AXES[axis] if axis in AXES else _families(options)
+
+
+def _check(ways: list[list[str]], options: dict[str, Any]) -> None:
+    """Raise BadInput for debaters that cannot debate in one of the ways, before any is run."""
+    names = [name.strip() for name in options["debaters"].split(",") if name.strip()]
+    for way in ways:
+        if "--temperature" in way:
+            found = configurations.configuration(panel=options["panel"], policy="debate", debaters=names)
+            configurations.check_temperature(found.debaters, float(way[way.index("--temperature") + 1]))
 
 
 def _families(options: dict[str, Any]) -> Iterator[list[str]]:

@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 
 from annotation.exports.formats import EVERY, SetFormat, format_named
 from annotation.exports.sets.options import (
+    ENTROPIES,
     LABELS,
     PRESETS,
     SHAPES,
@@ -35,6 +36,8 @@ CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "run": (str, "F", "a TREC run: documents at --ranks that nobody judged become negatives, marked assumed"),
     "ranks": (ranks_of, "A-B", "ranks of the run (default 11-100)"),
     "near_duplicates": (str, "S", "similarity from which texts are kept on one side (default 0.8), or off"),
+    "balance_entropy": (str, "E", f"of --balance: {', '.join(ENTROPIES)} (over ln 48, P eq. 5; default filled)"),
+    "tokenizer": (str, "F", "count lengths for --balance in the tokens of this tokenizer.json (default: words)"),
     "collections": (names_of, "a,b,...", "further collections that the set is drawn from"),
     "quota": (int, "N", "queries drawn from each collection"),
     "shape": (str, "S", f"of sentence-transformers: {', '.join(SHAPES)} (default pair)"),
@@ -42,6 +45,7 @@ CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
 FLAGS = {
     "keep_holes": "assumed negatives also where a panel or a reranker scores them high",
     "uniform": "as many queries from each collection as the smallest has",
+    "allow_incomplete": "write the set even where a split is empty or train has only one label",
     "balance": "cap cells of length by score until none dominates",
 }
 

@@ -21,6 +21,13 @@ class Command(QuorumCommand):
         parser.add_argument("--share", type=float, default=0.125, help="of the pairs that people get (default 0.125)")
         parser.add_argument("--campaign", type=int, metavar="ID", help="whose votes; default: the judge's newest")
 
+        parser.add_argument(
+            "--no-debate-for-people",
+            dest="debates",
+            action="store_false",
+            help="people get their pairs without a debate (default: the panel's debaters debate them first)",
+        )
+
     def run(self, **options: Any) -> object:
         collection = Collection.objects.filter(name=options["name"]).first()
         if collection is None:
@@ -30,7 +37,8 @@ class Command(QuorumCommand):
             source = Campaign.judging.filter(collection=collection, pk=options["campaign"]).first()
             if source is None:
                 raise BadInput(f"--campaign {options['campaign']}: {collection.name} has no such campaign that judges")
-        campaign = lara_live.start(collection, judge=options["judge"], share=options["share"], source=source)
+        given = {"judge": options["judge"], "share": options["share"], "debates": options["debates"]}
+        campaign = lara_live.start(collection, source=source, **given)
         step = lara_live.step(campaign)
         if not self.as_json:
             self.say(self.words(campaign, step))

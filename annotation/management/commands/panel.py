@@ -1,4 +1,4 @@
-"""panel NAME [--candidates a,b,...]: which five judges shall vote, from votes and labels that are there.
+"""panel NAME [--candidates a,b,...] [--size 5]: which judges shall vote, from votes and labels that are there.
 
 panel NAME --self-check [--panel P | --candidates a,b,...]: can these judges be trusted with a large campaign?
 """
@@ -9,23 +9,25 @@ from django.core.management.base import CommandParser
 
 from annotation.panels import self_checks
 from annotation.panels.report import MEASURES, Chosen, choose_panel, document, summary
+from annotation.panels.subsets import SIZE
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from corpus.selectors import collection_named
-from judges.engine.plan import judge_of
+from judges.engine.plan import records_of
 from judges.self_check import forecast
 
 
 class Command(QuorumCommand):
     """Measures what is stored: no judge is asked, but with --self-check."""
 
-    help = "Choose the panel: a quality floor, then all sets of five candidates, the most independent first."
+    help = "Choose the panel: a quality floor, then all sets of candidates of a size, the most independent first."
 
     def arguments(self, parser: CommandParser) -> None:
         """Who is looked at, and the floor."""
         parser.add_argument("name", help="the collection")
         parser.add_argument("--candidates", default="", metavar="a,b,...", help="judges and imports; all unless given")
+        parser.add_argument("--size", type=int, default=SIZE, help="judges of the panel: 3, 5 (the default), 7 or 9")
         parser.add_argument("--floor", type=float, metavar="X", help="least quality, instead of one found from all")
         parser.add_argument("--bootstrap", type=int, default=0, metavar="N", help="resamples for 95%% intervals")
         parser.add_argument(
@@ -47,18 +49,22 @@ class Command(QuorumCommand):
             return self.check_judges(collection, options["panel"], names)
         if options["panel"]:
             raise BadInput("--panel names whom --self-check asks; candidates are named with --candidates a,b,...")
-        chosen = choose_panel(collection, names, floor=options["floor"], bootstrap=options["bootstrap"])
+        chosen = choose_panel(
+            collection, names, floor=options["floor"], bootstrap=options["bootstrap"], size=options["size"]
+        )
         if not self.as_json:
             self.show(chosen)
         return document(chosen)
 
     def check_judges(self, collection: Collection, panel: str | None, names: list[str]) -> object:
         """Ask the judges of a panel, or the named ones; exit 3 when one of them does not pass."""
-        judges = self_checks.versions(names) if names else self_checks.members(panel)[1]
+        found, judges = (None, self_checks.versions(names)) if names else self_checks.members(panel)
+        if found is not None and not judges:
+            raise BadInput(f"nobody of panel {found.name} can be asked: offline debaters argue and do not vote")
         asked = self_checks.probes(collection)
         own = sum(probe.own for probe in asked)
         total = self_checks.calls(asked, judges)
-        cost = forecast([judge_of(row) for row in judges], asked, self_checks.REPEATS)
+        cost = forecast(records_of(judges), asked, self_checks.REPEATS)
         self.say(f"{len(judges)} judges, {len(asked) - own} built-in probes, {own} of the collection: {cost.line()}")
 
         def done(count: int) -> None:
@@ -93,9 +99,9 @@ class Command(QuorumCommand):
         for pair in choice.pairwise:
             self.say(f"  {names[pair.a]} - {names[pair.b]}: kappa {_number(pair.kappa.value)}, n {pair.n}")
         for title, found in (("mean", choice.by_mean), ("largest", choice.by_largest)):
-            for five in found[:3]:
-                values = f"mean {five.subset.mean:.3f}, largest {five.subset.largest:.3f}"
-                self.say(f"By {title} kappa: {', '.join(chosen.names(five.members))} ({values})")
+            for proposal in found[:3]:
+                values = f"mean {proposal.subset.mean:.3f}, largest {proposal.subset.largest:.3f}"
+                self.say(f"By {title} kappa: {', '.join(chosen.names(proposal.members))} ({values})")
         best = choice.proposed
         if best and chosen.usable(best):
             judges = ", ".join(f'"{chosen.found.candidates[place].judge}"' for place in best.members)

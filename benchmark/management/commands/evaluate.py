@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from benchmark.aspects import DEFAULT, AspectResult, evaluate_aspects, is_aspect_measure
 from benchmark.following import became_irrelevant, p_mrr
-from benchmark.measures import Result, Run, compare, evaluate, parse
+from benchmark.measures import Result, Run, compare, evaluate, is_count, parse
 from benchmark.runs import read_qrels, read_run
 from corpus.aspects.files import read_aspects
 from corpus.commands import QuorumCommand
@@ -95,7 +95,8 @@ class Command(QuorumCommand):
     def against(self, path: Path, qrels: dict[str, dict[str, int]], result: Result) -> dict[str, Any]:
         """The run minus another one."""
         other = evaluate(qrels, read_run(path), list(result.means))
-        tests = [asdict(compare(name, result.per_query[name], other.per_query[name])) for name in result.means]
+        averaged = [name for name, measure in parse(list(result.means)).items() if not is_count(measure)]
+        tests = [asdict(compare(name, result.per_query[name], other.per_query[name])) for name in averaged]
         return {"run": str(path), "missing_queries": len(other.missing), "measures": other.means, "paired": tests}
 
     def tell(self, document: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from benchmark.runs import read_run
 from corpus.auditing import shell
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
-from judges import campaigns
+from judges import campaigns, configurations
 from judges.management.commands.judge import Command as Judge
 from judges.management.commands.judge import names
 from judges.management.commands.status import collection_named
@@ -41,7 +41,7 @@ class Command(Judge):
             "--first", type=int, metavar="N", help="name the N pairs that could settle most; fill only these"
         )
         parser.add_argument("--people", action="store_true", help="people judge every pair: no judge is asked")
-        parser.add_argument("--policy", default="debate+ensemble", help="as `judge` takes it")
+        parser.add_argument("--policy", help="as `judge` takes it; without it all that the panel's members can do")
         parser.add_argument("--panel", help="name of a panel; the default panel if left out")
         parser.add_argument(
             "--filter", type=names, default=(), help="three judges: where all say no, nobody else is asked"
@@ -154,8 +154,10 @@ def check(collection: Collection, options: dict[str, Any]) -> None:
 
 
 def policy_of(options: dict[str, Any]) -> str:
-    """--people is a policy."""
-    return filling.PEOPLE if options["people"] else str(options["policy"])
+    """--people is a policy; where none is named it is the panel's usual one."""
+    if options["people"]:
+        return filling.PEOPLE
+    return options["policy"] or configurations.configuration(panel=options["panel"]).policy
 
 
 def look(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels, first: int) -> dict[str, Any]:

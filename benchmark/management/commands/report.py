@@ -10,8 +10,8 @@ from benchmark import making, qrels
 from benchmark.models import Progress, Qrels, Run
 from benchmark.report import reports, tabling
 from benchmark.report.measures import RANKING
-from benchmark.report.naming import label
-from benchmark.report.verdict import words
+from benchmark.report.naming import label_in
+from benchmark.report.verdict import recall_shift, words
 from benchmark.tables import Table
 from corpus.auditing import shell
 from corpus.commands import QuorumCommand
@@ -32,15 +32,21 @@ class Command(QuorumCommand):
         parser.add_argument("--before", type=int, metavar="N", help="qrels version; the original if left out")
         parser.add_argument("--after", type=int, metavar="N", help="qrels version; the newest filled if left out")
         parser.add_argument("--k", type=int, default=reports.K, help="how many documents of a query are looked at")
+        parser.add_argument(
+            "--aspects-k",
+            type=int,
+            metavar="K",
+            help="where alpha-nDCG and A-Recall cut (default: k; 25 in the paper)",
+        )
         parser.add_argument("--measure", choices=RANKING, default="ndcg", help="what systems are ordered by")
         parser.add_argument("--out", type=Path, metavar="DIR", help="write every table as CSV and LaTeX into it")
 
     def run(self, **options: Any) -> object:
         """The stored result, and its tables."""
         collection, k = collection_named(options["name"]), options["k"]
-        runs = runs_of(collection, options["runs"], k)
+        runs = runs_of(collection, options["runs"], max(k, options["aspects_k"] or k))
         before, after = versions(collection, options["before"], options["after"])
-        report = reports.ensure(collection, before, after, runs, k, shell())
+        report = reports.ensure(collection, before, after, runs, k, shell(), aspects_k=options["aspects_k"])
         result = report.result or {}
         for line in lines(result, options["measure"]):
             self.say(line)
@@ -74,28 +80,32 @@ def versions(collection: Collection, before: int | None, after: int | None) -> t
 
 def lines(result: dict[str, Any], key: str) -> Iterator[str]:
     """For people."""
-    k = result["k"]
-    yield f"{len(result['queries']):,} queries, {result['holes']:,} holes in the pool; {label(key, k)}"
+    k, first, common = result["k"], tabling.headline(result), result["common"]["queries"]
+    queries = f"{len(result['queries']):,} queries, {common:,} of them common to all systems and both qrels"
+    yield f"{queries}; {result['holes']:,} holes in the pool"
+    yield f"{label_in(result, key)} over {f'the {common:,} common' if first is not result else 'all'} queries"
     head = f"{'system':<24} {'before':>8} {'after':>8} {'change':>8}  {'95%':>18} {'p (Holm)':>9}"
     yield f"  {head}  ranks  {f'Hole@{k}':>8}"
-    for one in sorted(result["systems"], key=lambda one: -one["values"][key]["after"]):
+    for one in sorted(first["systems"], key=lambda one: -one["values"][key]["after"]):
         value = one["values"][key]
         span = f"{value['low']:+.4f} to {value['high']:+.4f}"
         ranks = f"{value['rank_before']}>{value['rank_after']}"
-        missing = f"  {one['missing']} queries missing count 0" if one["missing"] else ""
+        missing = f"  {one['missing']} queries missing" if one["missing"] else ""
         yield (
             f"  {one['name']:<24} {value['before']:8.4f} {value['after']:8.4f} {value['change']:+8.4f}  {span:>18} "
             f"{value['p_holm']:9.4f}  {ranks:<5}  {one['values']['hole']['after']:8.4f}{missing}"
         )
-    tau = result["order"][key]["tau"]
+    tau = first["order"][key]["tau"]
     yield f"  Kendall's tau of both orders: {'undefined' if tau is None else f'{tau:.4f}'}"
+    if key == "recall" and (shift := recall_shift(result)):
+        yield f"  {shift}"
     for sentence in words(result["verdict"]):
         yield f"  {sentence}"
 
 
 def tables(result: dict[str, Any], key: str) -> list[Table]:
     """All that a report has."""
-    found = [tabling.leaderboard(result, key), tabling.measured(result), tabling.changes(result, key)]
+    found = [tabling.leaderboard(result, key), tabling.measured(result), *tabling.changes(result, key)]
     found += [tabling.growth(result), tabling.marginal(result)]
     aspects = tabling.aspects(result)
     return [*found, aspects] if aspects else found

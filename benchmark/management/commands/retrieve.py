@@ -7,6 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from benchmark import making
+from benchmark.making.hybrid import SCORES
+from benchmark.making.searching import BM25
 from benchmark.making.spending import paid, spent
 from benchmark.models import Progress, Run
 from corpus.auditing import shell
@@ -20,7 +22,7 @@ from judges.management.commands.status import collection_named
 LOOK_S = 0.25
 CHECK_WORKERS_S = 2.0
 RECIPE = (
-    *("k1", "b", "method", "judge", "samples", "run", "top"),
+    *("k1", "b", "method", "judge", "samples", "run", "top", "scores"),
     *("instruction", "query_prefix", "document_prefix", "budget", "max_calls"),
 )
 """Options that go into the recipe as they are; the system says which of them it takes."""
@@ -36,15 +38,24 @@ class Command(QuorumCommand):
         parser.add_argument("--system", required=True, choices=[str(kind) for kind in making.KINDS])
         parser.add_argument("--name", dest="as_name", metavar="RUN", help="the run's name (default: after its system)")
         parser.add_argument("--depth", type=int, default=making.DEPTH, help="documents of a query (default 100)")
-        parser.add_argument("--k1", type=float, help="of bm25 (default 1.5)")
-        parser.add_argument("--b", type=float, help="of bm25 (default 0.75)")
+        parser.add_argument(
+            "--k1", type=float, help="of bm25, hybrid, and what searches with BM25 (default 1.5; pyserini has 0.9)"
+        )
+        parser.add_argument("--b", type=float, help="of the same (default 0.75; pyserini has 0.4)")
         parser.add_argument("--method", help="of hybrid: minmax, zscore, sum; of rewrite: hyde, query2doc, mugi")
-        parser.add_argument("--runs", type=names, default=(), help="of hybrid: BM25's run and the other one, a,b")
-        parser.add_argument("--weights", type=names, default=(), help="of hybrid: in the order of the runs, 0.1,0.9")
+        parser.add_argument(
+            "--runs", type=names, default=(), help="of hybrid: BM25's run (its k1 and b) and the reranked one, a,b"
+        )
+        parser.add_argument("--weights", type=names, default=(), help="of hybrid: of BM25 and of the run, 0.1,0.9")
         parser.add_argument("--judge", help="of rewrite, reasoning, dense, rerank: who is asked")
         parser.add_argument("--samples", type=int, help="of rewrite: texts for each query")
         parser.add_argument("--over", metavar="bm25|dense:JUDGE", help="of rewrite, reasoning: what searches")
-        parser.add_argument("--run", help="of rerank: the run whose documents are ordered anew")
+        parser.add_argument(
+            "--run", help="of rerank: the run whose documents are ordered anew; of hybrid: the reranked run"
+        )
+        parser.add_argument(
+            "--scores", choices=SCORES, help="of hybrid: what the run's are (default: margins where one is below 0)"
+        )
         parser.add_argument("--top", type=int, help="of rerank: how many of each query")
         parser.add_argument("--instruction", help="of dense, rerank: what the model is told")
         parser.add_argument("--query-prefix", help="of dense")
@@ -142,6 +153,10 @@ def recipe(options: dict[str, Any]) -> dict[str, Any]:
     if options["over"]:
         kind, _, judge = options["over"].partition(":")
         given["over"] = {"kind": kind, **({"judge": judge} if judge else {})}
+    of_bm25 = {key: given[key] for key in ("k1", "b") if key in given}
+    if of_bm25 and options["system"] in (Run.Kind.REWRITE, Run.Kind.REASONING):
+        given = {key: value for key, value in given.items() if key not in of_bm25}
+        given["over"] = {**given.get("over", BM25), **of_bm25}
     return given
 
 

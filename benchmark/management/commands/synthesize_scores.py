@@ -20,7 +20,12 @@ class Command(QuorumCommand):
     def arguments(self, parser: CommandParser) -> None:
         """As the paper has it, by default: three generations, 20 documents a query."""
         parser.add_argument("name")
-        parser.add_argument("--judge", required=True, help='a judge with scale = "0-10" and a temperature above 0')
+        parser.add_argument(
+            "--judge",
+            required=True,
+            help='a judge with scale = "0-10" that answers differently each time: not at '
+            "temperature 0, and without a seed",
+        )
         parser.add_argument("--run", type=Path, help="TREC run that documents are drawn from; BM25 if left out")
         parser.add_argument("--out", type=Path, required=True, help="a new or empty folder")
         parser.add_argument("--k", type=int, default=K, help=f"generations for each pair (default {K})")

@@ -6,23 +6,50 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from config.backup import backup
+from config.backup import backup, prune
 from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
 
 
 class Command(QuorumCommand):
     """Write a backup; the site and its workers go on meanwhile."""
 
-    help = "Write the whole instance (database, exports, models, keys) to one file. Keep it safe: it holds secrets."
+    help = (
+        "Write the whole instance (database, exports, models, keys) to one file. Keep it safe: it holds secrets. "
+        "Base models in VAR/bases are not in it: copy them."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
-        """The file."""
+        """The file, and how many are kept."""
         parser.add_argument("file", type=Path, metavar="F", help="a new file")
+        add_keep(parser, "beside the new backup remove older ones of this instance, until N are left")
 
     def run(self, **options: Any) -> object:
-        """Write, and say how much it is."""
+        """Write, say how much it is, and remove what is too old."""
         path: Path = options["file"]
+        keep = checked(options["keep"])
         manifest = backup(path, settings.VAR, self.stderr.write)
         rows, files, size = sum(manifest["rows"].values()), len(manifest["files"]) - 1, path.stat().st_size
         self.say(f"{path}: {rows:,} rows and {files:,} files, {size / 1e6:,.1f} MB")
-        return {"backup": str(path), "rows": rows, "files": files, "bytes": size}
+        removed = prune(path.parent, keep) if keep else []
+        for one in removed:
+            self.say(f"removed the older {one}")
+        return {
+            "backup": str(path),
+            "rows": rows,
+            "files": files,
+            "bytes": size,
+            "removed": [str(one) for one in removed],
+        }
+
+
+def add_keep(parser: CommandParser, what: str) -> None:
+    """--keep N; without it nothing is removed."""
+    parser.add_argument("--keep", type=int, metavar="N", help=what)
+
+
+def checked(keep: int | None) -> int | None:
+    """The number of backups that stay. Raises BadInput below 1."""
+    if keep is not None and keep < 1:
+        raise BadInput(f"--keep must be 1 or more, not {keep}")
+    return keep

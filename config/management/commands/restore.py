@@ -1,6 +1,7 @@
 """`restore F`: the instance as a backup holds it. What was there before is backed up first."""
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from annotation.models import User
-from config.backup import backup, restore
+from config.backup import BEFORE_RESTORE, backup, prune
+from config.management.commands.backup import add_keep, checked
+from config.restoring import missing_bases, restore
 from corpus.commands import QuorumCommand
 from corpus.models import Collection
 
@@ -22,22 +25,26 @@ class Command(QuorumCommand):
         """The file."""
         parser.add_argument("file", type=Path, metavar="F", help="a file that `backup` wrote")
         parser.add_argument("--no-safety-copy", action="store_true", help="do not back up what is there now")
+        add_keep(parser, "afterwards remove older copies of what was there before, until N are left")
 
     def run(self, **options: Any) -> object:
-        """Keep what is there, then replace it."""
-        before = None
-        if not options["no_safety_copy"] and (Collection.objects.exists() or User.objects.exists()):
-            before = self.keep()
-        manifest = restore(options["file"], settings.VAR, self.stderr.write)
+        """Check the file, keep what is there, then replace it."""
+        number = checked(options["keep"])
+        path = settings.VAR / "backups" / f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%f}.tar"
+        keep = (lambda: None) if options["no_safety_copy"] else partial(self.keep, path)
+        manifest = restore(options["file"], settings.VAR, self.stderr.write, keep)
         rows = sum(manifest["rows"].values())
         self.say(f"restored {rows:,} rows and {len(manifest['files']) - 1:,} files from {options['file']}")
-        return {"restored": str(options["file"]), "rows": rows, "before": str(before) if before else None}
+        removed = prune(path.parent, number, BEFORE_RESTORE) if number else []
+        for one in missing_bases(settings.BASE_MODELS):
+            self.say(f"missing: {one}: copy this base model there; jobs and models of it need it")
+        document = {"restored": str(options["file"]), "rows": rows, "before": str(path) if path.exists() else None}
+        return {**document, "removed": [str(one) for one in removed]}
 
-    def keep(self) -> Path:
-        """What is there now, in VAR/backups."""
-        folder: Path = settings.VAR / "backups"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        path = folder / f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%f}.tar"
+    def keep(self, path: Path) -> None:
+        """What is there now, in VAR/backups; an instance without collections and people has nothing."""
+        if not Collection.objects.exists() and not User.objects.exists():
+            return
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         backup(path, settings.VAR)
         self.say(f"what was there before is kept in {path}")
-        return path

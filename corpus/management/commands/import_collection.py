@@ -71,7 +71,7 @@ def sentences(report: Report) -> list[str]:
     if report.empty_documents:
         lines.append(f"{report.empty_documents:,} documents without text were kept.")
     if report.grades_below_zero:
-        lines.append(f"{report.grades_below_zero:,} grades below 0 became 0.")
+        lines.append(f"{report.grades_below_zero:,} grades below 0 were left out: they mean not judged.")
     if report.dry_run:
         lines.append("Dry run: nothing was written.")
     return lines

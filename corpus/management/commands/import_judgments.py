@@ -39,5 +39,5 @@ class Command(QuorumCommand):
         for kind, count in report.skipped.items():
             self.say(f"Left out: {count:,} {kind}")
         if report.grades_below_zero:
-            self.say(f"{report.grades_below_zero:,} grades below 0 became 0.")
+            self.say(f"{report.grades_below_zero:,} grades below 0 were left out: they mean not judged.")
         return report.document()

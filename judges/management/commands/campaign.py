@@ -1,4 +1,4 @@
-"""campaign NAME pause|resume|cancel|retry-failed: control a collection's newest campaign."""
+"""campaign NAME pause|resume|cancel|retry-failed|send-again: control a collection's newest campaign."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ ACTIONS = {"pause": campaigns.pause, "resume": campaigns.resume, "cancel": campa
 
 class Command(QuorumCommand):
     act = "campaign.control"
-    help = "Pause, resume or cancel a campaign, or judge its failed pairs again."
+    help = "Pause, resume or cancel a campaign, judge its failed pairs again, or send its lost batches again."
 
     def arguments(self, parser: CommandParser) -> None:
         """NAME, what to do, and to which campaign."""
         parser.add_argument("name")
-        parser.add_argument("action", choices=[*ACTIONS, "retry-failed"])
+        parser.add_argument("action", choices=[*ACTIONS, "retry-failed", "send-again"])
         parser.add_argument("--campaign", type=int, help="id of the campaign; the newest by default")
 
     def run(self, **options: Any) -> object:
@@ -29,6 +29,9 @@ class Command(QuorumCommand):
         if action == "retry-failed":
             retried = campaigns.retry_failed(campaign=chosen)
             self.say(f"campaign {chosen.pk}: {retried} failed pairs are judged again")
+        elif action == "send-again":
+            sent = campaigns.send_again(campaign=chosen)
+            self.say(f"campaign {chosen.pk}: {sent} lost batches are sent again")
         else:
             changed = ACTIONS[action](campaign=chosen)
             self.say(f"campaign {changed.pk} is {changed.get_state_display()}")

@@ -1,43 +1,77 @@
-"""check_judges [--panel P]: one call per judge; exit 3 when one of them cannot work."""
+"""check_judges [--panel P] [--judge NAME ...]: at most two paid calls a judge; exit 3 when one of them cannot work."""
 
 import asyncio
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
-from judges.checks import Checked, check
-from judges.engine.plan import judge_of
+from judges import probes
+from judges.checks import Checked, Planned, check, plan
+from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
+from judges.prices import Price
 from judges.records import Judge
+
+HEADINGS = ("judge", "works", "model", "schema mode", "logprobs", "temp.", "thinks", "context", "USD/M in, out")
 
 
 class Command(QuorumCommand):
-    """Prints a line for each judge: what works, or what is wrong and what to do.
+    """Says what it will send and what that may cost, asks on a terminal, and prints what each judge can do.
 
     The exit code is 3 and not 2 when a judge cannot work: the input was right, the calls were made, and the table of
     results stands on standard output.
     """
 
-    help = "Call every judge of a panel once: key, model, schema, price. These calls are paid for."
+    help = (
+        "Probe the judges of a panel: key, model, schema mode, log-probabilities, temperature, thinking, context, "
+        "price. At most two calls a judge, which are paid for."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
-        """The panel."""
+        """The panel, or judges by name."""
         parser.add_argument("--panel", help="name of the panel; the default one unless given")
+        parser.add_argument("--judge", nargs="+", metavar="NAME", help="only these judges, whether on a panel or not")
+        parser.add_argument("--yes", action="store_true", help="do not ask before paid calls")
 
     def run(self, **options: Any) -> object:
-        """Ask, print, fail when one failed."""
-        panel = find_panel(options["panel"])
-        results = asyncio.run(check(members(panel)))
-        width = max(len(result.judge.name) for result in results)
-        for result in results:
-            self.say(f"{result.judge.name:{width}}  {line(result)}")
-        document = {"panel": panel.name, "judges": [row(result) for result in results]}
+        """Say, ask, probe, keep, print; fail when one failed."""
+        panel = None if options["judge"] and not options["panel"] else find_panel(options["panel"])
+        judges = chosen(panel, options["judge"])
+        planned = plan(judges)
+        self.announce(planned, ask=not options["yes"])
+        results = asyncio.run(check(judges))
+        probes.keep(results)
+        for line in table(results):
+            self.say(line)
+        document = {
+            "panel": panel.name if panel else None,
+            "judges": [row(result) for result in results],
+            "most_calls": sum(one.calls for one in planned),
+            "most_cost": most_cost(planned),
+        }
         failed = [result.judge.name for result in results if result.problem]
         if failed:
             raise Incomplete(f"{len(failed)} of {len(results)} judges cannot work: {', '.join(failed)}", document)
         return document
+
+    def announce(self, planned: Sequence[Planned], *, ask: bool) -> None:
+        """What will be sent, before it is; on a terminal a paid check waits for a yes. Raises BadInput without one."""
+        paid = [one for one in planned if one.cost != 0]
+        if not paid:
+            return
+        for one in paid:
+            self.stderr.write(f"{one.judge.name}: {_calls(one.calls)} to {one.judge.model}, {_most(one.cost)}")
+        total = most_cost(paid)
+        self.stderr.write(f"together at most {_calls(sum(one.calls for one in paid))}, {_most(total)}")
+        if not ask or self.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return
+        self.stderr.write("Send them? [y/N] ", ending="")
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise BadInput("nothing was sent: answer yes, or give --yes")
 
 
 def find_panel(name: str | None) -> Panel:
@@ -49,6 +83,27 @@ def find_panel(name: str | None) -> Panel:
     return panel
 
 
+def chosen(panel: Panel | None, names: Sequence[str] | None) -> list[tuple[Judge, str]]:
+    """The judges to ask with a role of each: the panel's, the named ones of it, or the named ones of all."""
+    if panel is not None:
+        found = members(panel)
+        if missing := set(names or ()) - {judge.name for judge, _ in found}:
+            raise BadInput(f"Panel {panel.name} has no judge {', '.join(sorted(missing))}")
+        return [one for one in found if not names or one[0].name in names]
+    rows = {row.name: row for row in JudgeVersion.objects.filter(name__in=names or (), is_current=True)}
+    if missing := set(names or ()) - rows.keys():
+        raise BadInput(f"No judge {', '.join(sorted(missing))}: load it with configure_judges F")
+    judges = records_of(rows[name] for name in dict.fromkeys(names or ()))
+    return [(judge, role_of(judge)) for judge in judges]
+
+
+def role_of(judge: Judge) -> str:
+    """What a judge without a panel is asked: a vote, or what else it is for."""
+    if judge.provider == "offline" and judge.model in ("for", "against"):
+        return judge.model
+    return "embed" if judge.preset.wire == "embed" else "vote"
+
+
 def members(panel: Panel) -> list[tuple[Judge, str]]:
     """Each judge of the panel once, with a role that it has: a debater is asked for a turn. Raises BadInput."""
     roles = dict.fromkeys(filter(None, [*panel.ensemble, panel.adjudicator]), "vote")
@@ -57,19 +112,60 @@ def members(panel: Panel) -> list[tuple[Judge, str]]:
     if missing := roles.keys() - rows.keys():
         raise BadInput(f"Panel {panel.name} names judges that are gone: {', '.join(sorted(missing))}")
     order = dict.fromkeys([*panel.debate, *roles])
-    return [(judge_of(rows[name]), roles[name]) for name in order]
+    return [(judge, roles[judge.name]) for judge in records_of(rows[name] for name in order)]
 
 
-def line(result: Checked) -> str:
-    """For people."""
-    known = result.price
-    price = f"${known.input:g} in, ${known.output:g} out per million tokens" if known else "price unknown"
-    if result.judge.provider == "offline":
-        price = "offline, free"
-    name = f", answers as {result.answered_as}" if result.answered_as else ""
-    if result.problem:
-        return f"FAILS  {result.problem}"
-    return f"ok     {result.judge.model}{name}, {result.seconds:.1f} s, {price}"
+def most_cost(planned: Sequence[Planned]) -> float | None:
+    """USD at most; None where a price is unknown."""
+    costs = [one.cost for one in planned]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+
+def table(results: Sequence[Checked]) -> list[str]:
+    """For people: a row for each judge, then a line for each problem, each warning and what usage says."""
+    rows = [HEADINGS, *(cells(result) for result in results)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    problems = [f"{result.judge.name} FAILS  {result.problem}" for result in results if result.problem]
+    warnings = [f"{result.judge.name} note   {line}" for result in results for line in result.warnings]
+    usages = [(result.judge.name, result.found.get("usage")) for result in results]
+    counts = [f"{name} counts {', '.join(usage)}" for name, usage in usages if usage]
+    return [*lines, *problems, *warnings, *counts]
+
+
+def cells(result: Checked) -> tuple[str, ...]:
+    """One row of the table."""
+    found, judge = result.found, result.judge
+    name = f"{judge.model} (answers as {result.answered_as})" if result.answered_as else judge.model
+    works = "FAILS" if result.problem else f"{result.seconds:.1f} s"
+    if not judge.preset.asks:
+        return (judge.name, works, name, "-", "-", "-", "-", "-", _price(judge, result.price))
+    temperature = found["temperature"]
+    return (
+        judge.name,
+        works,
+        name,
+        judge.schema_mode,
+        "-" if found["logprobs"] is None else str(found["logprobs"]),
+        "not sent" if temperature is None else f"{temperature:g}",
+        f"yes, {found['reasoning_tokens']}" if found["thinks"] else "no",
+        f"{found['context']:,}" if found["context"] else "?",
+        _price(judge, result.price),
+    )
+
+
+def _price(judge: Judge, known: Price | None) -> str:
+    if judge.provider == "offline":
+        return "offline, free"
+    return f"{known.input:g}, {known.output:g}" if known else "price unknown"
+
+
+def _calls(number: int) -> str:
+    return "1 call" if number == 1 else f"{number} calls"
+
+
+def _most(cost: float | None) -> str:
+    return "price unknown" if cost is None else f"at most ${cost:.4f}"
 
 
 def row(result: Checked) -> dict[str, object]:
@@ -82,9 +178,12 @@ def row(result: Checked) -> dict[str, object]:
         "role": result.role,
         "ok": not result.problem,
         "problem": result.problem or None,
+        "warnings": list(result.warnings),
         "answered_as": result.answered_as or result.judge.model if not result.problem else None,
         "price": {"input": known.input, "cached": known.cached, "output": known.output} if known else None,
         "tokens": {"in": result.usage.input, "out": result.usage.output},
         "cost": result.cost,
         "seconds": round(result.seconds, 3),
+        "calls": result.calls,
+        "found": result.found,
     }

@@ -6,8 +6,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.keys import secret
 from judges.configuration import take_over
-from judges.judges_file import read
+from judges.configurations import panel_words
+from judges.copies import groups, numbered, why_alike
+from judges.judges_file import JudgesFile, read
 
 
 class Command(QuorumCommand):
@@ -22,10 +26,55 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """Read, check, store, say what changed."""
-        document = take_over(read(options["file"]))
+        file = read(options["file"])
+        document = take_over(file)
         for judge in document["judges"]:
             self.say(f"{judge['name']}: {judge['change']}, version {judge['version']}")
+        for price in document.get("prices", ()):
+            self.say(f"price of {price['provider']} {price['model']}: {price['change']}")
+        for variable in unset_keys(file):
+            self.say(f"The environment variable {variable} is not set here: set it to the API key where judges run.")
         panel = document["panel"]
-        self.say(f"Panel {panel['name']}: {panel['change']}; it is the default of new campaigns.")
+        self.say(f"Panel {panel['name']}: {panel['change']}; it is the default of new campaigns. {_seats(file)}")
+        for line in same_answers(file):
+            self.say(line)
         self.say("Try every judge with one call: manage.py check_judges")
         return document
+
+
+def unset_keys(file: JudgesFile) -> list[str]:
+    """Environment variables of keys that judges of the file need and this process does not have."""
+    optional = {one.preset.key_env for one in file.judges if not one.preset.key_required}
+    named = dict.fromkeys(one.api_key_env for one in file.judges if one.api_key_env)
+    return [variable for variable in named if variable not in optional and not _is_set(variable)]
+
+
+def same_answers(file: JudgesFile) -> list[str]:
+    """A sentence for each group of voters that are one judge under several names, and would answer alike."""
+    judges = {judge.name: judge for judge in file.judges}
+    voters = [judges[name] for name in file.panel.ensemble]
+    return [
+        f"{', '.join(voters[place].name for place in places)} are one model with the same parameters, and would answer "
+        f"alike: together they say no more than one of them ({why})."
+        for places in groups(voters)
+        if (why := why_alike(voters[places[0]]))
+    ]
+
+
+def _is_set(variable: str) -> bool:
+    try:
+        return bool(secret(variable))
+    except BadInput:  # a secret file that cannot be read
+        return False
+
+
+def _seats(file: JudgesFile) -> str:
+    """Who takes part, and how many votes decide."""
+    panel, judges = file.panel, {judge.name: judge for judge in file.judges}
+    debate = f"{' and '.join(panel.debate)} debate" if panel.debate else "Nobody debates"
+    if not panel.ensemble:
+        return f"{debate}, nobody votes."
+    if len(panel.ensemble) == 1:
+        return f"{debate}; the one vote of {panel.ensemble[0]} decides."
+    words = panel_words([judges[name] for name in panel.ensemble], panel.majority, early_stop=panel.early_stop)
+    return f"{debate}; {', '.join(numbered(panel.ensemble))} vote: {words}."

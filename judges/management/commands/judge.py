@@ -20,6 +20,7 @@ from judges.debate import ORDERS
 from judges.estimates import Estimate
 from judges.management.commands.status import collection_named
 from judges.models import Campaign
+from judges.money import assumed_words
 from judges.progress import Progress, ended, summary
 
 LOOK_S = 0.25
@@ -45,7 +46,10 @@ class Command(QuorumCommand):
         """As the contract has them."""
         parser.add_argument("name")
         parser.add_argument("--panel", help="name of a panel; the default panel if left out")
-        parser.add_argument("--policy", help="debate, ensemble, debate+ensemble (default) or single")
+        parser.add_argument(
+            "--policy",
+            help="debate, ensemble, debate+ensemble or single; without it all that the panel's members can do",
+        )
         parser.add_argument("--rounds", type=int, help="rounds of a debate at most (default 2)")
         parser.add_argument("--debaters", type=names, default=(), help="two judges: who begins with relevant, who not")
         parser.add_argument("--agents", type=int, help="4 with two debaters: each holds both stances, all must agree")
@@ -59,12 +63,20 @@ class Command(QuorumCommand):
         parser.add_argument(
             "--filter", type=names, default=(), help="three judges: where all say no, nobody else is asked"
         )
+        parser.add_argument(
+            "--no-debate-for-people",
+            dest="debate_for_people",
+            action="store_false",
+            help="what goes to people without a debate gets none",
+        )
         parser.add_argument("--batch", action="store_true", help="through batch endpoints: half the price, takes hours")
         parser.add_argument("--play-on", action="store_true", help="play every round, even after an agreement")
         parser.add_argument(
             "--guard", action="store_true", help="agreement without new evidence counts as disagreement"
         )
-        parser.add_argument("--judges", type=names, default=(), help="members of the ensemble, in order")
+        parser.add_argument(
+            "--judges", type=names, default=(), help="who votes, an odd number; a name again: another sample"
+        )
         parser.add_argument("--limit", type=int, help="pairs that the campaign covers in all")
         parser.add_argument("--budget", type=float, help="USD that the campaign may cost in all")
         parser.add_argument("--max-calls", type=int, help="calls that the campaign may make in all")
@@ -92,6 +104,7 @@ class Command(QuorumCommand):
                 temperature=options["temperature"],
                 play_on=options["play_on"],
                 batch=options["batch"],
+                debate_for_people=options["debate_for_people"],
                 guard=options["guard"],
                 adjudicator=options["adjudicator"],
                 filter=options["filter"],
@@ -186,9 +199,16 @@ class Command(QuorumCommand):
         if strict and status["state"] == Campaign.State.BUDGET:
             left = status["pairs"] - ended(status)
             cap, goes_on = caps.stopped_words(collection, status.get("stopped_by", ""))
-            raise Incomplete(f"stopped by {cap} with {left:,} pairs left: {goes_on}", status)
+            raise Incomplete(f"stopped by {cap}{assumed_words(status)} with {left:,} pairs left: {goes_on}", status)
         if strict and status["state"] in (Campaign.State.PAUSED, Campaign.State.CANCELLED):
-            raise Incomplete(f"campaign {campaign.pk} was {status['state']} before its end", status)
+            because = status["paused_because"]
+            mend = f"mend it, then `campaign {collection.name} resume`"
+            raise Incomplete(
+                f"campaign {campaign.pk} is paused: {because}; {mend}"
+                if because
+                else f"campaign {campaign.pk} was {status['state']} before its end",
+                status,
+            )
         if strict and status["failed"]:
             last = selectors.failed_of(campaign).last()
             error = f"; the last one: {last.error}" if last is not None and last.error else ""

@@ -8,6 +8,8 @@ from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
+from corpus.importing.files import read_text
+from corpus.lengths import counter
 from corpus.models import Collection
 from judges import measuring
 from judges.evidence import judge_named
@@ -26,20 +28,24 @@ class Command(QuorumCommand):
         parser.add_argument("name")
         parser.add_argument("file", nargs="?", type=Path, help="JSON lines {query_id, doc_id, output, [label]}")
         parser.add_argument("--judge", default="", help="the judge that lists entities and scores; none: rules alone")
+        parser.add_argument(
+            "--tokenizer", help="count lengths in the tokens of this tokenizer.json or model folder (default: words)"
+        )
         parser.add_argument("--max-calls", type=int, help="refuse when more calls would be needed")
 
     def run(self, **options: Any) -> object:
         """The measures as one document."""
         collection = collection_named(options["name"])
         rows = self.rows(collection, options["file"])
-        document = {"collection": collection.name, "source": str(options["file"] or "targets"), "tokens": "words"}
+        count, unit = counter(options["tokenizer"])
+        document = {"collection": collection.name, "source": str(options["file"] or "targets"), "tokens": unit}
         if not options["judge"]:
-            return self.told({**document, "entities_by": "patterns", **table(rows), "judged": None})
+            return self.told({**document, "entities_by": "patterns", **table(rows, count=count), "judged": None})
         judge = judge_named(options["judge"])
         calls = 2 * sum(row.target is not None for row in rows)
         if options["max_calls"] is not None and calls > options["max_calls"]:
             raise BadInput(f"--max-calls {options['max_calls']}: up to {calls:,} calls would be needed")
-        if (known := price(judge)) is None or known.input or known.output:
+        if (known := price(judge)) is None or not known.is_free:
             self.stderr.write(f"{judge.name}: up to {calls:,} calls")
         found = measuring.measure(collection, judge.name, rows)
         judged = {
@@ -53,7 +59,7 @@ class Command(QuorumCommand):
         spent = {"campaign": found.campaign, "calls": found.calls, "calls_cached": found.cached, "cost": cost}
         spent["calls_without_price"] = found.unpriced
         by = f"patterns and {judge.name}"
-        told = self.told({**document, "entities_by": by, **table(rows, found.judged), "judged": judged, **spent})
+        told = self.told({**document, "entities_by": by, **table(rows, found.judged, count), "judged": judged, **spent})
         if found.lost:
             raise Incomplete(f"{found.lost:,} texts were not judged: the same command again asks for them only", told)
         return told
@@ -89,10 +95,7 @@ class Command(QuorumCommand):
 
 def read(file: Path) -> list[Line]:
     """The answers. Raises BadInput with the line."""
-    try:
-        lines = file.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file}: cannot be read: {error}") from error
+    lines = read_text(file).split("\n")
     found = [_line(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not found:
         raise BadInput(f"{file}: there is no line; each is {{query_id, doc_id, output}}")

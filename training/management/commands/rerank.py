@@ -51,7 +51,7 @@ class Command(QuorumCommand):
         began, told, found = time.monotonic(), 0.0, {}
         for number, (query_id, ids) in enumerate(wanted.items(), 1):
             query = queries[query_id]
-            instruction = query.instruction or collection.instruction
+            instruction = collection.relevance.of(query).statement
             margins = scorer.margins(query.text, [documents[one] for one in ids], instruction)
             found[query_id] = dict(zip(ids, margins, strict=True))
             if time.monotonic() - told > EVERY_S:

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection
-from training import data, fleet, jobs
+from training import bases, data, fleet, jobs
 from training.models import Job
 from training.recipes import LOSSES, TABLE
 
@@ -62,7 +62,7 @@ class Command(QuorumCommand):
         job = jobs.begin_training(
             recipe=options["recipe"],
             data=options["data"],
-            base=options["base"],
+            base=bases.of_command(options["base"]),
             out=options["out"],
             given=given,
             collection=collection,

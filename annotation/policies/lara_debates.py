@@ -1,0 +1,59 @@
+"""LARA's pairs are debated before people get them, inside its campaign and its work rows (SPEC S2).
+
+No worker drains a campaign of LARA: whoever runs the step asks, within the limits and budgets of every campaign.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+
+from judges.engine import alone, claims, pairs
+from judges.engine import plan as plans
+from judges.engine.budget import Spent
+from judges.engine.calls import Caller
+from judges.engine.claims import Claimed
+from judges.models import Campaign
+from judges.tasks import database
+
+
+def play(campaign: Campaign, work: Sequence[int]) -> None:
+    """Let the debaters debate the pairs of these rows, from where their debates stand.
+
+    Where the money is spent a pair has no debate, or its first rounds.
+    """
+    plan = plans.load(campaign.pk)
+    if plan is None:
+        return
+    # The judge whose votes are calibrated is not asked: no price of its is needed.
+    asked = {judge.id: plan.prices[judge.id] for judge in plan.debaters}
+    plan = replace(plan, voters=(), samples=(), prices=asked)
+    with psycopg.connect(**database(), autocommit=True) as own:  # it reads JSON as the engine does
+        held = [one for number in work for one in _held(own, plan, number)]
+    connection.close()
+    alone.run(
+        plan,
+        held,
+        _debate,
+        dsn=database(),
+        redis_url=settings.REDIS_URL,
+        prefix=settings.PREFIX,
+        folder=settings.VAR / "spool",
+        retry_s=settings.RETRY_SECONDS,
+    )
+
+
+def _held(own: psycopg.Connection[Any], plan: plans.Plan, work: int) -> list[Claimed]:
+    of: dict[str, Any] = {"campaign": plan.campaign, "collection": plan.collection, "rubric": plan.rubric}
+    found = claims.held(own, **of, after=work - 1, n=1)
+    return [one for one in found if one.work == work]
+
+
+async def _debate(caller: Caller, claimed: Claimed) -> None:
+    try:
+        await pairs.play(caller, claimed)
+    except Spent:
+        return

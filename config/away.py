@@ -1,0 +1,75 @@
+"""PostgreSQL or Redis is away: a 503 page that says when to come back, one line in the log, a note for admins."""
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import kombu.exceptions
+import psycopg
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import get_template
+from django.views import defaults
+from redis.exceptions import RedisError
+
+from judges import wakeups
+
+COME_BACK_S = 5
+ENDED = {"57P01", "57P02", "57P03", "53300"}
+"""It shuts down, crashed, starts, or has no connection left. Errors without a code come from the connection itself."""
+
+
+class AwayMiddleware:
+    """Answers for a view that found PostgreSQL away."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """The page; None for every other error."""
+        return unavailable() if is_away(error) else None
+
+
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    """The handler of errors, also of those outside views, as when a session is stored."""
+    error = sys.exc_info()[1]
+    return unavailable() if error is not None and is_away(error) else defaults.server_error(request)
+
+
+def unavailable() -> HttpResponse:
+    """The page, without anything of the database; the connection is made anew for the next request."""
+    connection.close()
+    return HttpResponse(get_template("503.html").render(), status=503, headers={"Retry-After": str(COME_BACK_S)})
+
+
+def is_away(error: BaseException) -> bool:
+    """The error is one of the way to PostgreSQL or Redis, or of its end; none of a statement."""
+    cause = error.__cause__ if isinstance(error, DatabaseError | InterfaceError) and error.__cause__ else error
+    if isinstance(cause, InterfaceError | psycopg.InterfaceError | RedisError | kombu.exceptions.OperationalError):
+        return True
+    if not isinstance(cause, OperationalError | psycopg.OperationalError):
+        return False
+    code = getattr(cause, "sqlstate", None)
+    return code is None or code in ENDED or code.startswith("08")
+
+
+class InOneLine(logging.Filter):
+    """Says that a service is away without the way of each request that found out."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the record; every record is kept."""
+        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        if error is not None and is_away(error):
+            record.msg = f"{record.getMessage()}: {' '.join(str(error).split())}"
+            record.args, record.exc_info, record.exc_text = None, None, None
+        return True
+
+
+def services(request: HttpRequest) -> dict[str, Any]:
+    """For pages: whether Redis is away, asked when a page wants to know."""
+    return {"redis_is_away": wakeups.is_away}

@@ -1,0 +1,264 @@
+"""An instance is put back to what a backup (`config.backup`) holds: checked whole, then replaced in one transaction."""
+
+import contextlib
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from django.db import DatabaseError, connection
+
+from config.backup import DUMP, KEPT, MANIFEST, VERSION, Say, quiet, run, server_version
+from config.services import migrations
+from corpus.errors import BadInput, QuorumError
+
+CHUNK = 1 << 20
+MOST_MANIFEST = 256 << 20
+PATHS = {
+    "training_job": ("folder",),
+    "training_model": ("folder", "base"),
+    "annotation_snapshot": ("folder",),
+}
+"""Columns that hold a path as text, which moves with VAR."""
+PATHS_IN_JSON = {
+    "training_job": ("options", "result"),
+    "training_model": ("summary",),
+    "annotation_snapshot": ("options", "manifest"),
+}
+"""Columns of JSON that hold paths among other things."""
+BASES = """
+SELECT base FROM training_model WHERE starts_with(base, %s)
+UNION SELECT options->>'base' FROM training_job WHERE starts_with(options->>'base', %s) ORDER BY 1
+"""
+"""Base models that are named, by the folder in which they lie."""
+FILES_WITH_PATHS = ("jobs/**/*.json", "models/**/*.json")
+TOO_NEW = b"SET transaction_timeout = 0;\n"
+"""pg_restore 18 writes it for every server; those below 17 do not know it."""
+
+
+def restore(path: Path, var: Path, say: Say = quiet, before: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Put the instance back to what the file holds; returns its manifest.
+
+    The whole file is checked, then `before` is called, then everything changes at once. Raises BadInput for a file that
+    is no backup, is damaged, or was made by a newer version.
+    """
+    with tempfile.TemporaryDirectory(dir=var, prefix=".restore-") as name:
+        folder = Path(name)
+        with _opened(path) as tar:
+            manifest = _manifest(tar, path)
+            say(f"checking {len(manifest['files']):,} files ...")
+            _unpack(tar, folder, manifest, path)
+        old = Path(manifest["var"])
+        script = _script(folder, manifest, old, var)
+        _move_paths_in_files(folder / "var", old, var)
+        before()
+        say("loading the database ...")
+        connection.close()
+        with script.open("rb") as file:
+            run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", stdin=file)
+        _replace_files(folder / "var", var)
+    migrations.forget(var)
+    return manifest
+
+
+def missing_bases(bases: Path) -> list[str]:
+    """Base models in this folder that jobs and models name and that are not there: a backup does not hold them."""
+    begin = f"{bases}/"
+    with (
+        contextlib.suppress(DatabaseError),
+        connection.cursor() as cursor,
+    ):  # an old backup lacks tables until `migrate`
+        cursor.execute(BASES, [begin, begin])
+        return [base for (base,) in cursor.fetchall() if not Path(base).exists()]
+    return []
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[tarfile.TarFile]:
+    """The tar file. Raises BadInput for what cannot be read as one."""
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from error
+    try:
+        with file, tarfile.open(fileobj=file) as tar:
+            yield tar
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        raise BadInput(f"{path} is no backup of Quorum, or it is damaged ({error}): nothing was changed") from error
+    except OSError as error:
+        raise QuorumError(f"{path} cannot be unpacked ({error.strerror or error}): nothing was changed") from error
+
+
+def _manifest(tar: tarfile.TarFile, path: Path) -> dict[str, Any]:
+    first = tar.next()
+    file = tar.extractfile(first) if first is not None and first.name == MANIFEST else None
+    if first is None or file is None:
+        raise BadInput(f"{path} is no backup of Quorum: nothing was changed")
+    try:
+        manifest = json.loads(file.read()) if first.size <= MOST_MANIFEST else None
+    except (ValueError, RecursionError):
+        manifest = None
+    if not isinstance(manifest, dict):
+        raise BadInput(f"{path}: its {MANIFEST} cannot be read: nothing was changed")
+    if manifest.get("quorum_backup") != VERSION:
+        raise BadInput(f"{path} has a form that this version does not read: restore it with the version that made it")
+    if wrong := _wrong_in(manifest):
+        raise BadInput(f"{path}: its {MANIFEST} is wrong at {wrong}: nothing was changed")
+    known = {f"{app}.{name}" for app, name in _known_migrations()}
+    if newer := sorted(set(manifest["migrations"]) - known):
+        raise BadInput(f"{path} was made by a newer version ({newer[0]}): upgrade, then restore")
+    return manifest
+
+
+def _wrong_in(manifest: dict[str, Any]) -> str:
+    """The first key whose value is not what a backup writes; "" when all are."""
+    var, applied, rows, files = (manifest.get(key) for key in ("var", "migrations", "rows", "files"))
+    if not isinstance(var, str) or not Path(var).is_absolute() or "\0" in var:
+        return '"var"'
+    if not isinstance(applied, list) or not all(isinstance(one, str) for one in applied):
+        return '"migrations"'
+    if not isinstance(rows, dict) or not all(re.fullmatch(r"[a-z_][a-z0-9_]*", name) for name in rows):
+        return '"rows"'
+    if not all(type(count) is int and count >= 0 for count in rows.values()):
+        return '"rows"'
+    if not isinstance(files, dict) or DUMP not in files:
+        return '"files"'
+    for name, digest in files.items():
+        if not isinstance(digest, str) or not re.fullmatch(r"[0-9a-f]{64}", digest):
+            return f'"files", {name!r}'
+        if name != DUMP and not _is_kept(name):
+            return f'"files", {name!r}'
+    return ""
+
+
+def _is_kept(name: str) -> bool:
+    """A file of VAR that a backup keeps, by a path that leads nowhere else."""
+    parts = PurePosixPath(name).parts
+    clean = str(PurePosixPath(name)) == name and ".." not in parts and "\0" not in name
+    return clean and len(parts) > 1 and parts[0] == "var" and parts[1] in KEPT
+
+
+def _known_migrations() -> set[tuple[str, str]]:
+    from django.db.migrations.loader import MigrationLoader
+
+    return set(MigrationLoader(None).disk_migrations)
+
+
+def _unpack(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], path: Path) -> None:
+    """Every file of the manifest, and no other, with the content that it had."""
+    wanted = dict(manifest["files"])
+    for entry in tar:
+        if entry.name == MANIFEST:
+            continue
+        source = tar.extractfile(entry) if entry.isreg() and entry.name in wanted else None
+        if source is None:
+            raise BadInput(f"{path} holds {entry.name!r}, which its manifest does not know: nothing was changed")
+        target = folder / entry.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        digest = hashlib.sha256()
+        with target.open("xb") as file:
+            while data := source.read(CHUNK):
+                digest.update(data)
+                file.write(data)
+        target.chmod(entry.mode & 0o755 | 0o600)
+        os.utime(target, (entry.mtime, entry.mtime))
+        if digest.hexdigest() != wanted.pop(entry.name):
+            raise BadInput(f"{path} is damaged at {entry.name!r}: nothing was changed")
+    if wanted:
+        raise BadInput(f"{path} is cut off: {min(wanted)!r} is missing, nothing was changed")
+
+
+def _script(folder: Path, manifest: dict[str, Any], old: Path, new: Path) -> Path:
+    """Everything in one transaction: whoever looks sees the old instance, or the new one."""
+    plain, script = folder / "plain.sql", folder / "database.sql"
+    with plain.open("wb") as file:
+        run("pg_restore", "--no-owner", "--no-privileges", "-f", "-", str(folder / DUMP), stdout=file)
+    knows_timeout = server_version() >= 170_000
+    with plain.open("rb") as source, script.open("wb") as file:
+        file.write(b"DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n")
+        for line in source:  # settings come first: data could hold the same line
+            if line.startswith(b"CREATE "):
+                file.write(line)
+                break
+            if knows_timeout or line != TOO_NEW:
+                file.write(line)
+        shutil.copyfileobj(source, file, CHUNK)
+        file.write(f"\nSET search_path = public;\n{_checks(manifest['rows'])}{_moved(old, new)}".encode())
+    plain.unlink()
+    return script
+
+
+def _checks(rows: dict[str, int]) -> str:
+    """Ends the transaction with an error when a table does not hold what it held."""
+    return "".join(
+        f'DO $$ BEGIN IF (SELECT count(*) FROM "{table}") <> {count} '
+        f"THEN RAISE EXCEPTION 'table {table} is not whole'; END IF; END $$;\n"
+        for table, count in rows.items()
+    )
+
+
+def _moved(old: Path, new: Path) -> str:
+    """Paths inside VAR follow it to where it is now."""
+    if old == new:
+        return ""
+    before, after = _quoted(f"{old}/"), _quoted(f"{new}/")
+    texts = "".join(
+        f"UPDATE {table} SET {column} = {after} || substr({column}, {len(str(old)) + 2}) "
+        f"WHERE starts_with({column}, {before});\n"
+        for table, columns in PATHS.items()
+        for column in columns
+    )
+    before, after = (_quoted(_in_json(path)) for path in (old, new))
+    return texts + "".join(
+        f"UPDATE {table} SET {column} = replace({column}::text, {before}, {after})::jsonb "
+        f"WHERE strpos({column}::text, {before}) > 0;\n"
+        for table, columns in PATHS_IN_JSON.items()
+        for column in columns
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _in_json(path: Path, *, ascii: bool = False) -> str:
+    """The beginning of a JSON string that is a path inside this folder."""
+    return json.dumps(f"{path}/", ensure_ascii=ascii).removesuffix('"')
+
+
+def _move_paths_in_files(source: Path, old: Path, new: Path) -> None:
+    """The same in the files of jobs and models, of which the next worker reads what it was asked."""
+    if old == new:
+        return
+    moves = {_in_json(old, ascii=ascii): _in_json(new, ascii=ascii) for ascii in (True, False)}
+    for pattern in FILES_WITH_PATHS:
+        for path in source.glob(pattern):
+            text = moved = path.read_bytes()
+            for before, after in moves.items():
+                moved = moved.replace(before.encode(), after.encode())
+            if moved != text:
+                path.write_bytes(moved)
+
+
+def _replace_files(source: Path, var: Path) -> None:
+    """The files of VAR that a backup keeps are those of the backup, and no others.
+
+    Paid vectors stay where an older backup holds none: they are found by model and text, whoever asks.
+    """
+    for name in KEPT:
+        old, new = var / name, source / name
+        if name == "vectors" and not new.exists():
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        if new.exists():
+            shutil.move(new, old)

@@ -1,0 +1,15 @@
+"""Tables to which rows are only ever added: what was said, paid or done stands, and a change is a row of its own."""
+
+import pgtrigger
+
+TRIGGERS = [
+    pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
+    pgtrigger.Trigger(
+        name="no_truncate",
+        level=pgtrigger.Statement,
+        when=pgtrigger.Before,
+        operation=pgtrigger.Truncate,
+        func="RAISE EXCEPTION 'Cannot truncate table %: it is append-only', TG_TABLE_NAME;",
+    ),
+]
+"""For `Meta.triggers`."""

@@ -1,0 +1,91 @@
+"""Voters that are copies: one model, asked more than once in the same way (umbrela, ERank). Pure.
+
+Five samples of one model are five votes, each with its own place on the panel and its own answer in the cache. They
+are no five opinions: pages say which voters are copies, and kappa between copies is that of one model with itself.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from judges.presets import PRESETS
+
+
+class Asked(Protocol):
+    """What decides how a model answers: of a Judge, a JudgeVersion or an entry of the judges file."""
+
+    @property
+    def provider(self) -> str:
+        """Name of the provider."""
+        ...
+
+    @property
+    def base_url(self) -> str:
+        """Address, "" for the provider's own."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Of its calls."""
+        ...
+
+
+Kind = tuple[str, str, str, str]
+"""Provider, address, model and parameters: equal for judges whose equal questions have one key in the cache."""
+
+ONE_ANSWER = {"offline": "offline judges answer alike each time", "rerank": "a rerank endpoint gives one score"}
+"""By wire: who has nothing to draw from."""
+
+
+def kind_of(judge: Asked) -> Kind:
+    """What two judges have in common when they are copies, whatever their names and keys."""
+    return judge.provider, judge.base_url, judge.model, json.dumps(dict(judge.parameters), sort_keys=True)
+
+
+def samples(judges: Sequence[Asked]) -> tuple[int, ...]:
+    """For each: how many copies of it stand before it."""
+    kinds = [kind_of(judge) for judge in judges]
+    return tuple(kinds[:place].count(kind) for place, kind in enumerate(kinds))
+
+
+def groups(judges: Sequence[Asked]) -> tuple[tuple[int, ...], ...]:
+    """Places of two and more that are copies of each other."""
+    found: dict[Kind, list[int]] = defaultdict(list)
+    for place, judge in enumerate(judges):
+        found[kind_of(judge)].append(place)
+    return tuple(tuple(places) for places in found.values() if len(places) > 1)
+
+
+def numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, with `#1`, `#2`, ... behind one that stands there more than once."""
+    times = Counter(names)
+    return tuple(
+        sample_name(name, names[:place].count(name)) if times[name] > 1 else name for place, name in enumerate(names)
+    )
+
+
+def sample_name(name: str, sample: int) -> str:
+    """Of one sample of a judge, counted from 0."""
+    return f"{name} #{sample + 1}"
+
+
+def why_alike(judge: Asked) -> str:
+    """Why a second answer to the same question would be the first one again, with the remedy; "" where it may differ.
+
+    A judge to whom no temperature is sent answers at the provider's own, which is above 0.
+    """
+    preset, parameters = PRESETS[judge.provider], judge.parameters
+    if preset.wire in ONE_ANSWER:
+        return f"{ONE_ANSWER[preset.wire]}: name it once"
+    if parameters.get("endpoint") == "decisions":
+        return "a Decisions endpoint gives one probability: name it once"
+    if "seed" in parameters:
+        return "its seed is fixed: take seed out"
+    sent = parameters.get("temperature", 0 if "temperature" in preset.names else "default")
+    return "its temperature is 0: set a temperature above 0, e.g. temperature = 0.7" if sent == 0 else ""

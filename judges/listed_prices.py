@@ -1,0 +1,102 @@
+"""Prices of the list that comes with Quorum: the package genai-prices. What it does not know stays unknown. Pure."""
+
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from importlib.metadata import version
+from typing import NamedTuple
+
+LISTED_AS = {
+    "openai": "openai",
+    "openai-responses": "openai",
+    "azure": "azure",
+    "anthropic": "anthropic",
+    "bedrock": "aws",
+    "google": "google",
+    "vertex": "google",
+    "vertex-anthropic": "google",
+    "deepseek": "deepseek",
+    "mistral": "mistral",
+    "xai": "x-ai",
+    "groq": "groq",
+    "together": "together",
+    "fireworks": "fireworks",
+    "openrouter": "openrouter",
+}
+"""A provider's name in the list. What is not here is looked up by its address alone: a server of one's own or a gateway
+has prices of its own, whatever the model is called."""
+
+SAMPLES = (1_000, 30_000)
+"""Input tokens at which the list is asked: some prices rise with the length of the prompt, within what judges see."""
+USUAL_TIERS = {"", "auto", "default", "standard", "standard_only", "on_demand"}
+"""Service tiers at the usual price. Another one has a price only where the list has one for it."""
+MILLION = 1_000_000
+
+
+class Rates(NamedTuple):
+    """USD per million tokens of each kind."""
+
+    input: float
+    cached: float
+    written: float
+    output: float
+    reasoning: float
+
+
+def list_version() -> str:
+    """The list and its version, which says how old its prices are."""
+    return f"genai-prices {version('genai-prices')}"
+
+
+def listed(provider: str, base_url: str, model: str, *, tier: str = "", batch: bool = False) -> Rates | None:
+    """The list's prices today; None where it has none. Where they vary with the hour or the prompt's length, the
+    dearest, so that bounds hold. `batch`: of its batch endpoint, which knows no tiers; None where it has none apart.
+    """
+    name = LISTED_AS.get(provider, "")
+    if not (name or base_url):
+        return None
+    return _listed(name, base_url, model, "" if tier in USUAL_TIERS else tier, batch, datetime.now(tz=UTC).date())
+
+
+@lru_cache(maxsize=1024)
+def _listed(name: str, base_url: str, model: str, tier: str, batch: bool, day: date) -> Rates | None:
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    hours = [midnight + timedelta(hours=hour, minutes=30) for hour in range(24)]
+    context = {"processing": "batch"} if batch else {"service_tier": tier} if tier else {}
+    try:
+        rates = [_rates(name, base_url, model, tokens, when, context) for tokens in SAMPLES for when in hours]
+    except LookupError:
+        return None
+    found = Rates(*(max(column) for column in zip(*rates, strict=True)))
+    # The list says 0 also where it does not know one of the two.
+    return found if found.input and found.output else None
+
+
+def _rates(name: str, base_url: str, model: str, tokens: int, when: datetime, context: dict[str, str]) -> Rates:
+    """At the provider's own address by its name, else by the address.
+
+    Raises LookupError for an unknown model or address, and where the list has no prices for the context.
+    """
+    # The list is a large module, and a panel of offline judges never asks it.
+    from genai_prices import calc_price
+    from genai_prices.types import PriceCalculation, Usage
+
+    def call(**part: int) -> PriceCalculation:
+        usage = Usage(input_tokens=tokens, output_tokens=tokens, **part)
+        ref = model.removeprefix("models/")
+        if base_url:
+            return calc_price(
+                usage, ref, provider_api_url=base_url, genai_request_timestamp=when, price_context=context
+            )
+        return calc_price(usage, ref, provider_id=name, genai_request_timestamp=when, price_context=context)
+
+    plain = call()
+    if context and not any(variant.when == context for variant in plain.model.price_variants or ()):
+        raise LookupError(model)
+    found = (
+        plain.input_price,
+        call(cache_read_tokens=tokens).input_price,
+        call(cache_write_tokens=tokens).input_price,
+        plain.output_price,
+        call(output_reasoning_tokens=tokens).output_price,
+    )
+    return Rates(*(float(usd * MILLION / tokens) for usd in found))

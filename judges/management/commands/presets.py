@@ -1,0 +1,129 @@
+"""presets [NAME]: which providers a judges file may name, and what Quorum knows of each."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from judges.presets import PRESETS, Preset
+from judges.presets.table import markdown
+
+HEADINGS = ("provider", "schema mode", "also", "logprobs", "batch", "cache", "thinking", "key", "address")
+CACHES = {"": "not documented"}
+
+
+class Command(QuorumCommand):
+    """Without a name a table of all; with one the block for a judges file and every fact with its source."""
+
+    help = "List the providers that a judges file may name, or print one with the block to paste and its sources."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """One of them."""
+        parser.add_argument("name", nargs="?", help="one provider: its block for a judges file, and its facts")
+        parser.add_argument("--markdown", action="store_true", help="all of them as docs/presets.md, with every source")
+
+    def run(self, **options: Any) -> object:
+        """Print one or all."""
+        if options["name"] is None:
+            every = PRESETS.values()
+            for line in markdown(every).splitlines() if options["markdown"] else table(list(every)):
+                self.say(line)
+            return {"presets": [document(one) for one in PRESETS.values()]}
+        if options["name"] not in PRESETS:
+            raise BadInput(f"No provider {options['name']}; there are: {', '.join(PRESETS)}")
+        one = PRESETS[options["name"]]
+        for line in page(one):
+            self.say(line)
+        return document(one)
+
+
+def table(presets: list[Preset]) -> list[str]:
+    """A row for each."""
+    rows = [HEADINGS, *(cells(one) for one in presets)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def cells(one: Preset) -> tuple[str, ...]:
+    """One row of the table."""
+    if not one.asks:
+        needs = "the file says it (base_url)" if "base_url" in one.needs else "none"
+        return (one.name, "-", "-", "-", "-", "-", "-", one.key_env or "-", needs)
+    others = [mode for mode in one.schema_modes if mode != one.schema_mode]
+    return (
+        one.name,
+        one.schema_mode,
+        ", ".join(others) or "-",
+        f"up to {one.logprobs}" if one.logprobs else "none",
+        "yes" if one.batch else "no",
+        CACHES.get(one.cache, one.cache),
+        thinking(one),
+        one.key_env or "none",
+        one.base_url or "the file says it (base_url)",
+    )
+
+
+def thinking(one: Preset) -> str:
+    """The judge keys with which thinking is asked for."""
+    keys = [*(["thinking"] if one.thinking else []), *(key for key in one.names if key == "reasoning_effort")]
+    return ", ".join(keys) or "-"
+
+
+def page(one: Preset) -> list[str]:
+    """Everything about one: the block to paste first."""
+    lines = [one.title, "", *block(one), ""]
+    known = zip(HEADINGS[1:], cells(one)[1:], strict=True)
+    lines += [f"{heading:12} {cell}" for heading, cell in known]
+    if one.names:
+        lines.append(f"{'parameters':12} {', '.join(f'{key} ({path})' for key, path in one.names.items())}")
+    if one.facts:
+        lines += ["", "Sources:", *(f"- {fact.what} ({fact.source}, read {fact.date})" for fact in one.facts)]
+    return lines
+
+
+def block(one: Preset) -> list[str]:
+    """The [[judge]] to paste into a judges file; what only its owner knows stands in capitals."""
+    examples = {**EXAMPLES, **OWN_EXAMPLES.get(one.name, {})}
+    lines = ["[[judge]]", 'name = "judge-1"', f'provider = "{one.name}"']
+    lines.append(f'model = "{"answers" if one.wire == "offline" else "MODEL"}"')
+    lines += [f'{key} = "{examples[key]}"' for key in one.needs]
+    if one.client in CREDENTIALS:
+        lines.append(f"# credentials: {CREDENTIALS[one.client]}")
+    elif one.key_env:
+        lines.append(f"# the key stands in the environment variable {one.key_env}; api_key_env names another one")
+    elif one.wire != "offline":
+        lines.append('# api_key_env = "SOME_API_KEY": the environment variable of its key, where it has one')
+    if "token_command" in one.takes:
+        lines.append("# or token_command, a list of words: a command that prints a token")
+    return lines
+
+
+EXAMPLES = {
+    "base_url": "http://127.0.0.1:8001/v1",
+    "api_version": "2024-10-21",
+    "region": "REGION",
+    "project": "PROJECT",
+}
+OWN_EXAMPLES = {
+    "azure": {"base_url": "https://RESOURCE.openai.azure.com"},
+    "llama-cpp": {"base_url": "http://127.0.0.1:8080/v1"},
+    "tgi": {"base_url": "http://127.0.0.1:8080/v1"},
+}
+CREDENTIALS = {
+    "bedrock": "those that AWS's own tools find, or a Bedrock API key in AWS_BEARER_TOKEN_BEDROCK",
+    "vertex": "Google's application default credentials",
+}
+"""Of clients that find them by themselves."""
+
+
+def document(one: Preset) -> dict[str, object]:
+    """For programs."""
+    return {
+        **asdict(one),
+        "names": dict(one.names),
+        "usage": dict(one.usage),
+        "facts": [f._asdict() for f in one.facts],
+        "block": "\n".join(block(one)),
+    }

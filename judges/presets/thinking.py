@@ -1,0 +1,128 @@
+"""Ways to ask a model to think before it answers, or not to: what each puts into a request.
+
+`thinking` of a judge is true, false, or the most tokens that its thoughts may take.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from judges.presets.record import Preset
+
+Thinking = bool | int
+LEAST_BUDGET = 1024
+"""Of Anthropic's extended thinking."""
+
+
+def anthropic(thinking: Thinking) -> dict[str, Any]:
+    """Messages: as much as the model finds right, a budget, or none. Without `display` models from Claude 4.7 on leave
+    the text of their thoughts out.
+    """
+    if isinstance(thinking, bool):
+        return {"thinking": {"type": "adaptive", "display": "summarized"} if thinking else {"type": "disabled"}}
+    if thinking < LEAST_BUDGET:
+        raise ValueError(f"must be at least {LEAST_BUDGET} tokens: Anthropic takes no smaller budget")
+    return {"thinking": {"type": "enabled", "budget_tokens": thinking}}
+
+
+def gemini(thinking: Thinking) -> dict[str, Any]:
+    """A budget of thoughts, -1 for as many as the model finds right; the thoughts come back as summaries."""
+    budget = (-1 if thinking else 0) if isinstance(thinking, bool) else thinking
+    return {"thinking_config": {"thinking_budget": budget, "include_thoughts": bool(budget)}}
+
+
+def qwen(thinking: Thinking) -> dict[str, Any]:
+    """DashScope: a switch, and a budget beside it. Thoughts come in a stream, or the request is refused."""
+    if not thinking:
+        return {"enable_thinking": False}
+    budget = {} if isinstance(thinking, bool) else {"thinking_budget": thinking}
+    return {"enable_thinking": True, **budget, "stream": True, "stream_options": {"include_usage": True}}
+
+
+def deepseek(thinking: Thinking) -> dict[str, Any]:
+    """A switch without a budget."""
+    return {"thinking": {"type": "enabled" if _switch(thinking) else "disabled"}}
+
+
+def openrouter(thinking: Thinking) -> dict[str, Any]:
+    """A switch or a budget."""
+    return {"reasoning": {"enabled": thinking} if isinstance(thinking, bool) else {"max_tokens": thinking}}
+
+
+def switch(thinking: Thinking) -> dict[str, Any]:
+    """Together: a switch without a budget."""
+    return {"reasoning": {"enabled": _switch(thinking)}}
+
+
+def budget(thinking: Thinking) -> dict[str, Any]:
+    """Fireworks: a switch, and a budget in it."""
+    if isinstance(thinking, bool):
+        return {"thinking": {"type": "enabled" if thinking else "disabled"}}
+    return {"thinking": {"type": "enabled", "budget_tokens": thinking}}
+
+
+def summary(thinking: Thinking) -> dict[str, Any]:
+    """OpenAI's Responses: models that reason do so anyway; asked for, a summary of it comes back."""
+    return {"reasoning": {"summary": "auto"} if _switch(thinking) else {"effort": "none"}}
+
+
+def template(thinking: Thinking) -> dict[str, Any]:
+    """Servers that hand words to the model's chat template (vLLM, SGLang, llama.cpp): Qwen's template and most others
+    know the first, those of DeepSeek and Granite the second.
+    """
+    return {"chat_template_kwargs": {"enable_thinking": _switch(thinking), "thinking": thinking}}
+
+
+def effort(thinking: Thinking) -> dict[str, Any]:
+    """An effort, where that is the only switch (Ollama)."""
+    return {"reasoning_effort": "medium" if _switch(thinking) else "none"}
+
+
+def litellm(thinking: Thinking) -> dict[str, Any]:
+    """LiteLLM translates an effort or a budget for the model behind it."""
+    if isinstance(thinking, bool):
+        return {"reasoning_effort": "medium"} if thinking else {"thinking": {"type": "disabled"}}
+    return {"thinking": {"type": "enabled", "budget_tokens": thinking}}
+
+
+def _switch(thinking: Thinking) -> bool:
+    if not isinstance(thinking, bool):
+        raise ValueError("must be true or false: this provider takes no number of tokens")
+    return thinking
+
+
+def thinks(model: str, given: Mapping[str, Any], preset: Preset) -> bool:
+    """Whether the model thinks before it answers, as far as its parameters, or else the preset's models, tell."""
+    if "thinking" in given:
+        return bool(given["thinking"])
+    if "reasoning_effort" in given:
+        return str(given["reasoning_effort"]) != "none"
+    return bool(preset.thinking_models and re.search(preset.thinking_models, model))
+
+
+def known_to_think(model: str, given: Mapping[str, Any], preset: Preset) -> bool:
+    """The same, also of models for which the preset decides nothing."""
+    told = given.keys() & {"thinking", "reasoning_effort"}
+    return thinks(model, given, preset) or (not told and thinks_by_name(model, preset))
+
+
+def thinks_by_name(model: str, preset: Preset) -> bool:
+    """It is documented to think unless a request says otherwise."""
+    names = preset.thinking_models or preset.known_thinkers
+    return bool(names and re.search(names, model))
+
+
+THINKING: dict[str, Callable[[Thinking], dict[str, Any]]] = {
+    "anthropic": anthropic,
+    "gemini": gemini,
+    "qwen": qwen,
+    "deepseek": deepseek,
+    "openrouter": openrouter,
+    "switch": switch,
+    "budget": budget,
+    "summary": summary,
+    "template": template,
+    "effort": effort,
+    "litellm": litellm,
+}
+"""By the name that a preset gives. Raises ValueError for a number where there is only a switch."""

@@ -1,0 +1,78 @@
+"""The form of an answer in words, for judges whose API is not given the schema as such: each such prompt is a version
+of its own. Prompts of mode json_schema stay as they are.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from corpus.rubric import BY_QUERY, Rubric
+from judges.prompts import render, searching, templates, writing
+from judges.records import Judge, Prompt
+
+FORMS = {"json_object": "words", "text": "words", "tool": "tool"}
+"""Schema mode to the last part of the name of its prompt versions."""
+SCHEMAS: dict[str, dict[str, Any]] = {
+    **{f"vote-0-{grades}": schema for grades, schema in render.GRADED_SCHEMAS.items()},
+    **{f"vote-{name}": schema for name, schema in render.BASELINES.items()},
+    "vote": render.VOTE_SCHEMA,
+    "debate": render.TURN_SCHEMA,
+    "adjudicate": render.VOTE_SCHEMA,
+    "write": writing.WRITE_SCHEMA,
+    "entity": writing.ENTITY_SCHEMA,
+    "measure": writing.MEASURE_SCHEMA,
+    **dict.fromkeys(searching.METHODS, searching.PASSAGE_SCHEMA),
+    "reason": searching.REASONING_SCHEMA,
+}
+"""Of an answer, by how the name of its prompt begins; the first that fits."""
+
+
+def fitted(prompt: Prompt, judge: Judge, schema: dict[str, Any]) -> Prompt:
+    """The prompt as this judge gets it: with the form of the answer in words unless its API is given the schema."""
+    form = FORMS.get(judge.schema_mode, "")
+    if not (form and schema) or judge.decides or not judge.preset.asks:
+        return prompt
+    words = in_words(schema, form)
+    text, system = worded(prompt.text, words), f"{prompt.system}\n\n{words}"
+    return render.made(f"{prompt.name}-{form}", text, system, prompt.user)
+
+
+def versions(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[str, tuple[str, str]]:
+    """Every prompt version that these judges may get, by name: (sha256 of the text, the text)."""
+    forms = sorted({FORMS[judge.schema_mode] for judge in judges if judge.schema_mode in FORMS})
+    return {**render.versions(rubric), **{name: one for form in forms for name, one in _in_form(rubric, form).items()}}
+
+
+@lru_cache(maxsize=64)
+def _in_form(rubric: Rubric, form: str) -> dict[str, tuple[str, str]]:
+    texts = {}
+    for name, (_, text) in render.versions(rubric).items():
+        schema = next((schema for kind, schema in SCHEMAS.items() if name.startswith(kind)), None)
+        if schema is None or name.endswith("-repair"):
+            continue
+        texts[f"{name}-{form}"] = worded(text, in_words(schema, form))
+    texts |= {f"{name}-repair": render.repairing(text) for name, text in texts.items()}
+    return {name: (render.sha256_of(text), text) for name, text in texts.items()}
+
+
+def worded(text: str, words: str) -> str:
+    """The text of a version with the form of its answer."""
+    return f"{text}\n\n[answer]\n{words}"
+
+
+def in_words(schema: dict[str, Any], form: str) -> str:
+    """What a schema asks for, key by key."""
+    keys = "\n".join(f'- "{name}": {_kind(one)}' for name, one in schema["properties"].items())
+    return templates.render(f"answer-{form}", keys=keys)
+
+
+def _kind(one: dict[str, Any]) -> str:
+    """One value, as people say it."""
+    choices = one.get("enum")
+    if choices and one["type"] == "string":
+        return "exactly " + " or ".join(f'"{choice}"' for choice in choices)
+    if choices and choices == list(range(choices[0], choices[-1] + 1)):
+        return f"a whole number from {choices[0]} to {choices[-1]}, without quotation marks"
+    if choices:
+        return f"the number {' or '.join(map(str, choices))}, without quotation marks"
+    return {"array": "a list of texts", "integer": "a whole number"}.get(one["type"], "a text")

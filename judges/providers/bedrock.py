@@ -1,0 +1,94 @@
+"""Amazon Bedrock: Anthropic's messages by the SDK's own client, which signs each request (Signature Version 4).
+
+The keys are those that AWS's own tools find: variables (or secret files) AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
+a profile, a role of the machine. A Bedrock API key (AWS_BEARER_TOKEN_BEDROCK) is sent instead where there is one.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+import boto3
+from anthropic import AsyncAnthropicBedrock
+from botocore.credentials import Credentials
+from botocore.exceptions import BotoCoreError
+
+from corpus.keys import secret
+from judges.providers.anthropic import AnthropicProvider
+from judges.records import Judge, Refused, Request
+
+API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
+VERSION = "bedrock-2023-05-31"
+"""Of the messages API. The client's own default is newer, and models before Claude 4.7 refuse that (ADR 0065)."""
+# It would write what it signs into a log of level DEBUG, session tokens included.
+logging.getLogger("botocore.auth").setLevel(logging.INFO)
+ELSEWHERE = "rehearsal"
+"""Region of a judge that has none: only a rehearsal's."""
+
+
+class BedrockProvider(AnthropicProvider):
+    """POST <base_url>/model/<model>/invoke."""
+
+    key_header = "authorization"
+    key_prefix = "Bearer "
+    signs = True
+
+    def open_client(self, judge: Judge) -> AsyncAnthropicBedrock:
+        """It makes the model's address of the body, and signs."""
+        self.key_env = self.key_env or (API_KEY if secret(API_KEY) else "")
+        self.region = str(judge.parameters.get("region", ELSEWHERE))
+        self.session: boto3.Session | None = None
+        return AsyncAnthropicBedrock(
+            aws_region=self.region,
+            api_key="set-as-it-leaves" if self.key_env else None,
+            base_url=self.base_url,
+            # What is signed leaves as it is, so the SDK asks for an answer that is not packed.
+            default_headers={"accept-encoding": "identity"},
+            http_client=self.http,
+            max_retries=0,
+            timeout=None,
+        )
+
+    async def authorized(self, judge: Judge) -> dict[str, str]:
+        """The header with a Bedrock API key; else none, and the keys that the SDK signs with are made ready."""
+        found = await super().authorized(judge)
+        if not found:
+            keys = await asyncio.to_thread(self.keys)
+            client = self.client
+            client.aws_access_key, client.aws_secret_key = keys.access_key, keys.secret_key
+            client.aws_session_token = keys.token
+        return found
+
+    def shown_key(self) -> str:
+        """Credentials sign where no key is sent."""
+        return self.key_env or "the credentials of AWS"
+
+    def keys(self) -> Credentials:
+        """What signs, as it is now. Raises Refused where there is none."""
+        own, hidden = secret("AWS_ACCESS_KEY_ID"), secret("AWS_SECRET_ACCESS_KEY")
+        if own and hidden:
+            return Credentials(own, hidden, secret("AWS_SESSION_TOKEN") or None)
+        try:
+            self.session = self.session or boto3.Session(region_name=self.region)
+            found = self.session.get_credentials()
+            frozen = found.get_frozen_credentials() if found is not None else None
+        except BotoCoreError as error:
+            raise Refused(f"{self.host}: no credentials of AWS can be had ({type(error).__name__}): {ADVICE}") from None
+        if frozen is None:
+            raise Refused(f"{self.host}: there are no credentials of AWS: {ADVICE}")
+        return Credentials(frozen.access_key, frozen.secret_key, frozen.token)
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """As Anthropic's, with the version that every model knows."""
+        return {"anthropic_version": VERSION, **super().body(request)}
+
+    async def rehearse(self, request: Request) -> None:
+        """Without looking for credentials, and signed with none that exist."""
+        self.client.aws_access_key = self.client.aws_secret_key = ELSEWHERE
+        await super().rehearse(request)
+
+
+ADVICE = (
+    f"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or {API_KEY} where the workers run, or give the "
+    "machine a role"
+)

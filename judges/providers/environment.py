@@ -1,0 +1,89 @@
+"""What the environment says of connections: authorities that are trusted, and the proxy."""
+
+import os
+import ssl
+from importlib.util import find_spec
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpcore2
+import httpx2
+
+from corpus.errors import BadInput
+
+OTHER_NAME, OTHER_TIME = (62, 64), (9, 10)
+"""OpenSSL's numbers of what is wrong with a certificate where another authority would not help."""
+
+
+def tls_context(base_url: str) -> ssl.SSLContext | None:
+    """How the address is checked; None where nothing is encrypted. Raises BadInput for a useless SSL_CERT_FILE.
+
+    Reading the certificates takes longer than opening all connections, so addresses without TLS do not.
+    """
+    if not base_url.startswith("https"):
+        return None
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:  # ssl.SSLError among them
+        path = os.environ.get("SSL_CERT_FILE", "")
+        if not path:
+            raise BadInput(f"the certificates of this machine cannot be read: {error}") from None
+        why = error.strerror if error.strerror and not isinstance(error, ssl.SSLError) else "it holds none"
+        message = f"SSL_CERT_FILE names {path}, which cannot be read as certificates in PEM form ({why})"
+        raise BadInput(f"{message}: correct it, or unset it to trust what the system trusts") from None
+
+
+def proxy_for(base_url: str) -> httpcore2.Proxy | None:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names for the address. Raises BadInput for a useless one."""
+    parts = urlsplit(base_url)
+    if is_loopback(base_url) or proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = getproxies()
+    address = proxies.get(parts.scheme) or proxies.get("all")
+    if not address:
+        return None
+    try:
+        found = httpx2.Proxy(address)
+        shown = f"{found.url.scheme}://{found.url.host}" + (f":{found.url.port}" if found.url.port else "")
+    except ValueError as error:
+        variable = f"{parts.scheme}_proxy" if proxies.get(parts.scheme) else "all_proxy"
+        raise BadInput(f"the environment variable {variable} names no usable proxy ({error})") from None
+    if found.url.scheme.startswith("socks") and find_spec("socksio") is None:
+        raise BadInput(
+            f"the proxy {shown} speaks SOCKS, for which the package socksio is missing: install it beside Quorum "
+            "(.venv/bin/python -m pip install socksio), or name an HTTP proxy in HTTPS_PROXY"
+        )
+    return httpcore2.Proxy(str(found.url), auth=found.raw_auth)
+
+
+def is_loopback(base_url: str) -> bool:
+    """Whether the address stays on this machine."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def distrust(error: BaseException) -> ssl.SSLCertVerificationError | None:
+    """The certificate error behind an error of the HTTP client; None where the certificate was not the cause."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
+def trust_advice(error: ssl.SSLCertVerificationError) -> str:
+    """What to do about a certificate that is not trusted."""
+    if error.verify_code in OTHER_NAME:
+        return "the certificate is of another name: correct the base_url"
+    if error.verify_code in OTHER_TIME:
+        return "the certificate is not valid today: look at this machine's clock, or tell whoever runs the server"
+    path = os.environ.get("SSL_CERT_FILE")
+    if path:
+        return f"SSL_CERT_FILE names {path}: add the certificate of the authority that signed the server's to it"
+    return (
+        "the server's certificate is signed by an authority that this machine does not trust (a proxy of your network, "
+        "or a server of your own): name a PEM file with the authority's certificate in SSL_CERT_FILE"
+    )

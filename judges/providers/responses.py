@@ -1,0 +1,110 @@
+"""OpenAI's Responses API: one question, nothing stored by the provider, the summary of its reasoning kept."""
+
+from typing import Any
+
+import httpx2
+from openai import AsyncOpenAI
+
+from judges.providers.base import SdkProvider
+from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
+from judges.providers.openai import is_strict
+from judges.providers.replies import count, counted, entries, get, text, tokens
+from judges.records import Judge, Reply, Request, Usage
+
+UNFINISHED = {"max_output_tokens": "length", "content_filter": "refusal"}
+
+
+class ResponsesProvider(SdkProvider):
+    """POST <base_url>/responses."""
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(judge)
+        self.client = AsyncOpenAI(
+            api_key="set-as-it-leaves", base_url=self.base_url, http_client=self.http, max_retries=0, timeout=None
+        )
+
+    async def send(self, request: Request) -> object:
+        """One POST, as in `OpenAIProvider.send`."""
+        headers: Any = {"headers": request.judge.parameters.get("extra_headers", {})}
+        return await self.client.post("/responses", cast_to=httpx2.Response, body=self.body(request), options=headers)
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The request as the wire format has it."""
+        body: dict[str, Any] = {
+            "model": request.judge.model,
+            **question(request),
+            "store": False,
+            **form(request),
+        }
+        fill(body, request.judge)
+        if request.judge.alternatives:
+            body |= {"include": ["message.output_text.logprobs"], "top_logprobs": request.judge.alternatives}
+        return extended(body, request.judge)
+
+    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
+        """The text of the messages, or in mode `tool` the arguments of the tool; a part that declines is a refusal."""
+        if not isinstance(body.get("output"), list) and "usage" not in body:
+            return None
+        items = entries(body, "output")
+        parts = [part for item in items if get(item, "type") == "message" for part in entries(item, "content")]
+        calls = [item for item in items if judge.schema_mode == "tool" and get(item, "type") == "function_call"]
+        said = "\n".join(text(get(call, "arguments")) for call in calls) or "".join(text(get(x, "text")) for x in parts)
+        declined = "".join(text(get(part, "refusal")) for part in parts)
+        finish = text(get(body, "incomplete_details", "reason"), 50)
+        listed = [entry for part in parts for entry in entries(part, "logprobs")]
+        return Reply(
+            raw=raw,
+            text=said or declined,
+            reasoning="\n\n".join(thoughts(items)),
+            tokens=tokens(said, listed, "token", "logprob", [entries(one, "top_logprobs") for one in listed]),
+            finish_reason="refusal" if declined else UNFINISHED.get(finish, finish) or "stop",
+            usage=usage(body.get("usage")),
+            model=text(body.get("model"), 200),
+        )
+
+
+def question(request: Request) -> dict[str, Any]:
+    """The prompt. Mode json_object needs the word "json" in the input, and its words stand in the system's part."""
+    asked = {"role": "user", "content": request.prompt.user}
+    if request.judge.schema_mode == "json_object":
+        return {"input": [{"role": "system", "content": request.prompt.system}, asked]}
+    return {"instructions": request.prompt.system, "input": [asked]}
+
+
+def form(request: Request) -> dict[str, Any]:
+    """What binds the answer to its form, by the judge's schema mode."""
+    schema, strict = request.schema, is_strict(request.schema)
+    match request.judge.schema_mode:
+        case "json_schema":
+            return {"text": {"format": {"type": "json_schema", "name": TOOL, "schema": schema, "strict": strict}}}
+        case "json_object":
+            return {"text": {"format": {"type": "json_object"}}}
+        case "tool":
+            tool = {
+                "type": "function",
+                "name": TOOL,
+                "description": DESCRIPTION,
+                "parameters": schema,
+                "strict": strict,
+            }
+            return {"tools": [tool], "tool_choice": {"type": "function", "name": TOOL}, "parallel_tool_calls": False}
+    return {}
+
+
+def thoughts(items: list[Any]) -> list[str]:
+    """The texts of reasoning: what the API returns of it, a summary of OpenAI's models."""
+    reasoned = [item for item in items if get(item, "type") == "reasoning"]
+    parts = [part for item in reasoned for part in [*entries(item, "content"), *entries(item, "summary")]]
+    return [found for part in parts if (found := text(get(part, "text")))]
+
+
+def usage(counts: object) -> Usage:
+    """Tokens of an answer; `input_tokens` includes those of the cache, `output_tokens` the reasoning ones."""
+    return Usage(
+        input=count(counts, "input_tokens"),
+        cached=count(counts, "input_tokens_details", "cached_tokens"),
+        written=count(counts, "input_tokens_details", "cache_write_tokens"),
+        output=count(counts, "output_tokens"),
+        reasoning=count(counts, "output_tokens_details", "reasoning_tokens"),
+        said=counted(counts, "input_tokens", "output_tokens"),
+    )

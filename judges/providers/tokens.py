@@ -1,0 +1,98 @@
+"""Access tokens: fetched when a call needs one, kept in memory until they expire, shown to nobody."""
+
+import asyncio
+import base64
+import binascii
+import json
+import subprocess
+import time
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+from judges.providers.replies import get, parse
+from judges.records import Refused
+
+COMMAND_S = 60.0
+"""Seconds that a command may take."""
+EARLY_S = 300.0
+"""A token is fetched anew so long before it expires: a call must not outlive it."""
+SHORT_S = 300.0
+"""How long a token is kept that does not say when it expires."""
+
+
+class Token(NamedTuple):
+    """A token, and when it expires (seconds since 1970)."""
+
+    value: str
+    expires: float
+
+
+class Tokens:
+    """The tokens of an account by where they come from. Whoever needs one that is being fetched waits for it."""
+
+    def __init__(self) -> None:
+        self.known: dict[Hashable, Token] = {}
+        self.turn = asyncio.Lock()
+
+    async def of_command(self, command: tuple[str, ...]) -> str:
+        """What the command prints. Raises Refused."""
+        return await self.of(command, lambda: from_command(command))
+
+    async def of(self, source: Hashable, fetch: Callable[[], Token]) -> str:
+        """The token of a source; `fetch` runs in a thread. Raises what it raises."""
+        async with self.turn:
+            known = self.known.get(source)
+            if known is None or known.expires - EARLY_S < time.time():
+                known = self.known[source] = await asyncio.to_thread(fetch)
+        return known.value
+
+    def forget(self) -> None:
+        """A server does not accept one of them: the next call fetches anew."""
+        self.known.clear()
+
+
+def from_command(command: tuple[str, ...]) -> Token:
+    """Run a command that prints a token, or JSON with one. What it printed is never part of an error: it may be secret.
+
+    JSON as `az account get-access-token` and OAuth's token endpoints write it: the token as accessToken, access_token
+    or token; its end as expires_on (seconds since 1970) or expires_in. Raises Refused.
+    """
+    name = command[0]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_S, check=False, text=True
+        )
+    except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired) as error:
+        why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "cannot be run"
+        raise Refused(f"token_command: {name} {why}: run it in a terminal of this machine") from None
+    printed = done.stdout.strip()
+    body = parse(printed)
+    value = get(body, "accessToken") or get(body, "access_token") or get(body, "token") if body else printed
+    if done.returncode or not isinstance(value, str) or not value or not value.isascii() or len(value.split()) != 1:
+        what = f"ended with {done.returncode}" if done.returncode else "printed no token"
+        raise Refused(f"token_command: {name} {what}: run it in a terminal of this machine to see why")
+    left = _seconds(get(body, "expires_in"))
+    said = _seconds(get(body, "expires_on")) or (left and time.time() + left)
+    return lasting(value, said or _seconds(get(_claims(value), "exp")))
+
+
+def lasting(value: str, expires: float = 0.0) -> Token:
+    """A token; 0 where nobody knows when it expires."""
+    return Token(value, expires or time.time() + EARLY_S + SHORT_S)
+
+
+def _seconds(value: object) -> float:
+    try:
+        return float(value) if isinstance(value, int | float | str) else 0.0
+    except ValueError:
+        return 0.0
+
+
+def _claims(value: str) -> dict[str, Any]:
+    """What a JSON Web Token says of itself; {} for another kind. Its signature is the server's matter."""
+    part = value.split(".")[1] if value.count(".") == 2 else ""
+    try:
+        found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (binascii.Error, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

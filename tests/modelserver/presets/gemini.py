@@ -1,0 +1,191 @@
+"""Look-alikes of Google AI, and of Vertex AI with Google's models and with Anthropic's."""
+
+import re
+from typing import Any
+
+from tests.modelserver.presets.asking import Asked
+from tests.modelserver.presets.base import LookAlike, Refusal, words
+from tests.modelserver.presets.claude import CLAUDE, PLATFORM_FIELDS, anthropic_error, messages_rules
+from tests.modelserver.presets.claude import PLACE as REGIONS
+
+READ = "2026-11-22"
+VERTEX_CLAUDE = "https://docs.anthropic.com/en/api/claude-on-vertex-ai"
+VERTEX_SCHEMA = "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/structured_outputs"
+VERTEX = "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1beta1/GenerationConfig"
+VERTEX_REST = "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest-rpc"
+
+REGION, PROJECT, TOKEN = "us-east1", "a-team", "ya29.test-token-0123456789"
+"""Where Vertex is asked in tests, and as whom."""
+
+GENERATE_FIELDS = words(
+    """contents systemInstruction tools toolConfig safetySettings cachedContent serviceTier
+    generationConfig.stopSequences generationConfig.responseMimeType generationConfig.responseSchema
+    generationConfig.responseJsonSchema generationConfig.candidateCount generationConfig.maxOutputTokens
+    generationConfig.temperature generationConfig.topP generationConfig.topK generationConfig.seed
+    generationConfig.presencePenalty generationConfig.frequencyPenalty generationConfig.responseLogprobs
+    generationConfig.logprobs generationConfig.thinkingConfig.includeThoughts
+    generationConfig.thinkingConfig.thinkingBudget generationConfig.thinkingConfig.thinkingLevel
+    generationConfig.mediaResolution"""
+)
+STATES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+}
+
+
+def google_error(refusal: Refusal) -> dict[str, Any]:
+    """As Google writes an error."""
+    state = STATES.get(refusal.status, "INTERNAL")
+    return {"error": {"code": refusal.status, "message": refusal.message, "status": state}}
+
+
+def unknown_name(name: str) -> Refusal:
+    """As Google says it."""
+    return Refusal(400, f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.')
+
+
+def long_input(tokens: int, most: int) -> Refusal:
+    """As Google says it."""
+    return Refusal(400, f"The input token count ({tokens}) exceeds the maximum number of tokens allowed ({most}).")
+
+
+def no_gemini(asked: Asked) -> Refusal:
+    """As Google says it."""
+    return Refusal(404, f"models/{asked.model} is not found for API version v1beta.")
+
+
+def generate_rules(asked: Asked) -> Refusal | None:
+    """What generateContent refuses at Google AI and at Vertex."""
+    config = asked.body.get("generationConfig") or {}
+    thinking = config.get("thinkingConfig") or {}
+    json_type = config.get("responseMimeType") == "application/json"
+    if asked.schema and asked.mode == "json_schema" and not json_type:
+        return Refusal(400, "response_mime_type must be application/json with a response schema")
+    if asked.mode == "tool" and json_type:
+        return Refusal(400, "Function calling with a response mime type: 'application/json' is unsupported")
+    if thinking and re.match(r"gemini-(1|2\.0)", asked.model):
+        return Refusal(400, "Thinking is not supported by this model.")
+    if "thinkingBudget" in thinking and "thinkingLevel" in thinking:
+        return Refusal(400, "You can only set only one of thinking budget and thinking level.")
+    return None
+
+
+def gemini_thinks(asked: Asked) -> bool:
+    """Gemini thinks unless its budget is 0."""
+    return bool(asked.at("generationConfig.thinkingConfig.thinkingBudget") != 0)
+
+
+def gemini_budget(asked: Asked) -> int | None:
+    """-1 leaves it to the model."""
+    budget = asked.at("generationConfig.thinkingConfig.thinkingBudget")
+    return budget if isinstance(budget, int) and budget >= 0 else None
+
+
+GEMINI: dict[str, Any] = {
+    "wire": "generate",
+    "home": "",
+    "fields": GENERATE_FIELDS,
+    "thinks": gemini_thinks,
+    "budget": gemini_budget,
+    "context": 1_048_576,
+    "unknown_field": unknown_name,
+    "too_long": long_input,
+    "no_model": no_gemini,
+    "error": google_error,
+}
+
+
+def no_google_key(asked: Asked) -> Refusal:
+    """As Google AI says it."""
+    message = "Method doesn't allow unregistered callers (callers without established identity). Please use API Key."
+    return Refusal(403, message)
+
+
+GOOGLE = LookAlike(
+    name="google",
+    **GEMINI,
+    key="x-goog-api-key",
+    rules=(generate_rules,),
+    missing_key=no_google_key,
+    batches=True,
+    facts=(("generationConfig: logprobs from 0 to 20 with responseLogprobs", VERTEX, READ),),
+)
+
+
+def no_token(asked: Asked) -> Refusal:
+    """As Google Cloud says it."""
+    message = (
+        "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other "
+        "valid authentication credential."
+    )
+    return Refusal(401, message)
+
+
+def known_project(asked: Asked) -> Refusal | None:
+    """A project that is not the caller's, or a place that is none."""
+    if asked.parts["project"].startswith("no-such"):
+        name = f"projects/{asked.parts['project']}"
+        return Refusal(403, f"Permission 'aiplatform.endpoints.predict' denied on resource '{name}'.")
+    if asked.parts["location"] not in ("global", "us", "eu") and not REGIONS.fullmatch(asked.parts["location"]):
+        return Refusal(400, f"Invalid location: {asked.parts['location']}")
+    return None
+
+
+CLOUD: dict[str, Any] = {
+    "judge": {"region": REGION, "project": PROJECT, "token_command": ["echo", TOKEN]},
+    "missing_key": no_token,
+}
+PLACE = r"/v1/projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/publishers/"
+VERTEX_GEMINI = LookAlike(
+    name="vertex",
+    **GEMINI,
+    **CLOUD,
+    path=PLACE + r"google/models/(?P<model>[^/:]+):generateContent",
+    rules=(known_project, generate_rules),
+    facts=(
+        ("generationConfig, thinkingConfig refused by models without thinking", VERTEX, READ),
+        ("address of generateContent, with project, location and publisher", VERTEX_REST, READ),
+    ),
+)
+
+
+def vertex_version(asked: Asked) -> Refusal | None:
+    """The body names a version of the API."""
+    version = asked.body.get("anthropic_version")
+    if version in ("vertex-2023-10-16", "2026-10-21"):
+        return None
+    return Refusal(400, f"anthropic_version: {version} is no version")
+
+
+def not_allowed(asked: Asked) -> Refusal | None:
+    """Structured outputs of partner models are off by default: in the tests' own project, and on in others."""
+    if asked.mode != "json_schema" or asked.parts["project"] != PROJECT:
+        return None
+    message = "Organization Policy constraint constraints/vertexai.allowedPartnerModelFeatures violated"
+    return Refusal(400, f"{message} for structured outputs.")
+
+
+def partner_error(refusal: Refusal) -> dict[str, Any]:
+    """What Anthropic refuses is written as Anthropic does, what Google refuses as Google does."""
+    own = refusal.status in (401, 403, 404) or "Policy" in refusal.message
+    return google_error(refusal) if own else anthropic_error(refusal)
+
+
+VERTEX_ANTHROPIC = LookAlike(
+    name="vertex-anthropic",
+    **(CLAUDE | {"error": partner_error}),
+    **CLOUD,
+    path=PLACE + r"anthropic/models/(?P<model>[^/:]+):rawPredict",
+    fields=PLATFORM_FIELDS,
+    rules=(known_project, not_allowed, vertex_version, messages_rules),
+    no_model=no_gemini,
+    facts=(
+        ("anthropic_version in the body, the model in the address", VERTEX_CLAUDE, READ),
+        ("versions vertex-2023-10-16 and 2026-10-21", "https://platform.claude.com/docs/en/api/versioning", READ),
+        ("structured outputs are off until the organization's policy allows them", VERTEX_SCHEMA, READ),
+    ),
+)

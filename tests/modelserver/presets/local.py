@@ -1,0 +1,397 @@
+"""Look-alikes of servers and gateways that a team runs itself: vLLM, Ollama and others.
+
+Each stands in the mind of its newest documentation (the facts of its preset). Variants have a plus in their name:
+`vllm+key` was started with a key, `vllm+inline` without a reasoning parser, `lm-studio+separate` with the setting that
+takes thoughts out of the text, `sglang+cache` with its cache reports.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from judges.presets import PRESETS
+from tests.modelserver.presets.asking import Asked
+from tests.modelserver.presets.base import LookAlike, Refusal
+from tests.modelserver.presets.writing import Counts, chat_usage
+
+PROSE = "I would rather say it in words: it may be relevant."
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+CONTEXT = 32_768
+MODEL = "served-model"
+
+
+def short_usage(counts: Counts) -> dict[str, Any]:
+    """Tokens in and out, and nothing of their kinds."""
+    said = counts.output + counts.reasoning
+    return {"prompt_tokens": counts.input, "completion_tokens": said, "total_tokens": counts.input + said}
+
+
+def cached_usage(counts: Counts) -> dict[str, Any]:
+    """As `short_usage`, with what came from the cache."""
+    return {**short_usage(counts), "prompt_tokens_details": {"cached_tokens": counts.cached}}
+
+
+def sglang_usage(counts: Counts) -> dict[str, Any]:
+    """Reasoning tokens stand beside the others; the cache is told where the server is asked to."""
+    return {**short_usage(counts), "prompt_tokens_details": None, "reasoning_tokens": counts.reasoning}
+
+
+def sglang_cache_usage(counts: Counts) -> dict[str, Any]:
+    """With --enable-cache-report."""
+    return {**sglang_usage(counts), "prompt_tokens_details": {"cached_tokens": counts.cached}}
+
+
+def ollama_usage(counts: Counts) -> dict[str, Any]:
+    """What did not fit was cut off, and is not counted."""
+    return short_usage(replace(counts, input=min(counts.input, OLLAMA_CONTEXT)))
+
+
+def no_tool(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
+    """A server that takes a named tool for "auto": the model may answer in words, and here it does."""
+    if asked.tool:
+        body["choices"][0]["message"] = {"role": "assistant", "content": PROSE}
+        body["choices"][0]["finish_reason"] = "stop"
+    return body
+
+
+def no_logprobs(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
+    """A server that takes the question for log-probabilities and gives none."""
+    body["choices"][0]["logprobs"] = None
+    return body
+
+
+def template_thinks(asked: Asked) -> bool:
+    """Unless the chat template is told not to, in either of the two ways."""
+    words = asked.body.get("chat_template_kwargs") or {}
+    told = words.get("enable_thinking", words.get("thinking"))
+    return bool(asked.body.get("reasoning_effort") != "none" if told is None else told)
+
+
+def effort_thinks(asked: Asked) -> bool:
+    """Unless the effort is none."""
+    return asked.body.get("reasoning_effort") != "none"
+
+
+def known_effort(*efforts: str) -> Callable[[Asked], Refusal | None]:
+    """Another effort is refused."""
+
+    def rule(asked: Asked) -> Refusal | None:
+        effort = asked.body.get("reasoning_effort")
+        if effort is None or effort in efforts:
+            return None
+        return Refusal(400, f"invalid reasoning value: '{effort}' (must be one of {', '.join(efforts)})")
+
+    return rule
+
+
+# vLLM: {"error": {"message", "type", "param", "code": a number}}; its keys are checked by another layer.
+
+
+def vllm_error(refusal: Refusal) -> dict[str, Any]:
+    """As vLLM has written errors since 0.10."""
+    if refusal.status == 401:
+        return {"error": "Unauthorized"}
+    kind = refusal.kind or {404: "NotFoundError"}.get(refusal.status, "BadRequestError")
+    found = {"message": refusal.message, "type": kind, "param": refusal.param or None, "code": refusal.status}
+    return {"error": found}
+
+
+def vllm_too_long(tokens: int, most: int) -> Refusal:
+    """As vLLM says it."""
+    message = f"You passed {tokens} input tokens. However, the model's context length is only {most} tokens."
+    return Refusal(400, message, param="input_tokens")
+
+
+def vllm_no_model(asked: Asked) -> Refusal:
+    """As vLLM says it."""
+    return Refusal(404, f"The model `{asked.model}` does not exist.", param="model")
+
+
+def vllm_tools(asked: Asked) -> Refusal | None:
+    """A list of tools is not empty, and a choice of them needs them."""
+    if asked.body.get("tools") == []:
+        return Refusal(400, "`tools` must not be an empty array.", param="tools")
+    if asked.body.get("tool_choice") not in (None, "none") and not asked.body.get("tools"):
+        return Refusal(400, "When using `tool_choice`, `tools` must be set.", param="tool_choice")
+    return None
+
+
+VLLM = LookAlike(
+    name="vllm",
+    key="",
+    unknown="ignore",
+    context=CONTEXT,
+    thinks=template_thinks,
+    reasoning="reasoning",
+    usage=short_usage,
+    rules=(vllm_tools, known_effort(*EFFORTS)),
+    error=vllm_error,
+    too_long=vllm_too_long,
+    no_model=vllm_no_model,
+    told={
+        "/v1/models": {
+            "object": "list",
+            "data": [{"id": MODEL, "object": "model", "owned_by": "vllm", "root": MODEL, "max_model_len": CONTEXT}],
+        }
+    },
+)
+
+
+# SGLang: errors without a frame.
+
+
+def sglang_error(refusal: Refusal) -> dict[str, Any]:
+    """As SGLang writes errors."""
+    if refusal.status == 401:
+        return {"error": "Unauthorized"}
+    kind = refusal.kind or "BadRequestError"
+    return {"object": "error", "message": refusal.message, "type": kind, "param": None, "code": refusal.status}
+
+
+def sglang_too_long(tokens: int, most: int) -> Refusal:
+    """As SGLang says it."""
+    return Refusal(400, f"The input ({tokens} tokens) is longer than the model's context length ({most} tokens).")
+
+
+SGLANG = LookAlike(
+    name="sglang",
+    key="",
+    unknown="ignore",
+    context=CONTEXT,
+    thinks=template_thinks,
+    usage=sglang_usage,
+    rules=(known_effort(*EFFORTS),),
+    error=sglang_error,
+    too_long=sglang_too_long,
+    no_model=lambda asked: None,
+    told={
+        "/v1/models": {
+            "object": "list",
+            "data": [{"id": MODEL, "object": "model", "owned_by": "sglang", "max_model_len": CONTEXT}],
+        }
+    },
+)
+
+
+# llama.cpp server: the code first.
+
+
+def llama_error(refusal: Refusal) -> dict[str, Any]:
+    """As llama-server writes errors."""
+    kind = refusal.kind or {401: "authentication_error"}.get(refusal.status, "invalid_request_error")
+    return {"error": {"code": refusal.status, "message": refusal.message, "type": kind}}
+
+
+def llama_too_long(tokens: int, most: int) -> Refusal:
+    """As llama-server says it."""
+    message = f"request ({tokens} tokens) exceeds the available context size ({most} tokens), try increasing it"
+    return Refusal(400, message, kind="exceed_context_size_error")
+
+
+LLAMA_CPP = LookAlike(
+    name="llama-cpp",
+    key="",
+    unknown="ignore",
+    context=8192,
+    thinks=template_thinks,
+    usage=cached_usage,
+    finish=no_tool,
+    error=llama_error,
+    missing_key=lambda asked: Refusal(401, "Invalid API Key"),
+    too_long=llama_too_long,
+    no_model=lambda asked: None,
+    told={
+        "/v1/models": {"object": "list", "data": [{"id": "model.gguf", "object": "model", "owned_by": "llamacpp"}]},
+        "/props": {"default_generation_settings": {"n_ctx": 8192, "params": {}}, "total_slots": 1},
+    },
+)
+
+
+# Ollama: no keys, no tool_choice, and too long a prompt is cut in silence.
+
+OLLAMA_CONTEXT = 4096
+
+
+def ollama_error(refusal: Refusal) -> dict[str, Any]:
+    """As Ollama writes errors."""
+    kind = {400: "invalid_request_error", 404: "not_found_error"}.get(refusal.status, "api_error")
+    return {"error": {"message": refusal.message, "type": kind, "param": None, "code": None}}
+
+
+OLLAMA = LookAlike(
+    name="ollama",
+    key="",
+    unknown="ignore",
+    context=OLLAMA_CONTEXT,
+    limits=("max_tokens",),
+    thinks=effort_thinks,
+    reasoning="reasoning",
+    usage=ollama_usage,
+    finish=no_tool,
+    rules=(known_effort("high", "medium", "low", "none"),),
+    error=ollama_error,
+    too_long=lambda tokens, most: None,
+    no_model=lambda asked: Refusal(404, f"model '{asked.model}' not found"),
+    told={
+        "/v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "library"}]},
+        "/api/ps": {"models": [{"name": MODEL, "model": MODEL, "context_length": OLLAMA_CONTEXT, "size_vram": 5}]},
+    },
+)
+
+
+# LM Studio: errors are a text.
+
+
+def lm_studio_error(refusal: Refusal) -> dict[str, Any]:
+    """As LM Studio writes the errors that people report."""
+    return {"error": refusal.message}
+
+
+def lm_studio_tool(asked: Asked) -> Refusal | None:
+    """A tool cannot be named."""
+    if isinstance(asked.body.get("tool_choice"), dict):
+        return Refusal(400, "Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
+    return None
+
+
+LM_STUDIO = LookAlike(
+    name="lm-studio",
+    key="",
+    unknown="ignore",
+    modes=frozenset({"json_schema", "tool", "text"}),
+    context=8192,
+    inline=True,
+    usage=short_usage,
+    finish=no_logprobs,
+    rules=(lm_studio_tool,),
+    error=lm_studio_error,
+    no_mode=lambda mode: Refusal(400, "'response_format.type' must be 'json_schema' or 'text'"),
+    told={
+        "/v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "organization_owner"}]},
+        "/api/v0/models": {
+            "object": "list",
+            "data": [
+                {"id": "another", "object": "model", "state": "not-loaded", "max_context_length": 131_072},
+                {"id": MODEL, "object": "model", "state": "loaded", "max_context_length": 8192},
+            ],
+        },
+    },
+)
+
+
+# TGI: 422, and a schema in its own words.
+
+
+def tgi_error(refusal: Refusal) -> dict[str, Any]:
+    """As TGI writes errors."""
+    return {"error": refusal.message, "error_type": refusal.kind or "validation"}
+
+
+def tgi_form(asked: Asked) -> Refusal | None:
+    """A response format is a type with its value, and stands alone; four stop sequences are the most."""
+    form = asked.body.get("response_format")
+    if form and form.get("type") not in ("json", "regex"):
+        return Refusal(422, f"Failed to deserialize the JSON body: response_format: unknown variant `{form['type']}`")
+    if form and asked.tool:
+        return Refusal(422, "Input validation error: Grammar and tools are mutually exclusive")
+    if len(asked.body.get("stop") or []) > 4:
+        return Refusal(422, "Input validation error: `stop` supports up to 4 stop sequences")
+    return None
+
+
+def tgi_too_long(tokens: int, most: int) -> Refusal:
+    """As TGI says it."""
+    message = f"Input validation error: `inputs` tokens + `max_new_tokens` must be <= {most}. Given: {tokens} `inputs`"
+    return Refusal(422, message)
+
+
+TGI = LookAlike(
+    name="tgi",
+    key="",
+    unknown="ignore",
+    limits=("max_tokens",),
+    default_limit=100,
+    context=8192,
+    alternatives=5,
+    inline=True,
+    usage=short_usage,
+    rules=(tgi_form,),
+    error=tgi_error,
+    too_long=tgi_too_long,
+    no_model=lambda asked: None,
+    told={
+        "/v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": MODEL}]},
+        "/info": {"model_id": MODEL, "max_input_tokens": 8191, "max_total_tokens": 8192},
+    },
+)
+
+
+# LiteLLM: OpenAI's form for whatever stands behind it; codes are texts.
+
+
+def litellm_error(refusal: Refusal) -> dict[str, Any]:
+    """As LiteLLM's proxy writes errors."""
+    found = {"message": refusal.message, "type": refusal.kind or None, "param": None, "code": str(refusal.status)}
+    return {"error": found}
+
+
+def litellm_unsupported(asked: Asked) -> Refusal | None:
+    """The model behind it does not take a parameter: here models whose name begins with "plain" do not think."""
+    if asked.model.startswith("plain"):
+        for name in ("reasoning_effort", "thinking"):
+            if name in asked.body:
+                words = f"litellm.UnsupportedParamsError: openai does not support parameters: ['{name}'], for model="
+                return Refusal(400, f"{words}{asked.model}. To drop these, set `litellm.drop_params=True`")
+    return None
+
+
+def litellm_thinks(asked: Asked) -> bool:
+    """Unless it is told not to."""
+    return effort_thinks(asked) and asked.at("thinking.type") != "disabled"
+
+
+def litellm_budget(asked: Asked) -> int | None:
+    """Anthropic's, for the models that have it."""
+    budget = asked.at("thinking.budget_tokens")
+    return budget if isinstance(budget, int) else None
+
+
+LITELLM = LookAlike(
+    name="litellm",
+    key="",
+    unknown="ignore",
+    context=CONTEXT,
+    thinks=litellm_thinks,
+    budget=litellm_budget,
+    usage=chat_usage,
+    rules=(litellm_unsupported,),
+    error=litellm_error,
+    missing_key=lambda asked: Refusal(401, "Authentication Error, No api key passed in.", kind="auth_error"),
+    too_long=lambda tokens, most: Refusal(
+        400, f"litellm.ContextWindowExceededError: the maximum context length is {most} tokens, not {tokens}."
+    ),
+    no_model=lambda asked: Refusal(400, f"/chat/completions: Invalid model name passed in model={asked.model}."),
+    told={
+        "/v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "openai"}]},
+        "/model/info": {
+            "data": [
+                {"model_name": "another", "model_info": {"max_input_tokens": 131_072}},
+                {"model_name": MODEL, "model_info": {"max_input_tokens": CONTEXT}},
+            ]
+        },
+    },
+)
+
+
+def _with_facts(alike: LookAlike) -> LookAlike:
+    return replace(alike, facts=PRESETS[alike.name].facts)
+
+
+PLAIN = tuple(_with_facts(one) for one in (LITELLM, VLLM, SGLANG, LLAMA_CPP, OLLAMA, LM_STUDIO, TGI))
+VARIANTS = (
+    *(replace(one, name=f"{one.name}+key", key="authorization") for one in PLAIN if one.name not in ("ollama", "tgi")),
+    *(replace(one, name=f"{one.name}+inline", inline=True) for one in (VLLM, SGLANG, LLAMA_CPP)),
+    replace(SGLANG, name="sglang+cache", usage=sglang_cache_usage),
+    replace(LM_STUDIO, name="lm-studio+separate", inline=False),
+)
+LOCAL: tuple[LookAlike, ...] = (*PLAIN, *VARIANTS)

@@ -1,0 +1,49 @@
+"""GET /healthz and /readyz: what probes of load balancers, Docker and `serve` are told."""
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+
+from config import health
+
+pytestmark = pytest.mark.django_db
+
+
+def test_probes_need_neither_an_allowed_name_nor_tls(settings) -> None:
+    settings.ALLOWED_HOSTS, settings.SECURE_SSL_REDIRECT = ["quorum.example"], True
+    client = Client(headers={"host": "10.0.0.7:8000"})
+    assert client.get("/healthz").json() == {"alive": True}
+    assert client.get("/readyz").json() == {"ready": True, "reasons": [], "degraded": []}
+    assert client.get("/accounts/login/").status_code == 400
+
+
+def test_without_redis_it_lives_and_is_ready_and_says_what_waits(redis_is_away: None) -> None:
+    assert Client().get("/healthz").status_code == 200
+    answer = Client().get("/readyz")
+    assert answer.status_code == 200 and answer.json()["ready"]
+    (line,) = answer.json()["degraded"]
+    assert line == "Redis does not answer: workers and judges' calls wait"
+
+
+def test_without_postgresql_it_lives_and_is_not_ready(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away() -> None:
+        raise OperationalError('connection to "db.internal" refused\nfor user "quorum"')
+
+    monkeypatch.setattr(connection, "cursor", away)
+    monkeypatch.setattr(connection, "close", lambda: None)
+    assert Client().get("/healthz").status_code == 200
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["reasons"] == ["PostgreSQL does not answer"]
+    assert "db.internal" not in answer.text and 'connection to "db.internal" refused for user "quorum"' in caplog.text
+
+
+def test_a_database_that_lacks_migrations_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    health._is_migrated.cache_clear()
+    monkeypatch.setattr(health, "are_pending", lambda: True)
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503 and "run `manage.py migrate`" in answer.json()["reasons"][0]
+    monkeypatch.undo()
+    assert Client().get("/readyz").status_code == 200

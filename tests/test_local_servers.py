@@ -1,0 +1,461 @@
+"""Servers that a team runs itself, by preset: vLLM, SGLang, llama.cpp, Ollama, LM Studio, TGI, LiteLLM."""
+
+import asyncio
+import json
+import tomllib
+import urllib.error
+import urllib.request
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+
+from corpus.errors import BadInput
+from judges import verdicts
+from judges.checks import check
+from judges.file_lines import Lines
+from judges.judge_keys import JudgeEntry, read_judge
+from judges.presets import PRESETS
+from judges.presets.context import context_length
+from judges.presets.record import Context
+from judges.prompts import VOTE_SCHEMA, fitted, vote_prompt
+from judges.providers import close_providers, open_provider
+from judges.records import Inputs, Judge, Refused, Rejected, Reply, Request
+from judges.unwrapping import unwrapped
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.presets import LOOK_ALIKES
+from tests.modelserver.presets.local import CONTEXT, LOCAL, MODEL, OLLAMA_CONTEXT, PLAIN
+
+__all__ = ["_model_server_process", "model_server"]
+
+NAMES = [one.name for one in PLAIN]
+INPUTS = Inputs("What?", (), "", "A mapping maps. It is mutable.")
+VOTE = vote_prompt(INPUTS)
+OPENAI_FORM = {"type": "json_schema", "json_schema": {"name": "answer", "schema": VOTE_SCHEMA, "strict": True}}
+TOOL = {"type": "function", "function": {"name": "answer", "parameters": VOTE_SCHEMA}}
+NAMED = {"type": "function", "function": {"name": "answer"}}
+
+
+def form(name: str) -> dict[str, Any]:
+    return {"type": "json", "value": VOTE_SCHEMA} if name == "tgi" else OPENAI_FORM
+
+
+def post(models: LocalModels, name: str, body: dict[str, Any], **headers: str) -> tuple[int, dict[str, Any]]:
+    messages = [{"role": "system", "content": VOTE.system}, {"role": "user", "content": VOTE.user}]
+    data = json.dumps({"model": "yes", "messages": messages, **body}).encode()
+    request = urllib.request.Request(f"{models.google}/{name}/v1/chat/completions", data=data, headers=headers)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def message(answer: dict[str, Any]) -> dict[str, Any]:
+    said: dict[str, Any] = answer["choices"][0]["message"]
+    return said
+
+
+def test_every_preset_of_a_local_server_has_a_look_alike_and_says_where_its_facts_are_from() -> None:
+    local = [one for one in PRESETS.values() if one.local]
+    assert [one.name for one in local] == NAMES
+    for preset in local:
+        about = {fact.what.partition(":")[0] for fact in preset.facts}
+        assert about >= {"Schema mode", "Base URL", "Parameters", "Log-probabilities", "Reasoning", "Usage", "Context"}
+        assert about >= {"Cache", "Batch"}
+        assert all(fact.source.startswith("https://") and fact.date == "2026-11-22" for fact in preset.facts)
+        assert preset.key_env == "" and not preset.batch
+        assert LOOK_ALIKES[preset.name].facts == preset.facts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_look_alike_answers_without_a_key_and_tells_the_usage_that_its_server_tells(
+    model_server: LocalModels, name: str
+) -> None:
+    status, answer = post(model_server, name, {"response_format": form(name), "max_tokens": 512})
+    assert status == 200 and json.loads(message(answer)["content"])["response"] == "yes"
+    more = set(answer["usage"]) - {"prompt_tokens", "completion_tokens", "total_tokens"}
+    assert more == {
+        "litellm": {"prompt_tokens_details", "completion_tokens_details"},
+        "sglang": {"prompt_tokens_details", "reasoning_tokens"},
+        "llama-cpp": {"prompt_tokens_details"},
+    }.get(name, set())
+
+
+@pytest.mark.parametrize("name", [one.name for one in LOCAL if one.name.endswith("+key")])
+def test_a_server_that_was_started_with_a_key_wants_it(model_server: LocalModels, name: str) -> None:
+    body = {"response_format": OPENAI_FORM, "max_tokens": 512}
+    status, told = post(model_server, name, body)
+    assert status == 401 and told["error"]
+    assert post(model_server, name, body, Authorization=f"Bearer {KEY}")[0] == 200
+
+
+REFUSED = [
+    ("vllm", {"model": "no-such"}, 404, "does not exist"),
+    ("vllm", {"tools": []}, 400, "tools"),
+    ("vllm", {"tool_choice": "required"}, 400, "tools"),
+    ("vllm", {"reasoning_effort": "most"}, 400, "most"),
+    ("vllm", {"logprobs": True, "top_logprobs": 21}, 400, "20"),
+    ("vllm", {"max_tokens": CONTEXT}, 400, "context length"),
+    ("sglang", {"reasoning_effort": "most"}, 400, "most"),
+    ("sglang", {"max_tokens": CONTEXT}, 400, "context length"),
+    ("llama-cpp", {"max_tokens": 8192}, 400, "available context size"),
+    ("ollama", {"model": "no-such"}, 404, "not found"),
+    ("ollama", {"reasoning_effort": "most"}, 400, "most"),
+    ("lm-studio", {"response_format": {"type": "json_object"}}, 400, "must be 'json_schema' or 'text'"),
+    ("lm-studio", {"tools": [TOOL], "tool_choice": NAMED}, 400, "none, auto, required"),
+    ("tgi", {"response_format": OPENAI_FORM}, 422, "response_format"),
+    ("tgi", {"response_format": {"type": "json_object"}}, 422, "response_format"),
+    ("tgi", {"stop": list("abcde")}, 422, "stop"),
+    ("tgi", {"logprobs": True, "top_logprobs": 6}, 400, "5"),
+    ("tgi", {"max_tokens": 8192}, 422, "must be <="),
+    ("litellm", {"model": "no-such"}, 400, "Invalid model name"),
+    ("litellm", {"model": "plain+yes", "reasoning_effort": "low"}, 400, "UnsupportedParamsError"),
+    ("litellm", {"max_tokens": CONTEXT}, 400, "ContextWindowExceededError"),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "status", "words"), REFUSED)
+def test_a_look_alike_refuses_what_its_server_refuses(
+    model_server: LocalModels, name: str, body: dict[str, Any], status: int, words: str
+) -> None:
+    refused, told = post(model_server, name, {"max_tokens": 512, **body})
+    assert refused == status and words in json.dumps(told)
+    shape = {"sglang": "message", "lm-studio": "error", "tgi": "error"}.get(name)
+    text = told[shape] if shape else told["error"]["message"]
+    assert isinstance(text, str)
+
+
+@pytest.mark.parametrize("name", ["vllm", "sglang", "llama-cpp", "ollama", "lm-studio", "tgi", "litellm"])
+def test_a_field_that_a_server_does_not_know_is_ignored(model_server: LocalModels, name: str) -> None:
+    assert post(model_server, name, {"response_format": form(name), "max_tokens": 512, "shape": 1})[0] == 200
+
+
+@pytest.mark.parametrize("name", ["llama-cpp", "ollama"])
+def test_a_named_tool_binds_nothing_where_the_server_ignores_it(model_server: LocalModels, name: str) -> None:
+    status, answer = post(model_server, name, {"tools": [TOOL], "tool_choice": NAMED, "max_tokens": 512})
+    assert status == 200 and "tool_calls" not in message(answer) and not message(answer)["content"].startswith("{")
+    assert "tool" not in PRESETS[name].schema_modes
+
+
+def test_ollama_cuts_a_prompt_that_is_too_long_and_says_nothing(model_server: LocalModels) -> None:
+    long = [{"role": "user", "content": VOTE.user + "word " * 20_000}]
+    status, answer = post(model_server, "ollama", {"messages": long, "response_format": OPENAI_FORM})
+    assert status == 200 and answer["usage"]["prompt_tokens"] == OLLAMA_CONTEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("vllm", "reasoning"),
+        ("sglang", "reasoning_content"),
+        ("llama-cpp", "reasoning_content"),
+        ("ollama", "reasoning"),
+        ("lm-studio", ""),
+        ("lm-studio+separate", "reasoning_content"),
+        ("vllm+inline", ""),
+        ("tgi", ""),
+        ("litellm", "reasoning_content"),
+    ],
+)
+def test_thoughts_stand_where_the_server_puts_them(model_server: LocalModels, name: str, field: str) -> None:
+    model_server.script(m={"verdict": "yes", "reasoning": 900, "thought": "Hm, a mapping."})
+    _, answer = post(model_server, name, {"model": "m", "response_format": form(name), "max_tokens": 4096})
+    said = message(answer)
+    assert said["content"].startswith("<think>\nHm, a mapping.\n</think>") is not bool(field)
+    assert said.get(field) == "Hm, a mapping." if field else "reasoning" not in said
+    assert answer["usage"]["completion_tokens"] > 900
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "length"),
+    [
+        ("litellm", MODEL, CONTEXT),
+        ("litellm", "unknown", None),
+        ("vllm", MODEL, CONTEXT),
+        ("vllm", "a-lora-of-it", CONTEXT),
+        ("sglang", MODEL, CONTEXT),
+        ("llama-cpp", "any", 8192),
+        ("ollama", MODEL, OLLAMA_CONTEXT),
+        ("lm-studio", MODEL, 8192),
+        ("lm-studio", "unknown", None),
+        ("tgi", "any", 8192),
+    ],
+)
+def test_a_server_tells_how_long_its_context_is(
+    model_server: LocalModels, name: str, model: str, length: int | None
+) -> None:
+    context = PRESETS[name].context
+    assert context is not None
+    with urllib.request.urlopen(urljoin(f"{model_server.google}/{name}/v1/", context.path)) as answer:
+        assert context_length(context, json.load(answer), model) == length
+
+
+@pytest.mark.parametrize(
+    "told", [None, [], {}, {"data": []}, {"data": [1]}, {"data": [{"id": "m", "n": True}]}, {"data": {"id": "m"}}]
+)
+def test_a_context_length_is_a_number_or_not_told(told: object) -> None:
+    assert context_length(Context("models", ("data[id].n", "n")), told, "m") is None
+
+
+def entry(name: str, lines: str = "") -> JudgeEntry:
+    """The only [[judge]] of a file with these lines."""
+    needed = 'base_url = "http://127.0.0.1:1/v1"\n' if "base_url" in PRESETS[name].needs else ""
+    given = f'[[judge]]\nname = "j"\nprovider = "{name}"\n{needed if "base_url" not in lines else ""}{lines}'
+    given += "" if "model =" in lines else '\nmodel = "yes"'
+    return read_judge(Lines(given, "judges.toml"), "judge 1", tomllib.loads(given)["judge"][0])
+
+
+def judge(models: LocalModels, name: str, lines: str = "", alike: str = "") -> Judge:
+    """The judge of such a file, at the look-alike."""
+    read = entry(name, lines)
+    fields = {"provider": name, "model": read.model, "api_key_env": read.api_key_env, "parameters": read.parameters}
+    return Judge(id=1, name="j", base_url=f"{models.google}/{alike or name}/v1", **fields)
+
+
+def ask(one: Judge, times: int = 1) -> list[Reply]:
+    """The vote, so many times, through the SDK."""
+    request = Request(one, fitted(VOTE, one, VOTE_SCHEMA), VOTE_SCHEMA, INPUTS, "vote")
+
+    async def asked() -> list[Reply]:
+        try:
+            return [await open_provider(one).complete(request) for _ in range(times)]
+        finally:
+            await close_providers()
+
+    return asyncio.run(asked())
+
+
+MODES = [(name, mode) for name in NAMES for mode in PRESETS[name].schema_modes]
+LACKING = [(name, mode) for name in NAMES for mode in ("json_object", "tool") if mode not in PRESETS[name].schema_modes]
+
+
+@pytest.mark.parametrize(("name", "mode"), MODES)
+def test_each_mode_that_a_preset_has_gives_a_verdict(model_server: LocalModels, name: str, mode: str) -> None:
+    one = judge(model_server, name, f'schema_mode = "{mode}"')
+    (reply,) = ask(one)
+    assert verdicts.parse("vote", reply.text, INPUTS.document, one).verdict == 1
+    assert reply.finish_reason == "stop" and reply.usage.is_known and reply.usage.cached == 0
+    (sent,) = model_server.requests()
+    assert "authorization" not in sent["headers"]
+
+
+@pytest.mark.parametrize(("name", "mode"), LACKING)
+def test_a_mode_that_a_server_lacks_is_refused_by_the_file(name: str, mode: str) -> None:
+    with pytest.raises(BadInput, match=f'schema_mode "{mode}" is nothing that provider {name} has'):
+        entry(name, f'schema_mode = "{mode}"')
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "words"),
+    [
+        ("vllm", 'service_tier = "flex"', "service_tier is nothing that provider vllm takes"),
+        ("vllm", 'safety_settings = { a = "b" }', "safety_settings is nothing"),
+        ("vllm", "thinking = 900", "thinking must be true or false"),
+        ("sglang", "thinking = 900", "thinking must be true or false"),
+        ("llama-cpp", 'schema_mode = "tool"', "json_schema, json_object, text"),
+        ("ollama", "threshold = 0.4", "threshold is nothing"),
+        ("lm-studio", "logprobs = true", "logprobs is nothing that provider lm-studio takes"),
+        ("lm-studio", "thinking = false", "thinking is nothing"),
+        ("lm-studio", 'reasoning_effort = "low"', "reasoning_effort is nothing"),
+        ("tgi", 'reasoning_effort = "low"', "reasoning_effort is nothing"),
+        ("tgi", "logprobs = 6", "logprobs must be at most 5"),
+        ("litellm", 'region = "eu"', "region is nothing"),
+        ("litellm", "thinking = 4096", "must leave room for the answer"),
+    ],
+)
+def test_a_key_that_a_server_does_not_take_is_refused_by_the_file(name: str, line: str, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        entry(name, line)
+
+
+def test_servers_without_one_port_need_an_address() -> None:
+    for name in ("llama-cpp", "tgi"):
+        given = f'[[judge]]\nname = "j"\nprovider = "{name}"\nmodel = "m"'
+        with pytest.raises(BadInput, match="base_url is missing"):
+            read_judge(Lines(given, "judges.toml"), "judge 1", tomllib.loads(given)["judge"][0])
+
+
+@pytest.mark.parametrize("name", [one.name for one in LOCAL if one.name.endswith("+key")])
+def test_a_key_is_sent_where_the_file_names_one(model_server: LocalModels, name: str) -> None:
+    preset = name.removesuffix("+key")
+    with pytest.raises(Refused, match=r"401 .*\(key: none is set\)"):
+        ask(judge(model_server, preset, alike=name))
+    ask(judge(model_server, preset, f'api_key_env = "{KEY_ENV}"', name))
+    assert [sent["key"] for sent in model_server.requests()] == ["", KEY]
+
+
+@pytest.mark.parametrize(
+    "alike", ["vllm", "vllm+inline", "sglang", "llama-cpp", "ollama", "lm-studio", "tgi", "litellm"]
+)
+def test_thoughts_are_kept_and_are_no_part_of_the_answer(model_server: LocalModels, alike: str) -> None:
+    model_server.script(m={"verdict": "yes", "reasoning": 900, "thought": 'Hm. {"response": "no"}'})
+    one = judge(model_server, alike.partition("+")[0], 'model = "m"\nmax_output_tokens = 4096', alike)
+    (reply,) = ask(one)
+    assert (reply.reasoning or unwrapped(reply.text, one.unwrap)[1]) == 'Hm. {"response": "no"}'
+    assert verdicts.parse("vote", reply.text, INPUTS.document, one).verdict == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_thinking_model_has_room_and_none_of_a_hundred_answers_is_cut(model_server: LocalModels, name: str) -> None:
+    scripted = {"verdict": "yes", "reasoning": 2400}
+    model_server.script({"Qwen/Qwen3-8B": scripted})
+    one = judge(model_server, name, 'model = "Qwen/Qwen3-8B"')
+    assert one.max_output_tokens == 4096
+    replies = ask(one, 100)
+    assert {reply.finish_reason for reply in replies} == {"stop"}
+    assert all(verdicts.parse("vote", reply.text, INPUTS.document, one).verdict == 1 for reply in replies)
+    body = model_server.requests()[0]["body"]
+    assert body["max_tokens"] == 4096 and "temperature" not in body
+    narrow = judge(model_server, name, 'model = "Qwen/Qwen3-8B"\nmax_output_tokens = 512')
+    assert ask(narrow)[0].truncated
+
+
+@pytest.mark.parametrize(
+    ("model", "thinks"),
+    [
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True),
+        ("deepseek-r1:8b", True),
+        ("Qwen/Qwen3-8B", True),
+        ("qwen3:8b", True),
+        ("Qwen/Qwen3-235B-A22B-Thinking-2507", True),
+        ("Qwen/QwQ-32B", True),
+        ("openai/gpt-oss-20b", True),
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507", False),
+        ("Qwen/Qwen2.5-7B-Instruct", False),
+        ("meta-llama/Llama-3.1-8B-Instruct", False),
+        ("gemma3:4b", False),
+    ],
+)
+def test_models_that_think_unless_told_not_to_are_known_by_name(model: str, thinks: bool) -> None:
+    given = entry("vllm", f'model = "{model}"').parameters
+    assert given == {"unwrap": "both"} | ({"max_output_tokens": 4096, "temperature": "default"} if thinks else {})
+    told = entry("vllm", f'model = "{model}"\nthinking = false').parameters
+    assert told == {"unwrap": "both", "thinking": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "off"),
+    [
+        ("vllm", {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
+        ("sglang", {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
+        ("llama-cpp", {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
+        ("ollama", {"reasoning_effort": "none"}),
+        ("litellm", {"thinking": {"type": "disabled"}}),
+    ],
+)
+def test_thinking_is_turned_off_as_the_server_has_it(model_server: LocalModels, name: str, off: dict[str, Any]) -> None:
+    model_server.script({"Qwen/Qwen3-8B": {"verdict": "yes", "reasoning": 2400}})
+    (reply,) = ask(judge(model_server, name, 'model = "Qwen/Qwen3-8B"\nthinking = false'))
+    assert reply.finish_reason == "stop" and not reply.reasoning and reply.usage.output < 100
+    body = model_server.requests()[0]["body"]
+    assert {field: body[field] for field in off} == off and body["max_tokens"] == 512
+
+
+def test_a_gateway_takes_a_budget_of_thoughts_for_the_models_that_have_it(model_server: LocalModels) -> None:
+    model_server.script(m={"verdict": "yes", "reasoning": 4000})
+    (reply,) = ask(judge(model_server, "litellm", 'model = "m"\nthinking = 1024'))
+    assert reply.finish_reason == "stop" and reply.usage.reasoning == 1024
+    with pytest.raises(Rejected, match="UnsupportedParamsError"):
+        ask(judge(model_server, "litellm", 'model = "plain+yes"\nreasoning_effort = "low"'))
+    with pytest.raises(Refused, match="Invalid model name"):
+        ask(judge(model_server, "litellm", 'model = "no-such"'))
+
+
+@pytest.mark.parametrize(
+    ("alike", "cached", "reasoning"),
+    [
+        ("vllm", 0, 0),
+        ("sglang", 0, 900),
+        ("sglang+cache", 40, 900),
+        ("llama-cpp", 40, 0),
+        ("ollama", 0, 0),
+        ("lm-studio", 0, 0),
+        ("tgi", 0, 0),
+        ("litellm", 40, 900),
+    ],
+)
+def test_usage_is_read_as_the_server_tells_it(
+    model_server: LocalModels, alike: str, cached: int, reasoning: int
+) -> None:
+    model_server.script(
+        m={"verdict": "yes", "reasoning": 900, "cached": 40}, silent={"verdict": "yes", "fault": "no-usage"}
+    )
+    name = alike.partition("+")[0]
+    (reply,) = ask(judge(model_server, name, 'model = "m"\nmax_output_tokens = 4096', alike))
+    assert (reply.usage.cached, reply.usage.reasoning) == (cached, reasoning)
+    assert reply.usage.output > 900 and reply.usage.is_known
+    (reply,) = ask(judge(model_server, name, 'model = "silent"', alike))
+    assert not reply.usage.is_known
+
+
+@pytest.mark.parametrize("name", ["litellm", "vllm", "sglang", "llama-cpp", "ollama", "tgi"])
+def test_log_probabilities_come_with_as_many_alternatives_as_the_server_gives(
+    model_server: LocalModels, name: str
+) -> None:
+    (reply,) = ask(judge(model_server, name, "logprobs = true"))
+    assert reply.tokens and model_server.requests()[0]["body"]["top_logprobs"] == PRESETS[name].logprobs
+
+
+def test_parameters_stand_under_the_names_of_the_server(model_server: LocalModels) -> None:
+    lines = 'seed = 7\nstop = ["###"]\ntop_p = 0.5\ntemperature = 0.3\nmax_output_tokens = 300'
+    for name in NAMES:
+        ask(judge(model_server, name, lines))
+    wanted = {"seed": 7, "stop": ["###"], "top_p": 0.5, "temperature": 0.3, "max_tokens": 300}
+    assert all(sent["body"].items() >= wanted.items() for sent in model_server.requests())
+
+
+def test_openai_compatible_sends_and_parses_what_it_always_did(model_server: LocalModels) -> None:
+    one = judge(model_server, "openai-compatible", 'base_url = "http://127.0.0.1:1/v1"', "vllm")
+    assert one.parameters == {} and one.unwrap == "none"
+    ask(one)
+    body = model_server.requests()[0]["body"]
+    assert set(body) == {"model", "messages", "response_format", "temperature", "max_tokens"}
+    assert (body["response_format"], body["temperature"], body["max_tokens"]) == (OPENAI_FORM, 0, 512)
+
+
+@pytest.mark.parametrize(
+    ("alike", "parameters", "words"),
+    [
+        ("lm-studio", {"schema_mode": "json_object"}, "'response_format.type' must be 'json_schema' or 'text'"),
+        ("lm-studio", {"schema_mode": "tool"}, "none, auto, required"),
+        ("llama-cpp", {"schema_mode": "tool"}, "schema_mode"),
+        ("ollama", {"schema_mode": "tool"}, "schema_mode"),
+        ("tgi", {}, "response_format"),
+        ("tgi", {"schema_mode": "json_object"}, "response_format"),
+        ("vllm+key", {}, "401"),
+        ("vllm+inline", {"max_output_tokens": 4096}, 'unwrap = "think"'),
+    ],
+)
+def test_what_a_server_does_not_do_is_found_by_check_judges(
+    model_server: LocalModels, alike: str, parameters: dict[str, Any], words: str
+) -> None:
+    """A judge of openai-compatible at such a server: nothing of the preset stands in its way."""
+    model_server.script(m={"verdict": "yes", "reasoning": 200})
+    base_url = f"{model_server.google}/{alike}/v1"
+    one = Judge(1, "j", "openai-compatible", "m", base_url, parameters=parameters)
+    (found,) = asyncio.run(check([(one, "vote")]))
+    assert words in found.problem
+
+
+LENGTHS = {"litellm": CONTEXT, "vllm": CONTEXT, "sglang": CONTEXT, "ollama": OLLAMA_CONTEXT}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_check_judges_finds_what_a_server_gives(model_server: LocalModels, name: str) -> None:
+    (found,) = asyncio.run(check([(judge(model_server, name, f'model = "{MODEL}"'), "vote")]))
+    assert found.problem == "" and len(model_server.requests()) <= 2
+    assert found.found["context"] == LENGTHS.get(name, 8192)
+    assert bool(found.found["logprobs"]) is bool(PRESETS[name].logprobs)
+    assert any("long documents will not fit" in one for one in found.warnings) is (found.found["context"] < CONTEXT)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_check_judges_warns_of_a_thinking_model_with_little_room(model_server: LocalModels, name: str) -> None:
+    model_server.script({"Qwen/Qwen3-8B": {"verdict": "yes", "reasoning": 200}})
+    narrow = judge(model_server, name, 'model = "Qwen/Qwen3-8B"\nmax_output_tokens = 512')
+    (found,) = asyncio.run(check([(narrow, "vote")]))
+    assert any("max_output_tokens = 4096" in one for one in found.warnings)
+    (found,) = asyncio.run(check([(judge(model_server, name, 'model = "Qwen/Qwen3-8B"'), "vote")]))
+    assert not any("thinks before it answers" in one for one in found.warnings)

@@ -1,0 +1,150 @@
+"""An account in trouble: its pairs wait and nothing fails; a dead key pauses the campaign and says why."""
+
+import time
+from typing import Any
+
+import pytest
+
+from judges import campaigns, configurations
+from judges.models import Attempt, Campaign, JudgeVersion, Work
+from judges.selectors import status
+from tests.called import call
+from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, state_of, sums_up, worker
+from tests.instances import until
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.speed import slowness
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+PAIRS, CALLS = 300, 7
+OUTAGE = ("503", "drop", "500")
+YES = {"*": {"verdict": "yes", "latency": 0.05}}
+
+
+def begin(**values: Any) -> Campaign:
+    wanted = configurations.configuration(**values)
+    started = campaigns.start_or_join(collection=collection_of(PAIRS), wanted=wanted)
+    assert started.campaign is not None
+    return started.campaign
+
+
+def answered(models: LocalModels) -> int:
+    return sum(request["status"] == 200 for request in models.requests())
+
+
+def down_for(seconds: float, models: LocalModels, fault: str) -> None:
+    """All of the account's calls fail from now on, for so long."""
+    models.script({"*": {"fault": fault}})
+    time.sleep(seconds)
+    models.script(YES)
+
+
+def ends_whole(campaign: Campaign, models: LocalModels) -> None:
+    until(lambda: state_of(campaign) == "finished")
+    found = status(campaign.collection, campaign)
+    assert (found["failed"], found["labelled"], found["paused_because"]) == (0, PAIRS, None) and sums_up(found)
+    assert answered(models) == PAIRS * CALLS, "no answer was bought twice"
+    assert Attempt.objects.filter(counts=True).count() == PAIRS * CALLS
+
+
+@pytest.mark.parametrize("fault", OUTAGE)
+def test_an_outage_in_the_middle_fails_no_pair(worker: object, model_server: LocalModels, fault: str) -> None:
+    """Five seconds, the circuit opens twice. On 45580ec pairs failed once four tries were over."""
+    model_server.script(YES)
+    make_panel(model_server)
+    campaign = begin()
+    until(lambda: answered(model_server) > PAIRS)
+    down_for(5, model_server, fault)
+    failing = [one for one in model_server.requests() if one["status"] != 200]
+    assert 20 <= len(failing) < 20 + 2 * 128 + 10, "the circuit is open: what was out failed, and a try now and then"
+    ends_whole(campaign, model_server)
+
+
+@pytest.mark.slow
+def test_a_minute_of_outage_in_the_middle_of_300_pairs_fails_none(worker: object, model_server: LocalModels) -> None:
+    model_server.script(YES)
+    make_panel(model_server)
+    campaign = begin()
+    until(lambda: answered(model_server) > PAIRS)
+    down_for(30, model_server, "503")
+    model_server.script({"*": {"fault": "503"}})
+    time.sleep(1)
+    assert status(campaign.collection, campaign)["paused_because"]
+    down_for(30, model_server, "503")
+    ends_whole(campaign, model_server)
+
+
+def test_a_slow_account_with_few_places_fails_no_pair_either(worker: object, model_server: LocalModels) -> None:
+    """Two calls at a time: a call's four tries are over before twenty errors have opened the circuit."""
+    collection = collection_of(12)
+    make_panel(model_server, max_concurrency=2)
+    model_server.script({"*": {"fault": "503", "times": 22}})
+    done = judge(check=True)
+    assert (done.json["failed"], done.json["labelled"]) == (0, 12)
+    assert Work.objects.filter(pair__collection=collection, attempt_base__gt=0).exists(), "their tries count anew"
+
+
+def test_a_pair_whose_call_alone_fails_is_failed(worker: object, model_server: LocalModels) -> None:
+    collection_of(30)
+    make_panel(model_server)
+    model_server.script({"*": [{"contains": "mapping number 3 ", "fault": "500"}, {"verdict": "yes", "latency": 0.1}]})
+    done = judge("--policy", "single")
+    assert (done.code, done.json["failed"], done.json["labelled"]) == (3, 1, 29), done.err
+    assert Attempt.objects.filter(outcome="error").count() == 4
+
+
+def two_accounts(models: LocalModels) -> None:
+    """v3 has an account of its own, in Anthropic's wire format."""
+    make_panel(models)
+    own = {"provider": "anthropic", "base_url": models.anthropic}
+    JudgeVersion.objects.filter(name="v3").update(model="v3", **own)
+
+
+@pytest.mark.parametrize("fault", ["401", "403", "404"])
+def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(
+    worker: object, model_server: LocalModels, fault: str
+) -> None:
+    """In the middle: on 45580ec every pair failed, and the other judges were asked for all of them."""
+    collection_of(PAIRS)
+    two_accounts(model_server)
+    script = {"v3": [{"verdict": "yes", "times": 40, "latency": 0.05}, {"fault": fault, "latency": 0.05}], **YES}
+    model_server.script(script)
+    done = judge()
+    assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
+    requests = model_server.requests()
+    refused = min(one["answered"] for one in requests if one["status"] == int(fault))
+    after = [one for one in requests if one["arrived"] > refused]
+    assert sum(one["model"] == "v3" for one in after) <= 20
+    assert len(after) <= 20 * slowness(), "nothing more is bought"
+    because = done.json["paused_because"]
+    for word in ("v3", "anthropic", model_server.anthropic, KEY_ENV, fault):
+        assert word in because and word in done.err
+    assert f"paused: {because}" in done.err and "campaign books resume" in done.err
+    assert KEY not in done.err
+    told = call("status", "books")
+    assert f"paused: {because}" in told.out
+    again = judge()
+    assert again.code == 2 and because in again.err
+    model_server.script(YES)
+    assert call("campaign", "books", "resume", "--json").json["paused_because"] is None
+    until(lambda: state_of(Campaign.objects.get()) == "finished")
+    found = call("status", "books", "--json").json
+    assert (found["labelled"], found["failed"], found["paused_because"]) == (PAIRS, 0, None)
+    assert answered(model_server) == PAIRS * CALLS, "no answer was bought twice"
+
+
+def test_a_key_that_is_not_set_pauses_before_anything_is_sent(worker: object, model_server: LocalModels) -> None:
+    collection_of(40)
+    make_panel(model_server)
+    make_judge(model_server, "lost", api_key_env="QUORUM_NO_SUCH_KEY")
+    done = judge("--policy", "single", "--judges", "lost")
+    assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
+    assert "QUORUM_NO_SUCH_KEY" in done.json["paused_because"] and not model_server.requests()
+
+
+def test_an_account_without_quota_pauses_too(worker: object, model_server: LocalModels) -> None:
+    collection_of(40)
+    make_panel(model_server)
+    model_server.script({"*": {"fault": "no-quota"}})
+    done = judge("--policy", "single")
+    assert (done.code, done.json["state"]) == (3, "paused") and "exceeded your current quota" in done.err

@@ -1,0 +1,305 @@
+"""Panels of any odd size from 1, samples of one model, and policies that need only who takes part."""
+
+from collections import Counter
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.models import Role
+from corpus.errors import BadInput
+from judges import configurations
+from judges.configuration import take_over
+from judges.copies import groups, numbered, samples
+from judges.ensemble import SIZES, asked_first, count, drawn_first, expected_votes, next_votes, usual_majority
+from judges.estimates import CampaignOptions, estimate
+from judges.judges_file import parse
+from judges.models import JudgeVersion, Panel
+from judges.panel_table import PanelEntry
+from judges.records import Judge
+from tests.factories import make_collection, make_member, make_pair
+
+WARM = 'temperature = 0.7\nbase_url = "http://127.0.0.1:9/v1"'
+
+
+def judges(*names: str, more: str = "") -> str:
+    """[[judge]] tables of OpenAI; `more` stands in each."""
+    return "\n".join(f'[[judge]]\nname = "{name}"\nprovider = "openai"\nmodel = "m-{name}"\n{more}' for name in names)
+
+
+def panel(lines: str, *names: str, more: str = "") -> PanelEntry:
+    """The panel of a file with these judges."""
+    return parse(judges(*names, more=more) + f"\n[panel]\n{lines}").panel
+
+
+def listed(names: object) -> str:
+    """As TOML writes them."""
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
+# --- the judges file ---
+
+
+@pytest.mark.parametrize(("size", "majority"), [(1, 1), (3, 2), (5, 3), (7, 4), (9, 5)])
+def test_a_panel_of_each_size_takes_more_than_half_and_no_less(size: int, majority: int) -> None:
+    names = [f"j{number}" for number in range(size)]
+    lines = f"ensemble = {listed(names)}"
+    found = panel(lines, *names)
+    assert (found.ensemble, found.majority, found.debate) == (names, majority, [])
+    assert panel(f"{lines}\nmajority = {size}", *names).majority == size
+    with pytest.raises(BadInput, match=f"majority must be a whole number from {majority} to {size}"):
+        panel(f"{lines}\nmajority = {majority - 1}", *names)
+    with pytest.raises(BadInput, match=f"majority must be a whole number from {majority} to {size}"):
+        panel(f"{lines}\nmajority = {size + 1}", *names)
+
+
+@pytest.mark.parametrize(
+    ("size", "why"),
+    [
+        *[(size, "an even number could tie") for size in (0, 2, 4, 6, 8)],
+        *[(size, "9 at most") for size in (10, 11, 13)],
+    ],
+)
+def test_a_panel_of_another_size_is_refused(size: int, why: str) -> None:
+    names = [f"j{number}" for number in range(max(size, 1))]
+    told = f"ensemble must name 1, 3, 5, 7 or 9 judges, and names {size}: {why}"
+    with pytest.raises(BadInput, match=told) as caught:
+        panel(f'debate = ["j0", "j0"]\nensemble = {listed(names[:size])}', *names)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_judge_needs_no_panel_and_several_do() -> None:
+    found = parse(judges("one")).panel
+    assert (found.name, found.ensemble, found.debate, found.majority) == ("main", ["one"], [], 1)
+    with pytest.raises(BadInput, match=r"panel is missing: with one judge it may be left out, here are 2; write"):
+        parse(judges("one", "two"))
+    vectors = '\n[[judge]]\nname = "v"\nprovider = "embed-endpoint"\nmodel = "v"\nbase_url = "http://h/v1"'
+    assert parse(judges("one") + vectors).panel.ensemble == ["one"]
+
+
+def test_a_panel_has_who_takes_part_and_nobody_else() -> None:
+    assert panel('debate = ["a", "b"]', "a", "b").ensemble == []
+    assert panel('ensemble = ["a"]', "a", "b").debate == []
+    with pytest.raises(BadInput, match="names nobody: give ensemble"):
+        panel('name = "mine"', "a", "b")
+    with pytest.raises(BadInput, match="majority is of votes, and nobody votes"):
+        panel('debate = ["a", "b"]\nmajority = 1', "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("", "its temperature is 0: set a temperature above 0"),
+        ("temperature = 0", "its temperature is 0"),
+        ("temperature = 0.7\nseed = 3", "its seed is fixed: take seed out"),
+    ],
+)
+def test_samples_that_would_be_alike_are_refused_with_the_reason(more: str, why: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        panel('ensemble = ["a", "a", "a"]', "a", more=more)
+    assert f'ensemble names "a" 3 times, and all would answer alike: {why}' in str(caught.value)
+
+
+def test_samples_of_a_warm_judge_and_of_one_without_temperature_are_taken() -> None:
+    assert panel('ensemble = ["a", "a", "a", "a", "a"]', "a", more="temperature = 0.7").ensemble == ["a"] * 5
+    own = '[[judge]]\nname = "a"\nprovider = "anthropic"\nmodel = "m"\n[panel]\nensemble = ["a", "a", "a"]'
+    assert parse(own).panel.majority == 2
+    offline = '[[judge]]\nname = "a"\nprovider = "offline"\nmodel = "bm25"\n[panel]\nensemble = ["a", "a", "a"]'
+    with pytest.raises(BadInput, match="offline judges answer alike each time: name it once"):
+        parse(offline)
+
+
+# --- copies and their names ---
+
+
+def judge(number: int, name: str = "", model: str = "m", **values: object) -> Judge:
+    return Judge(number, name or f"j{number}", "openai", model, **values)
+
+
+def test_copies_are_one_model_with_the_same_parameters_whatever_their_names_and_keys() -> None:
+    found = [judge(1), judge(2, model="n"), judge(3, api_key_env="OTHER"), judge(4, parameters={"temperature": 1})]
+    assert groups(found) == ((0, 2),)
+    assert samples(found) == (0, 0, 1, 0), "or two accounts of one model would share one cached answer"
+    assert numbered(["a", "b", "a", "a"]) == ("a #1", "b", "a #2", "a #3")
+
+
+# --- early stop ---
+
+
+@pytest.mark.parametrize(("size", "together"), [(1, 1), (3, 2), (5, 3), (7, 4), (9, 5)])
+def test_an_early_stop_asks_the_fewest_who_can_decide(size: int, together: int) -> None:
+    assert asked_first(size) == len(next_votes({}, size, usual_majority(size), True, 5)) == together
+    assert len(drawn_first(size, True, 5)) == together
+    agreed = dict.fromkeys(drawn_first(size, True, 5), 1)
+    assert next_votes(agreed, size, usual_majority(size), True, 5) == []
+
+
+@given(st.sampled_from(SIZES), st.data())
+def test_an_early_stop_of_any_size_never_changes_the_label(size: int, data: st.DataObject) -> None:
+    answers = data.draw(st.lists(st.sampled_from([0, 1, None]), min_size=size, max_size=size))
+    majority = data.draw(st.integers(usual_majority(size), size))
+    votes: dict[int, int | None] = {}
+    while places := next_votes(votes, size, majority, True, 3):
+        votes |= {place: answers[place] for place in places}
+    assert count(votes.values()).label(majority) == count(answers).label(majority)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_estimate_follows_the_early_stop_of_each_size(size: int) -> None:
+    voters = [judge(number) for number in range(size)]
+    early = estimate(CampaignOptions(100, "ensemble", voters=voters, early_stop=True), []).calls
+    assert early.low == pytest.approx(100 * asked_first(size))
+    assert early.expected == pytest.approx(100 * expected_votes(size, usual_majority(size)))
+    assert early.upper == pytest.approx(100 * size)
+    every = estimate(CampaignOptions(100, "debate+ensemble", voters=voters, early_stop=True), []).calls
+    assert every.low == 100 * size, "beside a debate all are asked"
+
+
+def test_the_estimate_of_five_is_what_it_was() -> None:
+    assert expected_votes(5, 3) == pytest.approx(3.4, abs=0.001)
+
+
+# --- policies ---
+
+
+def taken(text: str) -> None:
+    take_over(parse(text))
+
+
+def test_without_a_policy_the_panel_does_all_that_its_members_can(db: None) -> None:
+    taken(judges("one"))
+    found = configurations.configuration()
+    assert (found.policy, [one.name for one in found.voters], found.majority) == ("single", ["one"], 1)
+    taken(judges("a", "b") + '\n[panel]\ndebate = ["a", "b"]')
+    assert configurations.configuration().policy == "debate"
+    taken(judges("a", "b", "c") + '\n[panel]\nensemble = ["a", "b", "c"]')
+    assert (configurations.configuration().policy, configurations.configuration().majority) == ("ensemble", 2)
+    assert configurations.configuration(panel="offline").policy == "debate+ensemble"
+
+
+@pytest.mark.parametrize(
+    ("file", "policy", "message"),
+    [
+        (judges("one"), "debate", "needs two debaters, panel 'main' has none: give --debaters a,b or another --policy"),
+        (judges("one"), "debate+ensemble", "needs two debaters"),
+        (judges("a", "b") + '\n[panel]\ndebate = ["a", "b"]', "single", "needs judges, panel 'main' has none: give"),
+        (judges("a", "b") + '\n[panel]\ndebate = ["a", "b"]', "ensemble", "give --judges a,b,c or another --policy"),
+    ],
+)
+def test_a_policy_that_needs_what_the_panel_lacks_is_refused_in_one_line(
+    db: None, capsys: pytest.CaptureFixture[str], file: str, policy: str, message: str
+) -> None:
+    taken(file)
+    make_collection("books")
+    with pytest.raises(SystemExit) as caught:
+        call_command("judge", "books", "--policy", policy)
+    said = capsys.readouterr()
+    assert (caught.value.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert message in said.err
+
+
+def test_the_judges_of_one_campaign_may_be_another_odd_number(db: None) -> None:
+    taken(judges("a", "b", "c", "d", "e", more=WARM) + '\n[panel]\nensemble = ["a", "b", "c", "d", "e"]\nmajority = 4')
+    of = configurations.configuration
+    assert of(policy="ensemble").majority == 4
+    assert of(policy="ensemble", voters=list("edcba")).majority == 4, "other judges in the same number"
+    assert of(policy="ensemble", voters=["a", "b", "c"]).majority == 2
+    assert of(policy="ensemble", voters=["a"] * 7).majority == 4
+    assert Counter(of(policy="ensemble", voters=["a"] * 7).values["voters"]).most_common(1)[0][1] == 7
+    with pytest.raises(BadInput, match="--judges names 4: an even number of votes could tie"):
+        of(policy="ensemble", voters=["a", "b", "c", "d"])
+    with pytest.raises(BadInput, match="--judges names 11: 9 at most, as on every panel"):
+        of(policy="ensemble", voters=["a"] * 11)
+    assert len(of(policy="single", voters=["a"] * 11).voters) == 1, "one is asked, whoever else is named"
+    JudgeVersion.objects.filter(name="a").update(parameters={})
+    with pytest.raises(BadInput, match="--judges names a 3 times, and all would answer alike: its temperature is 0"):
+        of(policy="ensemble", voters=["a", "a", "a"])
+
+
+def test_what_decides_is_said_in_words(db: None) -> None:
+    taken(judges("a", "b", more=WARM) + '\n[panel]\nensemble = ["a", "a", "b"]')
+    found = configurations.configuration()
+    assert found.counted == (
+        "2 of 3 votes must agree, each counts as one; 2 of them are samples of m-a; such samples share their errors"
+    )
+    assert [name for name, _ in found.seats] == ["a #1", "a #2", "b"]
+    assert ("Debates for people", "none") in found.words
+    assert Panel.objects.get(name="main").majority == 2
+
+
+def test_each_model_that_is_sampled_has_a_clause_of_its_own(db: None) -> None:
+    taken(judges("a", "b", "c", more=WARM) + '\n[panel]\nensemble = ["a", "a", "b", "b", "c"]')
+    assert configurations.configuration().counted == (
+        "3 of 5 votes must agree, each counts as one; 2 of them are samples of m-a; 2 of them are samples of m-b; "
+        "such samples share their errors"
+    )
+
+
+# --- pages ---
+
+
+def test_the_page_refuses_in_one_line_what_the_panel_lacks_and_keeps_the_form(db: None, client: Client) -> None:
+    taken(judges("one"))
+    books = make_collection("books")
+    make_pair(books)
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    form = client.get("/c/books/campaigns/").content.decode()
+    assert '<option value="single" selected>' in form, "what the panel that is offered can do"
+    asked = {"panel": "main", "policy": "debate", "rounds": 2, "limit": 7}
+    refused = client.post("/c/books/campaigns/start/", asked)
+    text = refused.content.decode()
+    assert refused.status_code == 422 and 'value="7"' in text
+    assert "needs two debaters" in text and "give another panel or another policy" in text
+    assert "--" not in text[text.index("needs two debaters") :].partition("</")[0]
+
+
+def test_the_page_that_confirms_says_who_votes_and_how_many_must_agree(db: None, client: Client) -> None:
+    taken(judges("a", "b", more=WARM) + '\n[panel]\nensemble = ["a", "a", "b"]\nearly_stop = true')
+    books = make_collection("books")
+    make_pair(books)
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    asked = {"panel": "main", "policy": "ensemble", "rounds": 2}
+    text = client.post("/c/books/campaigns/start/", asked).content.decode()
+    assert "a #1 <span" in text and "a #2 <span" in text and "b <span" in text
+    assert "2 of 3 votes must agree, each counts as one; 2 are asked first, then one by one" in text
+    assert "2 of them are samples of m-a" in text
+
+
+def configured(folder: Path, text: str) -> str:
+    """What configure_judges prints."""
+    (folder / "judges.toml").write_text(text)
+    out = StringIO()
+    call_command("configure_judges", str(folder / "judges.toml"), stdout=out)
+    return out.getvalue()
+
+
+def test_configure_judges_warns_of_voters_that_are_one_judge_under_several_names(db: None, tmp_path: Path) -> None:
+    one = judges("a", "b", "c").replace('"m-b"', '"m-a"')
+    voting = '\n[panel]\nensemble = ["a", "b", "c"]'
+    told = configured(tmp_path, one + voting)
+    assert "a, b are one model with the same parameters, and would answer alike: together they say no more" in told
+    assert "its temperature is 0: set a temperature above 0" in told
+    assert "alike" not in configured(tmp_path, one.replace("provider", f"{WARM}\nprovider") + voting)
+    assert "alike" not in configured(tmp_path, judges("a", "b", "c") + voting)
+
+
+def test_configure_judges_says_it_well_of_one_voter(db: None, tmp_path: Path) -> None:
+    assert "Nobody debates; the one vote of solo decides.\n" in configured(tmp_path, judges("solo"))
+
+
+def test_a_file_without_a_judge_that_votes_says_so() -> None:
+    vectors = '[[judge]]\nname = "v"\nprovider = "embed-endpoint"\nmodel = "v"\nbase_url = "http://h/v1"'
+    with pytest.raises(BadInput, match="no judge of this file votes: add one that judges"):
+        parse(vectors)
+
+
+def test_configure_judges_says_how_many_votes_decide(db: None, tmp_path: Path) -> None:
+    file = tmp_path / "judges.toml"
+    file.write_text(judges("a", more=WARM) + '\n[panel]\nensemble = ["a", "a", "a", "a", "a"]')
+    out = StringIO()
+    call_command("configure_judges", str(file), stdout=out)
+    assert "Nobody debates; a #1, a #2, a #3, a #4, a #5 vote: 3 of 5 votes must agree" in out.getvalue()

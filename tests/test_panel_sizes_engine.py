@@ -1,0 +1,130 @@
+"""Judges files of README judge as they stand there: one model alone, and sampled five times."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from annotation.assessments import assessments, known_assessors
+from annotation.exports.sets.source import Source, votes
+from config.env import ROOT
+from judges.models import Attempt, Campaign
+from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, sums_up, worker
+from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+PAIRS = 4
+README = (ROOT / "README.md").read_text()
+README_EXPORT = re.findall(r"manage.py (export mine --format prism .*--out) set$", README, re.MULTILINE)[0]
+(ONE_JUDGE,) = re.findall(r"`(--teacher \w+)` where one judge\s+decides", README)
+"""How README has a set made for training, and what to give instead where one judge decides."""
+
+
+def blocks() -> tuple[dict[str, str], str]:
+    """The judges files of README: one judge by its scale, and five samples of one."""
+    section = README.partition("## Five lines for one judge")[2].partition("\n## ")[0]
+    *alone, sampled = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    return {re.findall(r'^scale = "(.+)"$', one, re.MULTILINE)[0]: one for one in alone}, sampled
+
+
+def configure(models: LocalModels, folder: Path, text: str) -> None:
+    """Load the file as it is, with the local server in OpenAI's place."""
+    place = f'provider = "openai"\nbase_url = "{models.openai}"\napi_key_env = "{KEY_ENV}"'
+    file = folder / "judges.toml"
+    file.write_text(text.replace('provider = "openai"', place))
+    call_command("configure_judges", str(file))
+
+
+@pytest.mark.parametrize(("scale", "grade"), [("0-3", 3), ("0-10", 10), ("binary", None)])
+def test_one_judge_in_five_lines_labels_every_pair(
+    worker: object, model_server: LocalModels, tmp_path: Path, scale: str, grade: int | None
+) -> None:
+    alone = blocks()[0][scale]
+    assert len(alone.strip().splitlines()) == 5
+    collection = collection_of(PAIRS)
+    configure(model_server, tmp_path, alone)
+    model_server.script({"*": {"verdict": "yes"}})
+    status = judge(check=True).json
+    assert (status["policy"], status["labelled"], status["calls"], status["failed"]) == ("single", PAIRS, PAIRS, 0)
+    assert status["labels"] == {"1": PAIRS} and sums_up(status)
+    assert {vote.score for vote in Attempt.objects.all()} == {grade}
+    taught = README_EXPORT.replace("export mine", f"export {collection.name}").replace("--teacher votes", ONE_JUDGE)
+    call_command(*taught.split(), str(tmp_path / "set"), "--allow-incomplete")
+    assert (tmp_path / "set").is_dir()
+    status = judge("--policy", "ensemble", check=True).json  # a panel of one
+    assert (status["policy"], status["labelled"], status["calls"], status["calls_cached"]) == (
+        "ensemble",
+        PAIRS,
+        0,
+        PAIRS,
+    )
+
+
+def test_one_model_sampled_five_times_labels_by_a_majority_of_three(
+    worker: object, model_server: LocalModels, tmp_path: Path
+) -> None:
+    collection = collection_of(PAIRS)
+    configure(model_server, tmp_path, blocks()[1])
+    first, second = "mapping number 0 ", "mapping number 1 "
+    model_server.script(
+        {
+            "gpt-4.1-mini": [
+                {"contains": first, "verdict": "no", "times": 2},  # 3 to 2: relevant
+                {"contains": second, "verdict": "no", "times": 3},  # 2 to 3: not relevant
+                {"verdict": "yes"},
+            ]
+        }
+    )
+    status = judge(check=True).json
+    assert (status["policy"], status["labelled"], status["calls"]) == ("ensemble", PAIRS, 5 * PAIRS)
+    assert status["labels"] == {"0": 1, "1": PAIRS - 1}
+    campaign = Campaign.objects.get()
+    assert campaign.majority == 3 and len(campaign.voters) == 5 and len(set(campaign.voters)) == 1
+    rows = Attempt.objects.values_list("pair", "sample", "cache_key", "cached")
+    assert len({key for _, _, key, _ in rows}) == 5 * PAIRS and not any(cached for *_, cached in rows)
+    assert Counter(place for _, place, *_ in rows) == dict.fromkeys(range(5), PAIRS)
+    sent = Counter(json.dumps(request["user"]) for request in model_server.requests())
+    assert set(sent.values()) == {5}, "each pair is asked five times in the same words"
+
+    known = known_assessors(collection)
+    assert [one.name for one in known if one.kind == "judge"] == [f"judge #{number}" for number in range(1, 6)]
+    grades = assessments(collection, known).grades
+    assert grades.shape[0] == 5 + sum(one.kind != "judge" for one in known)
+    pair = pairs_of(collection)[0].pk
+    said = votes([pair])[pair]
+    assert (len(said), sum(said.values())) == (5, 3)
+    assert set(Source(collection).judges.values()) == {f"judge #{number}" for number in range(1, 6)}
+
+    again = judge("--again", check=True).json
+    assert (again["labelled"], again["calls"], again["calls_cached"]) == (PAIRS, 0, 5 * PAIRS)
+    assert again["labels"] == status["labels"], "the cache keeps the samples apart"
+
+
+def test_samples_go_on_where_they_were_after_a_budget(
+    worker: object, model_server: LocalModels, tmp_path: Path
+) -> None:
+    collection_of(PAIRS)
+    configure(model_server, tmp_path, blocks()[1])
+    model_server.script({"*": {"verdict": "yes"}})
+    stopped = judge("--max-calls", 7)
+    assert stopped.code == 3 and stopped.json["calls"] == 7
+    status = judge("--max-calls", 100, check=True).json
+    assert (status["labelled"], status["calls"]) == (PAIRS, 5 * PAIRS), "no sample is asked twice, and none is left out"
+    assert len(model_server.requests()) == 5 * PAIRS
+
+
+def test_samples_go_through_a_batch_as_calls_of_their_own(
+    worker: object, model_server: LocalModels, tmp_path: Path
+) -> None:
+    collection_of(PAIRS)
+    configure(model_server, tmp_path, blocks()[1])
+    model_server.batches(delay=0.0)
+    model_server.script(
+        {"gpt-4.1-mini": [{"contains": "mapping number 0 ", "verdict": "no", "times": 3}, {"verdict": "yes"}]}
+    )
+    status = judge("--batch", check=True).json
+    assert (status["labelled"], status["calls"]) == (PAIRS, 5 * PAIRS)
+    assert status["labels"] == {"0": 1, "1": PAIRS - 1}

@@ -1,0 +1,343 @@
+"""Every preset through the real SDK against its look-alike: its judges answer, parameters arrive under its names."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.models import Role
+from corpus.errors import BadInput
+from judges import configuration, judges_file, prompts, verdicts
+from judges.debate import PAIR
+from judges.engine.plan import judge_of
+from judges.models import Attempt, JudgeVersion
+from judges.presets import PRESETS, Preset
+from judges.presets.thinking import THINKING
+from judges.prompts import answering
+from judges.providers import CLASSES, close_providers, open_provider
+from judges.providers.openai import joined, usage
+from judges.records import Inputs, Judge, Reply, Request
+from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, worker
+from tests.factories import make_member
+from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.presets import LOOK_ALIKES
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+ASKED = [one.name for one in PRESETS.values() if one.asks]
+ALIKE = [name for name in ASKED if name in LOOK_ALIKES]
+"""Here each of them is asked with a key; how requests are signed has tests of its own."""
+PAIRS = [
+    Inputs("What does a mapping map?", ("Hashable values.",), "", "A mapping maps hashable values. It is mutable."),
+    Inputs("What is a set?", (), "Sets", "A set has no order. It has each value once."),
+]
+NEEDED = {"api_version": "2024-10-21", "region": "eu-west-1", "project": "books"}
+
+
+def block(models: LocalModels, preset: Preset, name: str = "j", model: str = "yes", **more: Any) -> str:
+    """A [[judge]] of the look-alike."""
+    home = LOOK_ALIKES[preset.name].home if preset.name in LOOK_ALIKES else "/v1"
+    values = {
+        "name": name,
+        "provider": preset.name,
+        "model": model,
+        "base_url": f"{models.google}/{preset.name}{home}",
+        "api_key_env": KEY_ENV,
+        **{key: NEEDED[key] for key in preset.needs if key in NEEDED},
+        **more,
+    }
+    return "\n".join(["[[judge]]", *(f"{key} = {_toml(value)}" for key, value in values.items())])
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + "}"
+    return json.dumps(value)
+
+
+FIVE = '[panel]\ndebate = ["j1", "j2"]\nensemble = ["j1", "j2", "j3", "j4", "j5"]'
+
+
+def record(text: str) -> Judge:
+    """The judge of a [[judge]] as the engine has it."""
+    others = [f'[[judge]]\nname = "j{n}"\nprovider = "openai"\nmodel = "m"' for n in range(1, 6)]
+    entry = judges_file.parse("\n".join([text, *others, FIVE])).judges[0]
+    return replace(judge_of(JudgeVersion(**asdict(entry))), id=1)
+
+
+def requests(asked: Judge) -> list[Request]:
+    """Two pairs: both turns of a first round, and a vote."""
+    found = []
+    for inputs in PAIRS:
+        for seat in PAIR:
+            found.append(Request(asked, prompts.turn_prompt(inputs, seat, 1), prompts.TURN_SCHEMA, inputs, seat.side))
+        found.append(Request(asked, *prompts.ballot(inputs, asked), inputs, "vote"))
+    return [replace(one, prompt=prompts.fitted(one.prompt, asked, one.schema)) for one in found]
+
+
+def answers(asked: Sequence[Request]) -> list[Reply]:
+    async def main() -> list[Reply]:
+        try:
+            return [await open_provider(one.judge).complete(one) for one in asked]
+        finally:
+            await close_providers()
+
+    return asyncio.run(main())
+
+
+def body_of(models: LocalModels, judge: Judge) -> dict[str, Any]:
+    """Of the one request that a vote of the judge's makes."""
+    models.reset()
+    answers(requests(judge)[2:3])
+    (sent,) = models.requests()
+    return dict(sent["body"])
+
+
+def test_every_preset_has_a_class_and_every_hosted_one_a_look_alike() -> None:
+    assert {(one.wire, one.client) for one in PRESETS.values()} <= CLASSES.keys()
+    assert all(name == one.name for name, one in PRESETS.items())
+    assert all(one.schema_mode in one.schema_modes for one in PRESETS.values())
+    assert all(one.thinking in (*THINKING, "") for one in PRESETS.values())
+    assert {"deepseek", "qwen", "mistral", "xai", "groq", "together", "fireworks", "openrouter"} <= set(ALIKE)
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_two_pairs_are_judged_in_every_schema_mode_that_the_preset_has(model_server: LocalModels, name: str) -> None:
+    preset = PRESETS[name]
+    modes = LOOK_ALIKES[name].modes & set(preset.schema_modes)
+    assert preset.schema_mode in modes and (modes == set(preset.schema_modes) or name == "vertex-anthropic")
+    for mode in modes:
+        asked = requests(record(block(model_server, preset, schema_mode=mode)))
+        for one, reply in zip(asked, answers(asked), strict=True):
+            assert reply.finish_reason == "stop", (mode, reply.raw)
+            turn = verdicts.parse(one.role, reply.text, one.inputs.document, one.judge)
+            assert turn.verdict == 1 and reply.usage.input > 100, (mode, reply.raw)
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_the_preset_s_own_mode_is_written_into_the_judge(model_server: LocalModels, name: str) -> None:
+    preset = PRESETS[name]
+    made = record(block(model_server, preset))
+    assert made.schema_mode == preset.schema_mode
+    free = preset.schema_mode in ("json_object", "text")
+    assert (made.ignore_case, made.extra_keys) == (free, "ignore" if free else "refuse")
+    assert made.unwrap == ("both" if free and preset.unwrap == "none" else preset.unwrap)
+
+
+WORDS = [
+    ("openai", {"reasoning_effort": "low", "seed": 7, "stop": ["END"], "service_tier": "flex"}, {
+        "reasoning_effort": "low", "seed": 7, "stop": ["END"], "service_tier": "flex",
+        "max_completion_tokens": 4096, "temperature": None,
+    }),
+    ("openai", {"reasoning_effort": "none"}, {"reasoning_effort": "none", "temperature": 0,
+                                              "max_completion_tokens": 512}),
+    ("openai", {"temperature": "default", "extra_body": {"store": False}}, {"temperature": None, "store": False}),
+    ("deepseek", {"thinking": True}, {"thinking": {"type": "enabled"}, "max_tokens": 4096, "temperature": None}),
+    ("deepseek", {"thinking": False}, {"thinking": {"type": "disabled"}, "max_tokens": 512, "temperature": 0}),
+    ("qwen", {"thinking": 900}, {"enable_thinking": True, "thinking_budget": 900, "stream": True}),
+    ("qwen", {"reasoning_effort": "low"}, {"enable_thinking": True, "reasoning_effort": "low", "stream": True,
+                                           "max_tokens": 4096}),
+    ("qwen", {}, {"enable_thinking": False, "response_format": {"type": "json_object"}}),
+    ("mistral", {"seed": 7}, {"random_seed": 7, "seed": None, "max_tokens": 512}),
+    ("openrouter", {"thinking": 900}, {"reasoning": {"max_tokens": 900}, "max_completion_tokens": 4096}),
+    ("vllm", {"thinking": False, "extra_body": {"chat_template_kwargs": {"more": 1}}}, {
+        "chat_template_kwargs": {"enable_thinking": False, "thinking": False, "more": 1},
+    }),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "keys", "expected"), WORDS)
+def test_parameters_stand_under_the_preset_s_names(
+    model_server: LocalModels, name: str, keys: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    body = body_of(model_server, record(block(model_server, PRESETS[name], **keys)))
+    assert {key: body.get(key) for key in expected} == expected
+
+
+def test_anthropic_s_budget_effort_and_stop(model_server: LocalModels) -> None:
+    made = record(block(model_server, PRESETS["anthropic"], thinking=2000, stop=["END"], service_tier="auto"))
+    made = replace(made, base_url=model_server.anthropic)
+    body = body_of(model_server, made)
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": 2000} and body["max_tokens"] == 4096
+    assert (body["stop_sequences"], body["service_tier"], "temperature" in body) == (["END"], "auto", False)
+    made = replace(made, parameters={"reasoning_effort": "low"})
+    assert body_of(model_server, made)["output_config"].keys() == {"format", "effort"}
+
+
+def test_google_s_budget_safety_settings_and_extra_fields(model_server: LocalModels) -> None:
+    safety = {"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}
+    keys = {"thinking": 900, "seed": 3, "stop": ["END"], "safety_settings": safety, "service_tier": "flex"}
+    made = record(block(model_server, PRESETS["google"], **keys, extra_body={"labels": {"team": "a"}}))
+    made = replace(made, base_url=model_server.google, parameters={**made.parameters, "extra_headers": {"x-team": "a"}})
+    body = body_of(model_server, made)
+    config = body["generationConfig"]
+    assert config["thinkingConfig"] == {"thinking_budget": 900, "include_thoughts": True}  # as the SDK writes it
+    assert (config["seed"], config["stopSequences"], config["maxOutputTokens"]) == (3, ["END"], 4096)
+    assert "temperature" not in config and body["labels"] == {"team": "a"} and body["serviceTier"] == "flex"
+    assert body["safetySettings"] == [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}]
+    assert model_server.requests()[0]["headers"]["x-team"] == "a"
+
+
+@pytest.mark.parametrize("name", ["openai", "deepseek", "anthropic"])
+def test_headers_of_the_judge_s_own_are_sent_and_never_the_key(model_server: LocalModels, name: str) -> None:
+    made = record(block(model_server, PRESETS[name], extra_headers={"x-team": "a"}))
+    made = replace(made, base_url=model_server.anthropic) if name == "anthropic" else made
+    body_of(model_server, made)
+    assert model_server.requests()[0]["headers"]["x-team"] == "a"
+    with pytest.raises(BadInput, match="api_key_env"):
+        record(block(model_server, PRESETS[name], extra_headers={"Authorization": "Bearer x"}))
+
+
+MODES = [
+    ("anthropic", "tool"),
+    ("anthropic", "text"),
+    ("google", "json_object"),
+    ("google", "tool"),
+    ("google", "text"),
+]
+
+
+@pytest.mark.parametrize(("name", "mode"), MODES)
+def test_each_wire_asks_in_its_modes(model_server: LocalModels, name: str, mode: str) -> None:
+    """What is sent; whether it is answered is for the look-alikes to say."""
+    made = record(block(model_server, PRESETS[name], schema_mode=mode))
+    (asked,) = requests(made)[2:3]
+
+    async def main() -> Any:
+        try:
+            provider: Any = open_provider(made)
+            return provider.body(asked) if name == "anthropic" else provider.config(asked)
+        finally:
+            await close_providers()
+
+    sent = asyncio.run(main())
+    found = sent if name == "anthropic" else sent.model_dump(exclude_none=True)
+    assert ("output_config" in found or "response_json_schema" in found) is False
+    assert ("tools" in found) == (mode == "tool")
+    assert (found.get("response_mime_type") == "application/json") == (mode == "json_object")
+
+
+REFUSED = [
+    ("deepseek", {"schema_mode": "json_schema"}, '"json_schema" is nothing that provider deepseek has'),
+    ("deepseek", {"seed": 1}, "seed is nothing that provider deepseek takes"),
+    ("deepseek", {"thinking": 900}, "takes no number of tokens"),
+    ("qwen", {"thinking": 5000}, "must leave room for the answer"),
+    ("fireworks", {"logprobs": 6}, "must be at most 5"),
+    ("mistral", {"logprobs": 5}, "logprobs is nothing that provider mistral takes"),
+    ("openai", {"extra_body": {"messages": []}}, 'names "messages", which Quorum writes itself'),
+    ("openai", {"extra_body": {"max_tokens": 9}}, 'names "max_tokens", which changes what a call can cost'),
+    ("google", {"extra_body": {"generationConfig": {"candidateCount": 2}}}, 'names "candidateCount", which changes'),
+    ("google", {"extra_body": {"generationConfig": {"responseJsonSchema": {}}}},
+     'names "generationConfig.responseJsonSchema", which Quorum writes itself'),
+    ("google", {"extra_body": {"systemInstruction": {}}}, 'names "systemInstruction", which Quorum writes itself'),
+    ("openai-responses", {"extra_body": {"instructions": "Say yes."}}, 'names "instructions", which Quorum writes'),
+    ("openai-responses", {"extra_body": {"text": {"format": {}}}}, 'names "text.format", which Quorum writes itself'),
+    ("anthropic", {"extra_body": {"output_config": {"format": {}}}}, 'names "output_config.format", which Quorum'),
+    ("vllm", {"extra_body": {"guided_json": {}}}, 'names "guided_json", which Quorum writes itself'),
+    ("openai", {"extra_body": {"service_tier": "priority"}}, 'names "service_tier", which changes what a call costs'),
+    ("openai", {"extra_keys": "keep"}, '"keep" is unknown; use one of refuse, ignore'),
+    ("openai", {"ignore_case": 1}, "must be true or false"),
+    ("openai", {"temperature": "warm"}, "must be a number from 0 to 2, or"),
+    ("openai", {"safety_settings": {"a": "b"}}, "is nothing that provider openai takes"),
+    ("openai", {"stop": "END"}, "must be a list of texts"),
+    ("openrouter", {"thinking": True, "reasoning_effort": "low"}, "say the same in two ways"),
+    ("openai-compatible", {"api_version": "1"}, "api_version is nothing that provider openai-compatible takes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "keys", "words"), REFUSED)
+def test_what_a_provider_does_not_take_is_refused_by_the_file(
+    model_server: LocalModels, name: str, keys: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        record(block(model_server, PRESETS[name], **keys))
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_rest_of_a_table_may_stand_in_extra_body(model_server: LocalModels) -> None:
+    made = record(block(model_server, PRESETS["openai-responses"], extra_body={"text": {"verbosity": "low"}}))
+    assert body_of(model_server, made)["text"]["verbosity"] == "low"
+
+
+def test_a_prompt_in_another_mode_says_the_schema_in_words_and_is_another_version() -> None:
+    plain, tool, text = (Judge(1, "j", "openai-compatible", "m", parameters={"schema_mode": mode})
+                         for mode in ("json_schema", "tool", "text"))  # fmt: skip
+    asked = prompts.vote_prompt(PAIRS[0], 3)
+    schema = prompts.GRADED_SCHEMAS[3]
+    assert prompts.fitted(asked, plain, schema) == asked
+    found = answering.versions(judges=[plain, tool, text])
+    for made in (tool, text):
+        fitted = prompts.fitted(asked, made, schema)
+        assert '"score": a whole number from 0 to 3' in fitted.system and fitted.user == asked.user
+        for one in (fitted, prompts.repair_prompt(fitted, "it was empty")):
+            assert found[one.name] == (one.sha256, one.text)
+    assert answering.versions(judges=[plain]) == prompts.versions()
+
+
+def test_a_stream_is_joined_to_one_answer() -> None:
+    parts = [
+        {"choices": [{"delta": {"role": "assistant", "reasoning_content": "Let me "}}], "model": "m"},
+        {"choices": [{"delta": {"reasoning_content": "see."}}]},
+        {"choices": [{"delta": {"content": '{"response": '}}]},
+        {"choices": [{"delta": {"content": '"yes"}'}, "finish_reason": "stop"}]},
+        {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}},
+    ]
+    whole = joined("".join(f"data: {json.dumps(part)}\n\n" for part in parts) + "data: [DONE]\n\n")
+    (choice,) = whole["choices"]
+    assert choice["message"] == {"reasoning_content": "Let me see.", "content": '{"response": "yes"}'}
+    assert choice["finish_reason"] == "stop" and usage(whole["usage"]).input == 7
+    assert joined('data: {"error": {"message": "no"}}\n\n') == {"error": {"message": "no"}}
+    assert joined("data: <html>\n\n") == {}
+
+
+def test_usage_is_read_where_the_preset_says() -> None:
+    counts = {
+        "prompt_tokens": 10,
+        "completion_tokens": 3,
+        "hit": 4,
+        "completion_tokens_details": {"reasoning_tokens": 5},
+    }
+    found = usage(counts, {"cached": "hit"}, apart=True)
+    assert (found.cached, found.output, found.reasoning, found.said) == (4, 8, 5, True)
+    assert usage(counts, {"input": "hit + prompt_tokens"}).input == 14
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_model_thought_is_kept_with_its_answer_and_shown(worker: object, model_server: LocalModels) -> None:
+    model_server.script({"*": {"verdict": "yes", "reasoning": 900, "thought": "It names them <b>all</b>."}})
+    take_over(model_server, PRESETS["deepseek"], "deepseek-reasoner")
+    collection = collection_of(2)
+    status = json.loads(judge("--policy", "debate", check=True).out)
+    assert (status["labelled"], status["failed"]) == (2, 0)
+    kept = Attempt.objects.values_list("reasoning", "prompt__name", "judge__provider").distinct()
+    assert set(kept) == {("It names them <b>all</b>.", "debate-answers-words", "deepseek")}
+    client = Client()
+    client.force_login(make_member(collection, "charlie", Role.ADMIN).user)
+    page = client.get(f"/c/books/pairs/{pairs_of(collection)[0].pk}/").content.decode()
+    assert "What the model thought" in page and "It names them &lt;b&gt;all&lt;/b&gt;." in page
+
+
+def take_over(models: LocalModels, preset: Preset, model: str = "yes", panel: str = FIVE) -> None:
+    """Five judges of the look-alike and a panel."""
+    blocks = [block(models, preset, f"j{n}", model) for n in range(1, 6)]
+    configuration.take_over(judges_file.parse("\n".join([*blocks, panel])))
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", ALIKE)
+def test_twenty_pairs_by_debate_and_by_panels_of_one_and_of_five(
+    worker: object, model_server: LocalModels, name: str
+) -> None:
+    collection_of(20)
+    one = FIVE.replace('["j1", "j2", "j3", "j4", "j5"]', '["j1"]')
+    for panel, policy in ((FIVE, "debate"), (FIVE, "ensemble"), (one, "ensemble"), (one, "single")):
+        model_server.reset()
+        take_over(model_server, PRESETS[name], panel=panel)
+        status = json.loads(judge("--policy", policy, check=True).out)
+        assert (status["labelled"], status["failed"], status["escalated"]) == (20, 0, 0), (policy, panel)
+    assert set(Attempt.objects.values_list("outcome", flat=True)) == {"labelled"}

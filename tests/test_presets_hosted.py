@@ -1,0 +1,431 @@
+"""Presets of hosted models against their look-alikes: what each takes and refuses, thoughts, usage, limits."""
+
+import asyncio
+import json
+import tomllib
+import urllib.error
+import urllib.request
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from corpus.errors import BadInput
+from judges.debate import PAIR
+from judges.file_lines import Lines
+from judges.judge_keys import read_judge
+from judges.presets import PRESETS
+from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, ballot, turn_prompt, vote_prompt
+from judges.prompts.answering import fitted
+from judges.providers import close_providers, open_provider
+from judges.providers.openai import joined
+from judges.providers.replies import refusal
+from judges.records import BadAnswer, Inputs, Judge, Overloaded, RateLimited, Refused, Rejected, Reply, Request
+from judges.unwrapping import unwrapped
+from judges.verdicts import parse
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.presets import LOOK_ALIKES
+
+__all__ = ["_model_server_process", "model_server"]
+
+HOSTED = ["deepseek", "qwen", "mistral", "xai", "groq", "together", "fireworks", "openrouter"]
+INPUTS = Inputs("What?", (), "", "A mapping maps. It is mutable.")
+VOTE = vote_prompt(INPUTS)
+BINDING = {"type": "json_schema", "json_schema": {"name": "answer", "schema": VOTE_SCHEMA, "strict": True}}
+LOOSE = {"type": "json_object"}
+TOOL = {"type": "function", "function": {"name": "answer", "parameters": VOTE_SCHEMA}}
+SAYS_JSON = 'Answer in JSON with the keys "response", "reason".'
+
+
+def post(models: LocalModels, preset: str, body: dict[str, Any], key: str = KEY) -> tuple[int, str]:
+    """Status and body of one call to a look-alike."""
+    address = f"{models.google}/{preset}{LOOK_ALIKES[preset].home}/chat/completions"
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    request = urllib.request.Request(address, data=json.dumps(body).encode(), headers=headers)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def chat(model: str = "yes", system: str = "", **more: Any) -> dict[str, Any]:
+    messages = [{"role": "system", "content": VOTE.system + system}, {"role": "user", "content": VOTE.user}]
+    return {"model": model, "messages": messages, **more}
+
+
+def test_every_hosted_preset_has_a_look_alike_at_the_path_of_its_base_url() -> None:
+    for name in HOSTED:
+        assert PRESETS[name].base_url.endswith(LOOK_ALIKES[name].home) and PRESETS[name].facts
+        assert set(PRESETS[name].schema_modes) == set(LOOK_ALIKES[name].modes)
+        assert PRESETS[name].logprobs == LOOK_ALIKES[name].alternatives
+        assert all(fact.source.startswith("https://") and fact.date <= "2026-11-22" for fact in PRESETS[name].facts)
+
+
+@pytest.mark.parametrize("preset", HOSTED)
+def test_a_look_alike_wants_a_key(model_server: LocalModels, preset: str) -> None:
+    assert post(model_server, preset, chat(), key="")[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("preset", "body", "status", "words"),
+    [
+        ("deepseek", chat(response_format=BINDING), 400, "This response_format type is unavailable now"),
+        ("deepseek", chat(response_format=LOOSE, system=SAYS_JSON, logprobs=True), 400, "thinking mode"),
+        ("deepseek", chat(thinking={"type": "no"}), 422, "deserialize"),
+        ("qwen", chat("qwen3-8b", response_format=BINDING), 400, "non-streaming"),
+        ("qwen", chat(enable_thinking=True), 400, "non-streaming"),
+        ("qwen", chat(enable_thinking=True, thinking_budget=0, stream=True), 400, "positive integer"),
+        ("qwen", chat(logprobs=True, top_logprobs=6), 400, "5"),
+        ("mistral", chat(response_format=BINDING, seed=7), 422, "extra_forbidden"),
+        ("mistral", chat(max_completion_tokens=7), 422, "max_completion_tokens"),
+        ("mistral", chat(logprobs=True), 422, "logprobs"),
+        ("xai", chat("grok-4", reasoning_effort="low"), 400, "does not support parameter reasoningEffort"),
+        ("xai", chat("grok-4.3", stop=["x"]), 400, "does not support parameter stop"),
+        ("xai", chat(logprobs=True, top_logprobs=9), 400, "8"),
+        ("groq", chat("llama-3.1-8b-instant", response_format=BINDING), 400, "json_schema"),
+        ("groq", chat(response_format=LOOSE, reasoning_format="raw"), 400, "raw"),
+        ("groq", chat(logprobs=True), 400, "unsupported"),
+        ("fireworks", chat(enable_thinking=True), 400, "Extra inputs are not permitted"),
+        ("fireworks", chat(reasoning_effort="low", thinking={"type": "enabled"}), 400, "not both"),
+        ("fireworks", chat(logprobs=True, top_logprobs=6), 400, "5"),
+        ("fireworks", chat(max_tokens=4097), 400, "stream=true"),
+        ("deepseek", chat(tools=[TOOL], tool_choice="required"), 400, "Thinking mode does not support"),
+        ("deepseek", chat(tools=[TOOL], tool_choice="auto"), 200, "tool_calls"),
+        ("qwen", chat(tools=[TOOL], tool_choice="required", enable_thinking=True, stream=True), 400, "tool_choice"),
+        (
+            "qwen",
+            chat("qwen-plus", system=SAYS_JSON, response_format=LOOSE, enable_thinking=True, stream=True),
+            400,
+            "Json mode response is not supported",
+        ),
+        ("openrouter", chat(reasoning={"effort": "low", "max_tokens": 9}), 400, "Only one of"),
+    ],
+)
+def test_a_look_alike_refuses_what_its_provider_refuses(
+    model_server: LocalModels, preset: str, body: dict[str, Any], status: int, words: str
+) -> None:
+    answered, said = post(model_server, preset, body)
+    assert answered == status and words in said
+
+
+@pytest.mark.parametrize("preset", ["deepseek", "qwen"])
+def test_json_object_needs_the_word_json(model_server: LocalModels, preset: str) -> None:
+    body = chat(response_format=LOOSE)
+    body["messages"] = [{"role": "system", "content": "Say yes or no."}, {"role": "user", "content": "Is it?"}]
+    assert post(model_server, preset, body)[0] == 400
+    body["messages"][0]["content"] = f"Say yes or no. {SAYS_JSON}"
+    assert post(model_server, preset, body)[0] == 200
+
+
+@pytest.mark.parametrize("preset", HOSTED)
+def test_a_context_that_is_too_long_is_refused_for_good(model_server: LocalModels, preset: str) -> None:
+    model_server.script(m={"context": 100})
+    status, said = post(model_server, preset, chat("m"))
+    assert status == 400
+    error = refusal("host", status, said, None)
+    assert isinstance(error, Rejected) and not isinstance(error, Refused)
+
+
+def test_a_stream_is_put_together_as_the_same_answer(model_server: LocalModels) -> None:
+    model_server.script(m={"verdict": "yes", "reasoning": 40, "cached": 9})
+    thinking = {"enable_thinking": True, "stream": True, "stream_options": {"include_usage": True}}
+    status, raw = post(model_server, "qwen", chat("m", **thinking))
+    assert status == 200 and raw.startswith("data: ")
+    body = joined(raw)
+    message = body["choices"][0]["message"]
+    assert json.loads(message["content"])["response"] == "yes" and message["reasoning_content"].startswith("Scripted")
+    assert body["choices"][0]["finish_reason"] == "stop"
+    assert body["usage"]["completion_tokens_details"]["reasoning_tokens"] == 40
+    assert body["usage"]["prompt_tokens_details"]["cached_tokens"] == 9
+    _, raw = post(model_server, "qwen", chat("m", enable_thinking=True, stream=True))
+    assert joined(raw).get("usage") is None
+
+
+@pytest.mark.parametrize("raw", ["data: 7\n\n", "data: {\n\n", "data: [DONE]\n\n"])
+def test_a_stream_that_holds_no_answer_is_none(raw: str) -> None:
+    assert joined(raw) == {}
+
+
+def test_an_error_within_a_stream_is_that_error() -> None:
+    assert joined('data: {"error": {"code": 429, "message": "slow"}}\n\n')["error"]["code"] == 429
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (400, {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: x"}, Refused),
+        (400, {"code": "Client specified an invalid argument", "error": "Model x does not support stop."}, Rejected),
+        (400, {"error": {"code": "Arrearage", "message": "Access denied"}}, Refused),
+        (402, {"error": {"message": "Insufficient Balance"}}, Refused),
+        (412, {"error": {"message": "Account suspended"}}, Refused),
+        (498, {"error": {"message": "no room", "code": "capacity_exceeded"}}, Overloaded),
+        (400, {"error": {"message": "no JSON", "code": "json_validate_failed"}}, BadAnswer),
+        (422, {"object": "error", "message": {"detail": [{"type": "extra_forbidden"}]}}, Rejected),
+    ],
+)
+def test_refusals_of_hosts_are_told_apart(status: int, body: dict[str, Any], kind: type) -> None:
+    error = refusal("host", status, json.dumps(body), None)
+    assert type(error) is kind and str(error).startswith(f"host: {status} ")
+
+
+# Through the judges file, the wire and the SDK
+
+
+def judge_of(models: LocalModels, preset: str, model: str = "yes", **keys: Any) -> Judge:
+    """A judge as a file with these keys makes it, at the look-alike."""
+    home = f"{models.google}/{preset}{LOOK_ALIKES[preset].home}"
+    entry = {"name": "j", "provider": preset, "model": model, "base_url": home, "api_key_env": KEY_ENV, **keys}
+    return Judge(id=1, **asdict(read_judge(Lines("", "judges.toml"), "judge 1", entry)))
+
+
+def vote_of(judge: Judge) -> Request:
+    prompt, schema = ballot(INPUTS, judge)
+    return Request(judge, fitted(prompt, judge, schema), schema, INPUTS, "vote")
+
+
+def turn_of(judge: Judge) -> Request:
+    prompt = turn_prompt(INPUTS, PAIR[0], 1)
+    return Request(judge, fitted(prompt, judge, TURN_SCHEMA), TURN_SCHEMA, INPUTS, "for")
+
+
+def ask(*requests: Request) -> list[Reply]:
+    """The replies to these requests, all under way together, through the real SDK."""
+
+    async def whole() -> list[Reply]:
+        try:
+            return await asyncio.gather(*(open_provider(one.judge).complete(one) for one in requests))
+        finally:
+            await close_providers()
+
+    return asyncio.run(whole())
+
+
+def verdict(reply: Reply, judge: Judge, role: str = "vote") -> int:
+    return parse(role, reply.text, INPUTS.document, judge).verdict
+
+
+def sent(models: LocalModels) -> dict[str, Any]:
+    """The body of the last request."""
+    return dict(models.requests()[-1]["body"])
+
+
+@pytest.mark.parametrize(("preset", "mode"), [(name, mode) for name in HOSTED for mode in PRESETS[name].schema_modes])
+def test_every_mode_that_a_host_has_brings_votes_and_turns(model_server: LocalModels, preset: str, mode: str) -> None:
+    judge = judge_of(model_server, preset, schema_mode=mode)
+    vote, turn = ask(vote_of(judge), turn_of(judge))
+    assert verdict(vote, judge) == verdict(turn, judge, "for") == 1
+    assert (vote.finish_reason, vote.truncated) == ("stop", False)
+
+
+@pytest.mark.parametrize("preset", HOSTED)
+def test_a_preset_alone_is_enough(model_server: LocalModels, preset: str) -> None:
+    judge = judge_of(model_server, preset)
+    assert verdict(ask(vote_of(judge))[0], judge) == 1
+
+
+def test_a_mode_that_a_host_lacks_is_refused_by_the_file_and_by_the_server(model_server: LocalModels) -> None:
+    with pytest.raises(BadInput, match='"json_schema" is nothing that provider deepseek has'):
+        judge_of(model_server, "deepseek", schema_mode="json_schema")
+    wrong = replace(judge_of(model_server, "deepseek"), parameters={})
+    with pytest.raises(Rejected, match="400 This response_format type is unavailable now"):
+        ask(vote_of(wrong))
+    wrong = judge_of(model_server, "groq", "llama-3.3-70b-versatile", schema_mode="json_schema")
+    with pytest.raises(Rejected, match="does not support response format"):
+        ask(vote_of(wrong))
+
+
+THINKING = {
+    "deepseek": ("deepseek-v4-flash", {}),
+    "qwen": ("qwen-plus", {"thinking": True}),
+    "mistral": ("magistral-medium-2509", {}),
+    "xai": ("grok-3-mini", {}),
+    "groq": ("openai/gpt-oss-120b", {}),
+    "together": ("deepseek-ai/DeepSeek-R1", {}),
+    "fireworks": ("accounts/fireworks/models/deepseek-r1-0528", {}),
+    "openrouter": ("deepseek/deepseek-r1", {}),
+}
+COUNTED = {"deepseek", "qwen", "xai", "groq", "openrouter"}
+"""Hosts that say how many tokens a thought took."""
+
+
+@pytest.mark.parametrize("preset", HOSTED)
+def test_thoughts_are_kept_beside_the_answer_and_tokens_are_read_right(model_server: LocalModels, preset: str) -> None:
+    model, keys = THINKING[preset]
+    model_server.script(
+        {model: {"verdict": "yes", "reasoning": 700, "thought": "It is said there.", "cached": 9, "written_tokens": 4}}
+    )
+    judge = judge_of(model_server, preset, model, **keys)
+    (reply,) = ask(vote_of(judge))
+    assert verdict(reply, judge) == 1 and reply.reasoning == "It is said there."
+    assert reply.raw.startswith("data: ") == (preset == "qwen")
+    assert reply.usage.cached == 9 and reply.usage.written == (4 if preset == "openrouter" else 0)
+    assert reply.usage.reasoning == (700 if preset in COUNTED else 0)
+    assert 700 < reply.usage.output < 800 and reply.usage.said
+
+
+@pytest.mark.parametrize(
+    ("preset", "model", "keys", "choice"),
+    [
+        ("deepseek", "deepseek-v4-flash", {}, "auto"),
+        ("deepseek", "deepseek-v4-flash", {"thinking": False}, {"type": "function", "function": {"name": "answer"}}),
+        ("qwen", "qwen-plus", {"thinking": 900}, "auto"),
+        ("qwen", "qwen-plus", {}, {"type": "function", "function": {"name": "answer"}}),
+    ],
+)
+def test_a_tool_is_forced_only_where_the_model_does_not_think(
+    model_server: LocalModels, preset: str, model: str, keys: dict[str, Any], choice: Any
+) -> None:
+    judge = judge_of(model_server, preset, model, schema_mode="tool", **keys)
+    assert verdict(ask(vote_of(judge))[0], judge) == 1
+    assert sent(model_server)["tool_choice"] == choice
+
+
+def test_a_qwen_that_thinks_is_asked_in_words(model_server: LocalModels) -> None:
+    judge = judge_of(model_server, "qwen", "qwen-plus", thinking=900)
+    assert judge.schema_mode == "text" and verdict(ask(vote_of(judge))[0], judge) == 1
+    with pytest.raises(Rejected, match="Json mode"):
+        ask(vote_of(judge_of(model_server, "qwen", "qwen-plus", thinking=900, schema_mode="json_object")))
+
+
+@pytest.mark.parametrize(
+    ("preset", "model", "keys"),
+    [
+        ("groq", "qwen/qwen3-32b", {"schema_mode": "text"}),
+        ("together", "deepseek-ai/DeepSeek-R1-Distill-Llama-70B", {}),
+        ("fireworks", "accounts/fireworks/models/qwq-32b", {}),
+        ("mistral", "magistral-small-2506", {"unwrap": "think"}),
+    ],
+)
+def test_thoughts_within_the_answer_are_unwrapped(
+    model_server: LocalModels, preset: str, model: str, keys: dict[str, Any]
+) -> None:
+    model_server.script({model: {"verdict": "no", "reasoning": 60, "thought": 'Not "yes".'}})
+    judge = judge_of(model_server, preset, model, **keys)
+    (reply,) = ask(vote_of(judge))
+    assert reply.text.startswith("<think>") and verdict(reply, judge) == 0
+    assert unwrapped(reply.text, judge.unwrap)[1].strip() == 'Not "yes".'
+
+
+def test_a_model_that_hides_its_thoughts_is_read_all_the_same(model_server: LocalModels) -> None:
+    model_server.script({"grok-4.3": {"verdict": "yes", "reasoning": 700}})
+    judge = judge_of(model_server, "xai", "grok-4.3", reasoning_effort="low")
+    (reply,) = ask(vote_of(judge))
+    assert verdict(reply, judge) == 1 and reply.reasoning == ""
+    assert reply.usage.reasoning == 700 and reply.usage.output > 700
+
+
+@pytest.mark.parametrize("preset", HOSTED)
+def test_none_of_a_hundred_answers_of_a_thinking_model_is_truncated(model_server: LocalModels, preset: str) -> None:
+    model, keys = THINKING[preset]
+    model_server.script({model: {"verdict": "yes", "reasoning": 3000, "thought": "Hm."}})
+    judge = judge_of(model_server, preset, model, **keys)
+    assert judge.parameters["max_output_tokens"] == 4096 and judge.parameters["temperature"] == "default"
+    replies = ask(*[vote_of(judge)] * 100)
+    assert [verdict(reply, judge) for reply in replies] == [1] * 100
+    assert not any(reply.truncated for reply in replies)
+    short = judge_of(model_server, preset, model, **keys, max_output_tokens=512)
+    assert ask(vote_of(short))[0].truncated
+
+
+@pytest.mark.parametrize(
+    ("preset", "keys", "fields"),
+    [
+        ("deepseek", {"model": "deepseek-v4-flash"}, {"max_tokens": 4096, "temperature": None, "thinking": None}),
+        (
+            "deepseek",
+            {"model": "deepseek-v4-flash", "thinking": False},
+            {"max_tokens": 512, "temperature": 0, "thinking": {"type": "disabled"}},
+        ),
+        ("qwen", {"seed": 3}, {"enable_thinking": False, "stream": None, "seed": 3, "temperature": 0}),
+        ("qwen", {"thinking": 900}, {"enable_thinking": True, "thinking_budget": 900, "stream": True}),
+        ("qwen", {"model": "qwq-plus"}, {"enable_thinking": True, "stream_options": {"include_usage": True}}),
+        ("mistral", {"seed": 3}, {"random_seed": 3, "seed": None, "max_tokens": 512}),
+        ("mistral", {"reasoning_effort": "high"}, {"reasoning_effort": "high", "max_tokens": 4096}),
+        ("xai", {"model": "grok-4.3", "reasoning_effort": "low"}, {"max_completion_tokens": 4096}),
+        ("xai", {"model": "grok-4-fast-non-reasoning"}, {"max_completion_tokens": 512, "temperature": 0}),
+        ("groq", {"service_tier": "flex"}, {"service_tier": "flex", "max_completion_tokens": 512}),
+        ("together", {"thinking": False}, {"reasoning": {"enabled": False}}),
+        ("fireworks", {"thinking": 1024}, {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
+        ("openrouter", {"thinking": 1024}, {"reasoning": {"max_tokens": 1024}, "max_completion_tokens": 4096}),
+        ("openrouter", {"reasoning_effort": "low"}, {"reasoning": {"effort": "low"}}),
+    ],
+)
+def test_requests_have_the_names_of_their_host(
+    model_server: LocalModels, preset: str, keys: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    judge = judge_of(model_server, preset, **keys)
+    (reply,) = ask(vote_of(judge))
+    assert reply.status == 200
+    body = sent(model_server)
+    assert {name: body.get(name) for name in fields} == fields
+
+
+@pytest.mark.parametrize(
+    ("preset", "key", "value", "words"),
+    [
+        ("deepseek", "seed", 7, "nothing that provider deepseek takes"),
+        ("deepseek", "service_tier", "flex", "nothing that provider deepseek takes"),
+        ("deepseek", "thinking", 900, "no number of tokens"),
+        ("qwen", "service_tier", "flex", "nothing that provider qwen takes"),
+        ("mistral", "logprobs", 5, "nothing that provider mistral takes"),
+        ("mistral", "thinking", True, "nothing that provider mistral takes"),
+        ("xai", "service_tier", "flex", "nothing that provider xai takes"),
+        ("groq", "logprobs", True, "nothing that provider groq takes"),
+        ("together", "logprobs", True, "nothing that provider together takes"),
+        ("together", "thinking", 900, "no number of tokens"),
+        ("fireworks", "service_tier", "flex", "nothing that provider fireworks takes"),
+        ("openrouter", "api_version", "1", "nothing that provider openrouter takes"),
+    ],
+)
+def test_keys_that_a_host_does_not_know_are_refused_by_the_file(
+    model_server: LocalModels, preset: str, key: str, value: object, words: str
+) -> None:
+    with pytest.raises(BadInput, match=words):
+        judge_of(model_server, preset, **{key: value})
+
+
+@pytest.mark.parametrize("preset", [name for name in HOSTED if PRESETS[name].logprobs])
+def test_log_probabilities_come_with_as_many_alternatives_as_the_host_has(
+    model_server: LocalModels, preset: str
+) -> None:
+    keys = {"thinking": False} if preset == "deepseek" else {}
+    judge = judge_of(model_server, preset, logprobs=PRESETS[preset].logprobs, **keys)
+    (reply,) = ask(vote_of(judge))
+    assert reply.tokens and sent(model_server)["top_logprobs"] == PRESETS[preset].logprobs
+
+
+@pytest.mark.parametrize("preset", HOSTED)
+def test_a_missing_key_is_the_accounts_fault(model_server: LocalModels, preset: str) -> None:
+    model_server.script({"m": {"fault": "401"}})
+    with pytest.raises(Refused, match=f"key: {KEY_ENV}"):
+        ask(vote_of(judge_of(model_server, preset, "m")))
+
+
+@pytest.mark.parametrize(("code", "kind"), [(502, Overloaded), (429, RateLimited), (403, Refused), ("x", BadAnswer)])
+def test_an_error_within_a_choice_is_that_error(model_server: LocalModels, code: object, kind: type) -> None:
+    choice = {"error": {"code": code, "message": "upstream"}, "finish_reason": "error", "message": {"content": ""}}
+    model_server.script({"m": {"body": json.dumps({"choices": [choice]})}})
+    with pytest.raises(kind):
+        ask(vote_of(judge_of(model_server, "openrouter", "m")))
+
+
+EXAMPLES = {
+    "deepseek": 'model = "deepseek-v4-flash"\nthinking = false',
+    "qwen": 'model = "qwen-plus"',
+    "mistral": 'model = "mistral-small-latest"',
+    "xai": 'model = "grok-4.3"\nreasoning_effort = "low"',
+    "groq": 'model = "openai/gpt-oss-120b"\nschema_mode = "json_schema"\nreasoning_effort = "low"',
+    "together": 'model = "openai/gpt-oss-120b"',
+    "fireworks": 'model = "accounts/fireworks/models/gpt-oss-120b"\nreasoning_effort = "low"',
+    "openrouter": 'model = "google/gemini-2.5-flash"\nthinking = 1024',
+}
+
+
+@pytest.mark.parametrize("preset", HOSTED)
+def test_a_file_of_a_few_lines_judges(model_server: LocalModels, preset: str) -> None:
+    model_server.script({"*": {"verdict": "yes", "reasoning": 900}})
+    judge = judge_of(model_server, preset, **tomllib.loads(EXAMPLES[preset]))
+    vote, turn = ask(vote_of(judge), turn_of(judge))
+    assert verdict(vote, judge) == verdict(turn, judge, "for") == 1

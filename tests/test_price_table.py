@@ -1,0 +1,357 @@
+"""The price table: `[[price]]` in the judges file, rows of the page, and which price holds (issue 12, item 6)."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import DatabaseError, transaction
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import AuditEntry, Role
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges import configuration
+from judges.campaigns import check_budget
+from judges.configurations import configuration as configured
+from judges.engine.plan import judge_of
+from judges.judges_file import parse
+from judges.models import Attempt, Campaign, JudgeVersion, Panel
+from judges.presets import PRESETS
+from judges.price_models import PriceRow
+from judges.price_rows import enter_price
+from judges.prices import FREE, Price, price, source_words
+from judges.records import Judge
+from tests.factories import make_collection, make_member
+from tests.money_scene import judged_books
+
+JUDGES = "".join(
+    f'[[judge]]\nname = "{name}"\nprovider = "openai-compatible"\nmodel = "m-{name}"\n'
+    'base_url = "http://127.0.0.1:1/v1"\n\n'
+    for name in "abcde"
+)
+FILE = JUDGES + '[panel]\ndebate = ["a", "b"]\nensemble = ["a", "b", "c", "d", "e"]\n'
+TABLE = """
+[[price]]
+provider = "openai-compatible"
+model = "m-*"
+input_price = 1
+output_price = 4
+written_input_price = 1.25
+reasoning_price = 6
+
+[[price]]
+provider = "openai-compatible"
+model = "m-b"
+input_price = 0
+output_price = 0
+"""
+
+
+def held(name: str) -> Judge:
+    return judge_of(JudgeVersion.objects.get(name=name, is_current=True))
+
+
+@pytest.mark.django_db
+def test_a_table_prices_every_judge_that_asks_the_model_and_the_most_exact_row_holds() -> None:
+    document = configuration.take_over(parse(FILE + TABLE))
+    assert [(one["model"], one["change"]) for one in document["prices"]] == [("m-*", "new"), ("m-b", "new")]
+    assert price(held("a")) == Price(1.0, 1.0, 4.0, 1.25, 6.0)
+    assert source_words(held("a")) == "price table of the judges file"
+    assert price(held("b")) == FREE and source_words(held("b")) == "free, as you said: price table of the judges file"
+    again = configuration.take_over(parse(FILE + TABLE))
+    assert {one["change"] for one in again["prices"]} == {"unchanged"} and PriceRow.objects.count() == 2
+    assert {one["change"] for one in again["judges"]} == {"unchanged"}, "a price makes no new version of a judge"
+    changed = configuration.take_over(parse(FILE + TABLE.replace("input_price = 1\n", "input_price = 2\n")))
+    assert changed["prices"][0]["change"] == "changed" and price(held("a")) == Price(2.0, 2.0, 4.0, 1.25, 6.0)
+    assert "prices" not in configuration.take_over(parse(FILE)), "a file without prices says nothing of them"
+    assert price(held("a")) == Price(2.0, 2.0, 4.0, 1.25, 6.0), "and takes none away"
+
+
+@pytest.mark.django_db
+def test_the_command_prints_prices(tmp_path: Path) -> None:
+    file = tmp_path / "judges.toml"
+    file.write_text(FILE + TABLE)
+    out = StringIO()
+    call_command("configure_judges", str(file), stdout=out)
+    assert "price of openai-compatible m-*: new" in out.getvalue()
+
+
+@pytest.mark.django_db
+def test_a_judges_own_price_comes_before_the_table_and_a_later_word_on_the_page_before_both() -> None:
+    own = FILE.replace('model = "m-a"', 'model = "m-a"\ninput_price = 7\noutput_price = 8')
+    configuration.take_over(parse(own + TABLE))
+    assert price(held("a")) == Price(7.0, 7.0, 8.0) and source_words(held("a")) == "judges file"
+    said = {"provider": "openai-compatible", "base_url": "http://127.0.0.1:1/v1", "model": "m-a", "source": "page"}
+    assert enter_price(prices={"input_price": 5.0, "output_price": 6.0}, **said) == "new"
+    assert price(held("a")) == Price(5.0, 5.0, 6.0) and source_words(held("a")) == "entered on the page of prices"
+    assert enter_price(prices={}, **said) == "changed"
+    assert price(held("a")) == Price(7.0, 7.0, 8.0), "taken away: the judges file counts again"
+    enter_price(prices={"input_price": 5.0, "output_price": 6.0}, **said)
+    configuration.take_over(parse(own.replace("input_price = 7", "input_price = 9")))
+    assert price(held("a")) == Price(9.0, 9.0, 8.0), "the file spoke last: a new version of the judge"
+
+
+@pytest.mark.django_db
+def test_taken_away_from_the_page_what_the_file_said_counts_again() -> None:
+    table = '[[price]]\nprovider = "openai-compatible"\nmodel = "m-a"\ninput_price = 1\noutput_price = 2\n'
+    table += 'base_url = "http://127.0.0.1:1/v1"\n'
+    configuration.take_over(parse(FILE + table))
+    said = {"provider": "openai-compatible", "base_url": "http://127.0.0.1:1/v1", "model": "m-a", "source": "page"}
+    enter_price(prices={"input_price": 3.0, "output_price": 4.0}, **said)
+    assert price(held("a")) == Price(3.0, 3.0, 4.0)
+    assert enter_price(prices={}, **said) == "changed"
+    assert price(held("a")) == Price(1.0, 1.0, 2.0) and source_words(held("a")) == "price table of the judges file"
+    assert configuration.take_over(parse(FILE + table))["prices"][0]["change"] == "unchanged"
+    assert price(held("a")) == Price(1.0, 1.0, 2.0) and PriceRow.objects.count() == 3
+    assert enter_price(prices={}, **said) == "changed" and price(held("a")) is None, "a second time: the file's too"
+    assert enter_price(prices={}, **said) == "unchanged" and price(held("a")) is None
+
+
+@pytest.mark.django_db
+def test_rows_are_never_altered() -> None:
+    enter_price(provider="openai", model="m", prices={"input_price": 1.0, "output_price": 1.0}, source="page")
+    for act in (lambda: PriceRow.objects.update(input_price=0.0), lambda: PriceRow.objects.all().delete()):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            act()
+    assert PriceRow.objects.get().input_price == 1.0
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("price = 3", "price is no list of tables: write each price as [[price]]"),
+        ('[[price]]\nmodel = "m"\ninput_price = 1\noutput_price = 1', "[[price]] 1 provider is missing"),
+        (
+            '[[price]]\nprovider = "nobody"\nmodel = "m"\ninput_price = 1\noutput_price = 1',
+            '[[price]] 1 provider "nobody" is none that has prices',
+        ),
+        ('[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = 1', "[[price]] 1 output_price is missing"),
+        (
+            '[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = -1\noutput_price = 1',
+            "line 38: [[price]] 1 input_price must be a number from 0 to 1e+06",
+        ),
+        (
+            '[[price]]\nprovider = "openai"\nmodel = "m*x"\ninput_price = 1\noutput_price = 1',
+            "[[price]] 1 model must have 200 characters at most, and * only at its end",
+        ),
+        (
+            '[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\nbatch_input_price = 1',
+            "[[price]] 1 batch_input_price and batch_output_price go together; give both or none",
+        ),
+        (
+            '[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\nprices = 1',
+            "[[price]] 1 prices is unknown",
+        ),
+    ],
+)
+def test_a_wrong_table_is_one_line(table: str, told: str) -> None:
+    text = f"{table}\n{FILE}" if table.startswith("price") else f"{FILE}\n{table}\n"
+    with pytest.raises(BadInput) as error:
+        parse(text)
+    assert told in str(error.value), str(error.value)
+
+
+def test_a_judge_may_say_written_reasoning_and_batch_prices_itself() -> None:
+    keys = "input_price = 2\noutput_price = 8\nwritten_input_price = 2.5\nreasoning_price = 9\n"
+    keys += "batch_input_price = 1\nbatch_output_price = 4\nbatch_cached_input_price = 0.2"
+    (entry, *_) = parse(FILE.replace('model = "m-a"', f'model = "m-a"\n{keys}')).judges
+    known = (entry.written_input_price, entry.reasoning_price, entry.batch_input_price, entry.batch_cached_input_price)
+    assert known == (2.5, 9.0, 1.0, 0.2)
+    with pytest.raises(BadInput, match="reasoning_price needs input_price and output_price beside it"):
+        parse(FILE.replace('model = "m-a"', 'model = "m-a"\nreasoning_price = 9'))
+
+
+def test_what_a_batch_costs() -> None:
+    """Where nothing is said: half. Said: as said, and what is left out has the share of other input or output."""
+    one = Judge(1, "j", "openai", "m", input_price=2.0, output_price=8.0, cached_input_price=0.4, reasoning_price=6.0)
+    assert price(one, batch=True) == Price(1.0, 0.2, 4.0, None, 3.0)
+    told = Judge(1, "j", "openai", "m", input_price=2.0, output_price=8.0, cached_input_price=0.4,
+                 written_input_price=2.5, batch_input_price=0.5, batch_output_price=6.0)  # fmt: skip
+    assert price(told, batch=True) == Price(0.5, 0.1, 6.0, 0.625, None)
+    assert price(told) == Price(2.0, 0.4, 8.0, 2.5, None)
+    elsewhere = Judge(1, "j", "openai-compatible", "m", input_price=2.0, output_price=8.0)
+    assert price(elsewhere, batch=True) == price(elsewhere), "no batch endpoint: asked one by one"
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("openai", "gpt-4o-mini"),
+        ("anthropic", "claude-haiku-4-5"),
+        ("google", "gemini-2.5-flash"),
+        ("azure", "gpt-4o-mini"),
+        ("bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0"),
+        ("vertex", "gemini-2.5-flash"),
+        ("deepseek", "deepseek-chat"),
+        ("mistral", "mistral-small-latest"),
+        ("xai", "grok-4"),
+        ("groq", "llama-3.3-70b-versatile"),
+        ("together", "meta-llama/Llama-3.3-70B-Instruct-Turbo"),
+        ("fireworks", "accounts/fireworks/models/deepseek-v4-pro"),
+        ("openrouter", "openai/gpt-4o-mini"),
+    ],
+)
+def test_the_list_knows_the_presets_that_have_list_prices(provider: str, model: str) -> None:
+    known = price(Judge(1, "j", provider, model))
+    assert known is not None and known.input > 0 and known.output > 0, f"{provider} {model}"
+    assert source_words(Judge(1, "j", provider, model)).startswith("genai-prices ")
+
+
+@pytest.mark.parametrize(
+    ("provider", "base_url", "model"),
+    [
+        ("azure", "https://team.openai.azure.com", "gpt-4o-mini"),
+        ("bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "us.anthropic.claude-haiku-4-5-20251001-v1:0"),
+        ("vertex", "https://us-central1-aiplatform.googleapis.com", "gemini-2.5-flash"),
+        ("vertex-anthropic", "https://us-east5-aiplatform.googleapis.com", "claude-haiku-4-5"),
+    ],
+)
+def test_the_list_knows_the_addresses_of_clouds(provider: str, base_url: str, model: str) -> None:
+    known = price(Judge(1, "j", provider, model, base_url))
+    assert known is not None and known.input > 0, f"{provider} {model}"
+    assert price(Judge(1, "j", provider, model, "http://127.0.0.1:1")) is None, "elsewhere it has prices of its own"
+    assert price(Judge(1, "j", provider, "our-deployment", base_url)) is None
+
+
+@pytest.mark.parametrize("provider", [name for name, one in PRESETS.items() if one.local])
+def test_no_model_of_a_server_of_ones_own_is_looked_up(provider: str) -> None:
+    for base_url in ("", PRESETS[provider].base_url):
+        assert price(Judge(1, "j", provider, "gpt-4o-mini", base_url)) is None
+    assert price(Judge(1, "j", provider, "gpt-4o-mini", input_price=0.0, output_price=0.0)) == FREE
+
+
+def test_the_list_has_prices_of_batches_and_of_tiers() -> None:
+    mini = Judge(1, "j", "openai", "gpt-4o-mini")
+    assert price(mini, batch=True) == Price(0.075, 0.075, 0.3), "cached input is not halved twice"
+    dear = price(Judge(1, "j", "openai", "gpt-4o-mini", parameters={"service_tier": "priority"}))
+    assert dear is not None and dear.input > 0.15
+    assert price(Judge(1, "j", "openai", "gpt-4o-mini", parameters={"service_tier": "unheard-of"})) is None
+    deep = price(Judge(1, "j", "openai-compatible", "sonar-deep-research", "https://api.perplexity.ai"))
+    assert deep == Price(2.0, 2.0, 8.0, None, 3.0), "reasoning has a price of its own"
+
+
+@pytest.mark.django_db
+def test_a_local_server_is_free_only_when_that_was_said() -> None:
+    collection = make_collection("books")
+    configuration.take_over(parse(FILE))
+    assert price(held("a")) is None and source_words(held("a")) == "unknown"
+    with pytest.raises(BadInput) as error:
+        check_budget(collection, configured(), 1.0, None, None)
+    assert "\n" not in str(error.value) and "(0 and 0 where it costs nothing)" in str(error.value)
+    free = FILE.replace("base_url", "input_price = 0\noutput_price = 0\nbase_url")
+    configuration.take_over(parse(free))
+    assert price(held("a")) == FREE and source_words(held("a")) == "free, as you said: judges file"
+    check_budget(collection, configured(), 1.0, None, None)
+
+
+@pytest.fixture
+def books(db: object) -> Collection:
+    """Judge one says its price in the judges file, judge two has none."""
+    return judged_books()
+
+
+@pytest.fixture
+def charlie(books: Collection, client: Client) -> Client:
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    return client
+
+
+def test_the_page_says_each_price_and_where_it_is_from(books: Collection, charlie: Client) -> None:
+    JudgeVersion.objects.create(name="listed", provider="openai", model="gpt-4o-mini")
+    JudgeVersion.objects.create(name="local", provider="openai-compatible", model="l", input_price=0, output_price=0)
+    page = charlie.get(reverse("prices", args=["books"])).content.decode()
+    for words in (
+        "judges file",
+        "unknown",
+        "genai-prices 0.",
+        "$0.15",
+        "Input in a batch: $0.075",
+        "free, as you said",
+    ):
+        assert words in page, words
+    settings = charlie.get(reverse("settings", args=["books"])).content.decode()
+    assert reverse("prices", args=["books"]) in settings
+
+
+def test_an_admin_enters_a_price_after_a_question_and_what_was_booked_stays(books: Collection, charlie: Client) -> None:
+    two = JudgeVersion.objects.get(name="two")
+    JudgeVersion.objects.create(name="twin", provider=two.provider, model=two.model)
+    address = reverse("price", args=["books", two.pk])
+    booked = list(Attempt.objects.order_by("pk").values_list("pk", "cost"))
+    ledger = charlie.get(reverse("ledger_csv", args=["books", Campaign.objects.get().pk])).content
+    given = {"input_price": "0.5", "output_price": "2", "reasoning_price": "3", "note": "invoice of May"}
+    asked = charlie.post(address, given).content.decode()
+    assert "Save this price?" in asked and "$0.5" in asked and "twin" in asked and not PriceRow.objects.exists()
+    assert charlie.post(address, {**given, "confirm": "1"}).status_code == 302
+    assert price(held("two")) == Price(0.5, 0.5, 2.0, None, 3.0) == price(held("twin"))
+    assert AuditEntry.objects.get(act="price.changed").details["prices"] == [
+        "input_price 0.5",
+        "output_price 2",
+        "reasoning_price 3",
+    ]
+    page = charlie.get(address).content.decode()
+    assert "entered on the page of prices" in page and "invoice of May" in page and "Take it away" in page
+    assert charlie.post(address, {**given, "input_price": "0.7", "confirm": "1"}).status_code == 302
+    page = charlie.get(address).content.decode()
+    assert "Input $0.5," in page and "Input $0.7," in page, "the earlier price stays in the history"
+    assert list(Attempt.objects.order_by("pk").values_list("pk", "cost")) == booked
+    assert charlie.get(reverse("ledger_csv", args=["books", Campaign.objects.get().pk])).content == ledger
+    assert "Take this price away?" in charlie.post(address, {"away": "1"}).content.decode()
+    assert charlie.post(address, {"away": "1", "confirm": "1"}).status_code == 302
+    assert price(held("two")) is None and PriceRow.objects.count() == 3
+
+
+def test_the_page_says_what_counts_once_its_price_is_away(books: Collection, charlie: Client) -> None:
+    two = JudgeVersion.objects.get(name="two")
+    address = reverse("price", args=["books", two.pk])
+    key = {"provider": two.provider, "base_url": two.base_url, "model": two.model}
+    enter_price(prices={"input_price": 1.25, "output_price": 2.0}, source="file", **key)
+    assert "The judges file gave this price." in charlie.get(address).content.decode()
+    enter_price(prices={"input_price": 3.0, "output_price": 4.0}, source="page", **key)
+    assert "Then the judges file counts" in charlie.get(address).content.decode()
+    asked = charlie.post(address, {"away": "1"}).content.decode()
+    assert "$1.25" in asked and "(now $3)" in asked
+    charlie.post(address, {"away": "1", "confirm": "1"})
+    assert price(held("two")) == Price(1.25, 1.25, 2.0)
+
+
+def test_a_wrong_price_is_said_and_the_form_kept(books: Collection, charlie: Client) -> None:
+    address = reverse("price", args=["books", JudgeVersion.objects.get(name="two").pk])
+    for given, told in (
+        ({"input_price": "-1", "output_price": "2.25"}, "greater than or equal to 0"),
+        ({"input_price": "1", "output_price": ""}, "required"),
+        ({"input_price": "1", "output_price": "2.25", "batch_input_price": "1"}, "Give both prices of a batch"),
+    ):
+        wrong = charlie.post(address, {**given, "confirm": "1"})
+        assert wrong.status_code == 422 and told in wrong.content.decode(), told
+    assert "2.25" in wrong.content.decode() and not PriceRow.objects.exists()
+    nothing = charlie.post(address, {"away": "1", "confirm": "1"}, follow=True).content.decode()
+    assert "Nothing was changed: there is no price of m-two to take away." in nothing
+
+
+def test_prices_are_for_admins_and_posts_need_a_token(books: Collection, client: Client) -> None:
+    address = reverse("price", args=["books", JudgeVersion.objects.get(name="two").pk])
+    client.force_login(make_member(books, "bob").user)
+    for where in (address, reverse("prices", args=["books"])):
+        assert client.get(where).status_code == 403
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(make_member(books, "dora", Role.ADMIN).user)
+    assert strict.post(address, {"input_price": "1", "output_price": "1", "confirm": "1"}).status_code == 403
+    assert not PriceRow.objects.exists()
+
+
+def test_a_campaign_that_had_no_price_can_have_a_budget_once_it_was_entered(books: Collection) -> None:
+    Panel.objects.create(name="unpriced", ensemble=["two"], majority=1)
+    wanted = configured(panel="unpriced", policy="single")
+    with pytest.raises(BadInput, match="two has none"):
+        check_budget(books, wanted, 1.0, None, None)
+    enter_price(
+        provider="openai-compatible", model="m-two", prices={"input_price": 1.0, "output_price": 1.0}, source="page"
+    )
+    again = configured(panel="unpriced", policy="single")
+    check_budget(books, again, 1.0, None, None)
+    assert again.values == wanted.values, "the same campaign: a price makes no other judge"
+    assert json.dumps(again.values) == json.dumps(wanted.values)

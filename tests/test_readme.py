@@ -1,0 +1,93 @@
+"""README, "Your first label by a real model": its file and its three commands, read from there and run."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from config.env import ROOT
+from judges.presets import PRESETS
+from tests.instances import PATIENCE, Instance
+from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "model_server"]
+
+README = (ROOT / "README.md").read_text()
+SECTION = README.partition("## Your first label by a real model\n")[2].partition("\n## ")[0]
+(FILE,) = re.findall(r"^```toml\n(.*?)^```$", SECTION, re.DOTALL | re.MULTILINE)
+COMMANDS = re.findall(r"^    (.+)$", SECTION, re.MULTILINE)
+PYTHON = ".venv/bin/python manage.py "
+
+
+class Reader:
+    """Somebody with a fresh instance and an empty folder who follows README to the letter."""
+
+    def __init__(self, instance: Instance, folder: Path, file: str) -> None:
+        self.instance, self.folder = instance, folder
+        (folder / "judges.toml").write_text(file)
+        rows = {
+            "corpus": ("Water boils at 100 degrees Celsius.", "Tides follow the moon."),
+            "queries": ("When does water boil?",),
+        }
+        for name, texts in rows.items():
+            lines = [json.dumps({"_id": f"{name[0]}{n}", "text": text}) for n, text in enumerate(texts)]
+            (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+
+    def run(self, command: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+        """A command of README with this test's Python."""
+        assert command.startswith(PYTHON)
+        return subprocess.run(
+            [sys.executable, str(ROOT / "manage.py"), *shlex.split(command.removeprefix(PYTHON))],
+            cwd=self.folder, env={**self.instance.environment, **variables}, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+
+
+def test_the_section_is_as_short_as_it_says() -> None:
+    assert len(FILE.splitlines()) <= 8 and len(COMMANDS) == 3
+    assert all(command.startswith(PYTHON) for command in COMMANDS)
+
+
+def test_a_fresh_instance_has_its_first_label_after_three_commands(
+    model_server: LocalModels, make_instance: Callable[..., Instance], tmp_path: Path
+) -> None:
+    """Only the address is another: the provider's look-alike, which refuses what the provider refuses."""
+    preset = PRESETS["deepseek"]
+    assert f'provider = "{preset.name}"' in FILE and preset.key_env in SECTION
+    instance = make_instance(QUORUM_LOOPBACK_ONLY="1")
+    instance.environment.pop(preset.key_env, None)
+    reader = Reader(instance, tmp_path, f'{FILE}base_url = "{model_server.google}/deepseek"\n')
+    configure, load, judge = COMMANDS
+
+    early = reader.run(judge)
+    assert early.returncode == 2 and "mine" in early.stderr and early.stderr.count("\n") == 1
+    configured = reader.run(configure)
+    assert configured.returncode == 0, configured.stderr
+    assert f"The environment variable {preset.key_env} is not set here" in configured.stdout
+    loaded = reader.run(load)
+    assert loaded.returncode == 0, loaded.stderr
+    keyless = reader.run(judge)
+    assert keyless.returncode == 3 and f"set the environment variable {preset.key_env} to the API key" in keyless.stderr
+    assert model_server.requests() == []
+
+    assert reader.run(f"{PYTHON}campaign mine resume").returncode == 0
+    judged = reader.run(judge, **{preset.key_env: KEY})
+    assert judged.returncode == 0, judged.stderr
+    status = json.loads(reader.run(f"{PYTHON}status mine --json").stdout)
+    assert status["labelled"] == status["pairs"] >= 1
+    sent = model_server.requests()
+    assert {one["path"] for one in sent} == {"/deepseek/chat/completions"} and {one["key"] for one in sent} == {KEY}
+    assert {one["body"]["response_format"]["type"] for one in sent} == {"json_object"}
+
+
+def test_a_key_that_is_not_accepted_and_a_misspelt_provider_say_so(
+    tmp_path: Path, manage: Callable[..., object]
+) -> None:
+    file = tmp_path / "judges.toml"
+    file.write_text(FILE.replace('"deepseek"\nmodel', '"deepsek"\nmodel'))
+    done = manage("configure_judges", file, check=False)
+    assert done.code == 2 and 'line 3: [[judge]] 1 provider "deepsek" is unknown; use one of' in done.err
+    assert "deepseek, " in done.err and done.err.count("\n") == 1

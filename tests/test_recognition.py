@@ -1,0 +1,203 @@
+"""Every importer of files names what it got instead of what it reads (`corpus.importing.recognition`)."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import sqlite3
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from pyarrow import feather, parquet
+
+from annotation.models import Role
+from benchmark.runs import RunFile, read_qrels
+from corpus.aspects.files import read_aspects
+from corpus.configure import read_settings
+from corpus.errors import BadInput
+from corpus.importing import recognition, records
+from corpus.importing.files import Source
+from corpus.importing.grades import grades, top_of_run
+from judges import judges_file
+from judges.management.commands import measure_evidence
+from tests.factories import make_collection, make_member
+
+ROW = {"_id": "d1", "title": "A title", "text": "Some text that says something."}
+LINES = "".join(json.dumps({**ROW, "_id": f"d{n}"}) + "\n" for n in range(200))
+
+
+def all_of(read: Callable[[Source], object]) -> Callable[[Path], object]:
+    return lambda path: list(read(Source(path)))  # type: ignore[call-overload]
+
+
+IMPORTERS = {
+    "documents": all_of(records.documents),
+    "queries": all_of(lambda source: records.queries(source, by_position=False)),
+    "pairs": all_of(lambda source: records.pairs(source, 1)),
+    "grades": all_of(lambda source: grades(source, 1)),
+    "candidates of a run": all_of(lambda source: top_of_run(source, 10)),
+    "run": RunFile,
+    "qrels": read_qrels,
+    "aspects": read_aspects,
+    "judges": judges_file.read,
+    "settings": read_settings,
+    "answers of a model": measure_evidence.read,
+}
+
+
+def zipped(*names: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, LINES)
+    return file.getvalue()
+
+
+def tarred(mode: str) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as archive:  # type: ignore[call-overload]
+        entry = tarfile.TarInfo("corpus.jsonl")
+        entry.size = len(LINES)
+        archive.addfile(entry, io.BytesIO(LINES.encode()))
+    return file.getvalue()
+
+
+def columns(write: Callable[[pyarrow.Table, io.BytesIO], None]) -> bytes:
+    file = io.BytesIO()
+    write(pyarrow.table({"text": ["one", "two"]}), file)
+    return file.getvalue()
+
+
+def database(folder: Path) -> bytes:
+    with sqlite3.connect(folder / "texts.db") as connection:
+        connection.execute("CREATE TABLE texts (text)")
+    connection.close()
+    return (folder / "texts.db").read_bytes()
+
+
+FILES: dict[str, Callable[[Path], bytes]] = {
+    "a Parquet file": lambda _: columns(parquet.write_table),
+    "an Arrow or Feather file": lambda _: columns(feather.write_feather),
+    "an SQLite database": database,
+    "an Excel workbook": lambda _: zipped("[Content_Types].xml", "docProps/app.xml", "xl/workbook.xml"),
+    "a Word document": lambda _: zipped("[Content_Types].xml", "word/document.xml"),
+    "a zip archive": lambda _: zipped("corpus.jsonl", "queries.jsonl"),
+    "text in UTF-16": lambda _: LINES.encode("utf-16"),
+    "text in UTF-32": lambda _: LINES.encode("utf-32"),
+    "a bzip2 archive": lambda _: bz2.compress(LINES.encode()),
+    "an xz archive": lambda _: lzma.compress(LINES.encode()),
+    "a tar archive": lambda _: tarred("w"),
+    "a PDF": lambda _: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n" + b"1 0 obj <<>> endobj\n" * 50,
+    "a web page (HTML)": lambda _: b"\n<!DOCTYPE html>\n<html><body>Not found</body></html>",
+    "a pointer of Git LFS": lambda _: b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n",
+    "binary data": lambda _: bytes(range(256)) * 4,
+}
+
+
+@pytest.mark.parametrize("importer", IMPORTERS)
+@pytest.mark.parametrize("what", FILES)
+def test_every_importer_says_which_file_it_got_and_what_to_do(what: str, importer: str, tmp_path: Path) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(FILES[what](tmp_path))
+    with pytest.raises(BadInput) as refused:
+        IMPORTERS[importer](path)
+    assert str(refused.value).startswith(f"{path}: this is {what}, which is not read here: ")
+    assert "NUL" not in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("importer", IMPORTERS)
+def test_a_folder_is_named_with_the_files_that_could_be_meant(importer: str, tmp_path: Path) -> None:
+    for name in ("corpus.jsonl", "qrels", "README.md"):
+        (tmp_path / name).touch()
+    with pytest.raises(BadInput, match=r"this is a folder, which holds corpus\.jsonl, qrels, .*: name a file in it"):
+        IMPORTERS[importer](tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (LINES.encode("utf-16-le"), "text in UTF-16"),
+        (LINES.encode("utf-16-be"), "text in UTF-16"),
+        (gzip.compress(tarred("w")), "a tar archive"),
+        (tarred("w:gz"), "a tar archive"),
+        (gzip.compress(columns(parquet.write_table)), "a Parquet file"),
+    ],
+)
+def test_without_a_mark_and_inside_gzip_too(data: bytes, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(data)
+    with pytest.raises(BadInput, match=f"this is {what}"):
+        list(records.documents(Source(path)))
+
+
+LABEL_STUDIO = [{"id": 1, "data": {"text": "x"}, "annotations": [{"result": [], "lead_time": 3}]}]
+ARGILLA = [{"id": "1", "fields": {"text": "x"}, "responses": {}, "suggestions": {}}]
+DOCCANO = {"id": 1, "text": "x", "label": ["relevant"]}
+PRODIGY = {"text": "x", "_input_hash": 1, "_task_hash": 2, "answer": "accept"}
+TOOLS = {
+    "a Label Studio export": [json.dumps(LABEL_STUDIO), json.dumps(LABEL_STUDIO, indent=2)],
+    "an Argilla export": [json.dumps(ARGILLA), json.dumps(ARGILLA[0]) + "\n"],
+    "JSON as doccano writes it": [json.dumps(DOCCANO) + "\n", json.dumps([DOCCANO])],
+    "a Prodigy export": [json.dumps(PRODIGY) + "\n"],
+    "JSON that maps queries to documents": [json.dumps({"q1": {"d1": 1}}), json.dumps({"q1": {"d1": 0.5}}, indent=4)],
+    "one JSON list": [json.dumps([ROW]), json.dumps([ROW], indent=1)],
+    "JSON over several lines": [json.dumps(ROW, indent=2)],
+}
+OF_LINES = ("documents", "queries", "pairs", "grades", "candidates of a run", "run", "qrels", "aspects")
+
+
+@pytest.mark.parametrize("importer", OF_LINES)
+@pytest.mark.parametrize(("what", "text"), [(what, text) for what, texts in TOOLS.items() for text in texts])
+def test_json_of_other_tools_is_named(what: str, text: str, importer: str, tmp_path: Path) -> None:
+    path = tmp_path / "given.json"
+    path.write_text(text)
+    with pytest.raises(BadInput) as refused:
+        IMPORTERS[importer](path)
+    assert f"this is {what}" in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "what"), [("id,text\n1,x\n", "a comma-separated table"), ("1\tx\n", "a tab-separated table")]
+)
+def test_a_table_of_documents_is_named(line: str, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "collection.tsv"
+    path.write_text(line)
+    with pytest.raises(BadInput, match=f"neither JSON .* nor TREC XML .*: this is {what}"):
+        list(records.documents(Source(path)))
+
+
+def test_what_is_ours_is_never_taken_for_another() -> None:
+    """Texts may begin with letters that mark a binary file, and speak of other tools."""
+    said = json.dumps({"_id": "d", "text": 'PAR1 {"annotations": [], "data": 1, "completions": 2}'})
+    for text in ("ORC 0 d1 1\n", "PAR1 Q0 d1 1 2.0 tag\n", "BZh 0 d 1\n", "caf\u00e9\n" * 99, said, LINES, ""):
+        assert recognition.binary(text.encode()) is None
+    assert recognition.binary(("x" * 9 + "é").encode()[:-1]) is None
+    assert recognition.json_of(said.encode()) is None and recognition.json_of(LINES.encode()) is None
+    assert recognition.json_of(b'{"_id": "q", "text": "t", "answers": ["a"], "metadata": {"label": 1}}') is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("address", "fields"),
+    [
+        ("import/", {"corpus": "Parquet", "queries": "Parquet"}),
+        ("benchmark/runs/upload/", {"files": "Parquet"}),
+        ("benchmark/qrels/", {"file": "Parquet"}),
+    ],
+)
+def test_pages_name_what_was_uploaded(client, address: str, fields: dict[str, str]) -> None:
+    books = make_collection("books")
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    data = columns(parquet.write_table)
+    answer = client.post(
+        f"/c/books/{address}", {name: SimpleUploadedFile("mine.parquet", data) for name in fields} | {"bm25": "3"}
+    )
+    assert answer.status_code == 422
+    page = " ".join(answer.content.decode().split())
+    assert "mine.parquet: this is a Parquet file, which is not read here" in page, page[page.find("<main") :]

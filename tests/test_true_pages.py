@@ -1,0 +1,181 @@
+"""What pages say is true, and a button that cannot work is disabled with its reason."""
+
+import json
+import re
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from annotation.adjudication import Opinion, why_conflict
+from annotation.models import Role
+from annotation.statistics import statistics_of
+from corpus.models import Collection, Label, Query
+from judges.models import Tally
+from tests.benchmark_scene import collection_of_books, runs_of
+from tests.evidence import make_campaign, make_judge, make_judgment
+from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from training import pages as training_pages
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def books() -> Collection:
+    return make_collection("books")
+
+
+def signed_in(collection: Collection, name: str = "charlie", role: int = Role.ADMIN) -> Client:
+    client = Client()
+    client.force_login(make_member(collection, name, role).user)
+    return client
+
+
+def test_statistics_have_words_of_an_answer_and_relevant_documents_of_a_query(books: Collection) -> None:
+    for name, answers in (("q1", ["four words are here", "two words"]), ("q2", [])):
+        query = make_query(books, f"A question {name}?", external_id=name, answers=answers)
+        for grade in (1, 1, 0) if name == "q1" else (1,):
+            Label.objects.create(pair=make_pair(books, query, make_document(books)), grade=grade, origin="debate")
+    make_pair(books, make_query(books, "Without a label?", answers=[]))
+    found = statistics_of(books)
+    assert (found.words_an_answer, found.relevant_a_query, found.queries_labelled) == (3.0, 1.5, 2)
+    page = signed_in(books).get("/c/books/statistics/").text
+    assert "3.0 words each on average" in page
+    assert "1.5 a query, over the 2 queries with a label" in page
+
+
+def test_the_funnel_has_the_filters_step_and_dropped_pairs_are_not_open_after_a_round(books: Collection) -> None:
+    campaign = make_campaign(books, [make_judge("debater")], policy="debate")
+    campaign.protocol = {"filter": [1, 2, 3]}
+    campaign.save()
+    sums = {
+        "pairs": 30, "labelled:1": 5, "labelled:0": 20, "escalated:disagreement": 5, "agreed:1": 11, "agreed:2": 4,
+        "route:r0.m0.n.filter": 10, "route:r1.m0.n": 11,
+    }  # fmt: skip
+    for key, value in sums.items():
+        Tally.objects.create(campaign=campaign, shard=0, key=key, value=value)
+    steps = [(step.words, step.pairs) for step in statistics_of(books).funnel]
+    assert steps[2:8] == [
+        ("judged there", 30),
+        ("dropped by the filter", 10),
+        ("kept by the filter", 20),
+        ("agreed in round 1", 11),
+        ("open after round 1", 9),
+        ("agreed in round 2", 4),
+    ]
+    page = signed_in(books).get("/c/books/").text
+    assert "dropped by the filter" in page
+    assert re.search(r"agents did not agree.*?</?t", page, re.DOTALL)
+
+
+def test_see_the_pairs_of_somebody_leads_to_them_and_is_not_offered_where_there_are_none(books: Collection) -> None:
+    admin = signed_in(books)
+    alice, bob = make_member(books, "alice"), make_member(books, "bob")
+    item = make_item(make_pair(books))
+    make_judgment(item.pair, alice.assessor, 1, item=item)
+    page = admin.get(f"/c/books/people/{alice.pk}/").text
+    address = re.search(r'href="(/c/books/pairs/\?a=alice[^"]*)">See the pairs', page)
+    assert address and admin.get(address[1].replace("&amp;", "&")).status_code == 200
+    assert "See the pairs" not in admin.get(f"/c/books/people/{bob.pk}/").text
+
+
+def test_evidence_cannot_be_generated_for_no_pair(books: Collection) -> None:
+    admin = signed_in(books)
+    page = admin.get("/c/books/campaigns/").text
+    assert re.search(r'<button[^>]* disabled aria-describedby="write-why">Generate evidence</button>', page)
+    assert "No pair is labelled relevant yet." in page
+    pair = make_pair(books)
+    Label.objects.create(pair=pair, grade=1, origin="debate")
+    assert "Generate evidence for 1 pair</button>" in admin.get("/c/books/campaigns/").text
+    make_item(pair, "evidence")
+    page = admin.get("/c/books/campaigns/").text
+    assert "Every relevant pair has its texts already, or they wait for a person." in page
+
+
+def write_extra(state: str) -> None:
+    line = {"state": state, "line": "left out (TRAINING=0)", "done": 0, "of": 9}
+    (settings.VAR / training_pages.EXTRA).write_text(json.dumps(line))
+
+
+def test_training_without_the_extra_cannot_be_started(books: Collection, settings, tmp_path, monkeypatch) -> None:
+    from tests.training_sets import write_set
+
+    settings.VAR = tmp_path
+    rows = write_set(tmp_path / "exports" / "books" / "one")
+    monkeypatch.setattr("training.fleet.live_workers", list)
+    admin = signed_in(books)
+    assert re.search(r">Start training</button>", admin.get("/c/books/training/").text)
+    write_extra("left-out")
+    page = admin.get("/c/books/training/").text
+    assert re.search(r'disabled aria-describedby="train-why">Start training', page)
+    assert "The training extra is not here: left out (TRAINING=0)." in page
+    given = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu"}
+    refused = admin.post("/c/books/training/start/", given)
+    assert refused.status_code == 422 and "The training extra is not here" in refused.text
+    write_extra("ready")
+    monkeypatch.setattr("training.pages.find_spec", lambda name: None)
+    assert "disabled" in admin.get("/c/books/training/").text
+
+
+def test_a_set_exported_by_command_is_not_denied(books: Collection, settings, tmp_path) -> None:
+    settings.VAR = tmp_path
+    page = signed_in(books).get("/c/books/training/").text
+    assert "None was created on the exports page yet" in page and "of this collection yet" not in page
+
+
+def test_two_versions_are_not_said_to_be_missing() -> None:
+    books = collection_of_books()
+    runs_of(books)
+    admin = signed_in(books)
+    assert "A report needs two versions of the qrels" in admin.get("/c/books/benchmark/report/").text
+    pair = books.pair_set.first() or make_pair(books)
+    Label.objects.create(pair=pair, grade=1, origin="debate")
+    for what in ("original", "labels"):
+        admin.post("/c/books/benchmark/qrels/", {"what": what})
+    from benchmark.models import Qrels
+
+    assert Qrels.objects.filter(collection=books).count() >= 2
+    page = admin.get("/c/books/benchmark/report/").text
+    assert "needs two versions" not in page
+    assert "versions of the qrels can be compared" in page and "Compare the first and the newest version" in page
+
+
+def test_a_form_with_emptied_passwords_does_not_say_that_they_are_still_there(books: Collection) -> None:
+    admin = signed_in(books)
+    page = admin.post("/accounts/password/change/", {"oldpassword": "", "password1": "a", "password2": "b"}).text
+    assert "still there" not in page
+    assert "Passwords and files have to be entered again." in page
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ([(0, False), (1, False)], "The annotators gave different grades."),
+        ([(1, False), (None, True)], "An annotator flagged the pair."),
+        ([(None, False)], "Everybody who got the pair skipped it."),
+        ([], ""),
+    ],
+)
+def test_a_conflict_has_the_reason_of_the_conflict(said: list[tuple[int | None, bool]], why: str) -> None:
+    assert why_conflict([Opinion(n, grade, "", flagged, "") for n, (grade, flagged) in enumerate(said)]) == why
+
+
+def test_the_conflict_of_a_blind_audit_does_not_say_that_it_came_for_want_of_a_debate(books: Collection) -> None:
+    pair = make_pair(books)
+    item = make_item(pair, "audit", state="conflict", overlap=2, taken=2, done=2)
+    from annotation.models import Assignment
+    from tests.admin_site import _ended
+
+    for name, grade in (("alice", 0), ("bob", 1)):
+        member = make_member(books, name)
+        judgment = make_judgment(pair, member.assessor, grade, item=item)
+        Assignment.objects.create(item=item, membership=member, state="done", judgment=judgment, **_ended())
+    page = signed_in(books, "dora", Role.ADJUDICATOR).get("/c/books/adjudicate/").text
+    assert "The annotators gave different grades." in page and "without a debate" not in page
+
+
+def test_candidates_that_only_a_grade_names_are_not_ready_to_be_judged(books: Collection) -> None:
+    pair = make_pair(books)
+    type(pair).objects.filter(pk=pair.pk).update(is_candidate=False)
+    assert "This collection has no pairs yet" in signed_in(books).get("/c/books/").text
+    assert Query.objects.exists()

@@ -1,0 +1,33 @@
+"""Base models by name: a tiny one, a folder, or a hub id. Which folders may be named depends on who asks."""
+
+import os
+import re
+from pathlib import Path
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+
+HUB_ID = re.compile(r"[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
+TINY = "tiny:"
+
+
+def of_page(name: str) -> str:
+    """What a page names: a folder under settings.BASE_MODELS, else a hub id. Raises BadInput for every other path."""
+    root = settings.BASE_MODELS
+    folder = Path(os.path.normpath(root / name))
+    if folder.is_relative_to(root) and folder != root and folder.is_dir():
+        return str(folder)
+    if HUB_ID.fullmatch(name):
+        return name
+    raise BadInput(
+        _("%(name)s is no folder in %(root)s and no hub id (owner/name): put the model there, or name a hub id")
+        % {"name": name, "root": root}
+    )
+
+
+def of_command(name: str) -> str:
+    """What a command names: any folder, because whoever runs commands here reads its files anyway, or a hub id."""
+    folder = Path(name).expanduser()
+    return str(folder.resolve()) if not name.startswith(TINY) and folder.is_dir() else name
