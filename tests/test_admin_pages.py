@@ -242,7 +242,11 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
     assert "Send lost batches again" not in page and page.count("waits to be sent") == 1
     lost = Batch.objects.create(name="quorum-1-lost", problem="no clear answer", sent_at=now(), **values)
     page = text(charlie.get("/c/books/campaigns/"))
-    assert "Send lost batches again" in page and "quorum-1-lost in the provider" in page and "both are paid for" in page
+    assert (
+        "Send lost batches again" in page
+        and "named quorum-1-lost where batches have names" in page
+        and "both are paid for" in page
+    )
     response = charlie.post(f"/c/books/campaigns/{campaign.pk}/send-again/", follow=True)
     assert "1 batch is sent again." in text(response)
     lost.refresh_from_db()

@@ -17,6 +17,7 @@ from annotation.models import AuditEntry
 from benchmark.models import Run
 from corpus.models import Item
 from judges import wakeups
+from judges.models import Campaign
 from tests.attacked_site import Attacked
 from tests.factories import make_item, make_pair
 from tests.test_permissions import Route, World, hidden_evidence, routes
@@ -46,6 +47,11 @@ def waiting_run(world: World) -> Run:
     return Run.objects.create(collection=world.collection, name="slow", kind="bm25", depth=10)
 
 
+def ended_campaign(world: World) -> Campaign:
+    """A campaign from which more audits may be drawn."""
+    return Campaign.objects.create(collection=world.collection, policy="debate", panel="offline", state="finished")
+
+
 LEFT: dict[str, Act] = {
     "new_collection": Act("collection.made", "owner", {"name": "fish", "title": "Fish", "grades": "1"}),
     "import": Act("import.files"),
@@ -70,7 +76,11 @@ LEFT: dict[str, Act] = {
     "write_evidence": Act("evidence.started", data={"write-writer": "offline-writer", "confirm": "1"}),
     "control_campaign": Act("campaign.control"),
     "hand_over_skipped": Act("skipped.handed-over"),
-    "audit_draw": Act("audit.drawn", data={"route": "r1.m0.y", "up_to": "1"}),
+    "audit_draw": Act(
+        "audit.drawn",
+        data={"route": "r1.m0.y", "up_to": "1"},
+        path=lambda world: f"/c/birds/audits/{ended_campaign(world).pk}/draw/",
+    ),
     "audit_to_people": Act("audit.to-people", data={"route": "r1.m0.y"}),
     "audit_go_on": Act("audit.go-on", data={"route": "r1.m0.y"}),
     "compare_policies": Act("policies.compared"),

@@ -86,7 +86,12 @@ def test_packages_go_beside_the_python_that_runs(installer: Path, tmp_path: Path
 
 def test_another_folder_takes_the_packages_of_another_python(tmp_path: Path) -> None:
     """`make VENV=folder`; one that holds anything but a virtual environment stays as it is."""
-    said = subprocess.run(["make", "-n", f"VENV={tmp_path}/venv", "test"], cwd=ROOT, capture_output=True, text=True)
+    said = subprocess.run(
+        ["make", "--no-print-directory", "-n", f"VENV={tmp_path}/venv", "test"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     lines = said.stdout.splitlines()
     assert lines[-1] == f"{tmp_path}/venv/bin/python -m pytest -n 2"
     assert lines[:-1] == [f'VENV="{tmp_path}/venv" sh config/install.sh {kind}' for kind in ("dev", "base", "training")]

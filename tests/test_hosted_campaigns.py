@@ -51,7 +51,8 @@ def judged(models: LocalModels, path: Path, preset: str, lines: str, pairs: int,
     assert not Attempt.objects.exclude(error="").exists() and not Attempt.objects.filter(outcome__in=FAILURES).exists()
     assert {request["status"] for request in models.requests()} == {200}
     modes = {one.parameters.get("schema_mode", "json_schema") for one in JudgeVersion.objects.filter(provider=preset)}
-    assert modes == {PRESETS[preset].schema_mode}
+    known = PRESETS[preset]
+    assert modes == {(thoughts and known.thinking_schema_mode) or known.schema_mode}
 
 
 QUICK = ("qwen", "mistral")
