@@ -11,7 +11,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import celeryd_init, worker_process_init
 
-from corpus.processes import watch_parent
+from jobs.processes import watch_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 if "worker" in sys.argv:

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from config import env
-from corpus.processes import spawn, stop
+from jobs.processes import spawn, stop
 
 STATE = "training-extra.json"
 """In VAR: {state: installing|ready|failed|left-out, done, of (packages), line (for people), seconds}."""

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from config import env, memory, web_worker
-from corpus.processes import watch_parent
+from jobs.processes import watch_parent
 
 worker_class = "config.web_worker.Worker"
 workers = int(env.number("QUORUM_WEB_PROCESSES", 2))

@@ -20,7 +20,7 @@ from config import env
 from config.checks import connections
 from config.services import embedded, start_keeper
 from corpus.errors import BadInput, QuorumError
-from corpus.processes import die_with_parent, spawn, stop
+from jobs.processes import die_with_parent, spawn, stop
 from judges.fleet import worker_command
 from judges.wakeups import live_workers
 from training import fleet

@@ -38,6 +38,7 @@ INSTALLED_APPS = [
     "pgtrigger",
     "template_partials",
     "config.apps.ConfigConfig",
+    "jobs",
     "corpus",
     "judges",
     "annotation",

@@ -9,7 +9,7 @@ from types import TracebackType
 
 from django.conf import settings
 
-from corpus.processes import spawn, stop
+from jobs.processes import spawn, stop
 from judges import wakeups
 
 STARTING_S = 20.0

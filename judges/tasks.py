@@ -11,7 +11,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from redis.exceptions import RedisError
 
-from corpus.processes import watch_parent
+from jobs.processes import watch_parent
 from judges import canaries, wakeups
 from judges.batching.models import Batch
 from judges.canary_models import CanaryRound

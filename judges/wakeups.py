@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from corpus.processes import lives
+from jobs.processes import lives
 
 DRAIN = "judges.drain"
 REFUSED = "refused"

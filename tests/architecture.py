@@ -3,6 +3,7 @@
 config -> annotation -> judges -> corpus            views -> forms, services, selectors -> models -> pure modules
 config -> benchmark  -> judges -> corpus            urls, tasks and commands are other doors to the same services
 config -> training   -> corpus, benchmark
+all of them -> jobs, which knows no app
 """
 
 import ast
@@ -13,12 +14,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BELOW = {
-    "config": {"annotation", "benchmark", "training", "judges", "corpus"},
-    "annotation": {"judges", "corpus"},
-    "benchmark": {"judges", "corpus"},
-    "training": {"benchmark", "judges", "corpus"},
-    "judges": {"corpus"},
-    "corpus": set(),
+    "config": {"annotation", "benchmark", "training", "judges", "corpus", "jobs"},
+    "annotation": {"judges", "corpus", "jobs"},
+    "benchmark": {"judges", "corpus", "jobs"},
+    "training": {"benchmark", "judges", "corpus", "jobs"},
+    "judges": {"corpus", "jobs"},
+    "corpus": {"jobs"},
+    "jobs": set(),
 }
 APPS = tuple(BELOW)
 PURE = {
@@ -94,11 +96,11 @@ PURE = {
     "corpus.evidence",
     "corpus.keys",
     "corpus.latex",
-    "corpus.processes",
     "corpus.phrases",
     "corpus.postings",
     "corpus.rubric",
     "corpus.text",
+    "jobs.processes",
     "judges.audits",
     "judges.canary_texts",
     "judges.collapse",

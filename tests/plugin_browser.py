@@ -64,7 +64,7 @@ def live_site(instance_environment: dict[str, str]) -> Iterator[str]:
 @contextmanager
 def site(environment: dict[str, str]) -> Iterator[str]:
     """A real gunicorn in this environment, until the block ends; its address."""
-    from corpus.processes import spawn, stop
+    from jobs.processes import spawn, stop
 
     environment = {**environment, "QUORUM_WEB_PROCESSES": "1", "QUORUM_WEB_THREADS": "4"}
     port = free_port()

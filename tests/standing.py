@@ -3,7 +3,7 @@
 import subprocess
 
 from config.env import ROOT
-from corpus.processes import spawn, stop
+from jobs.processes import spawn, stop
 
 STANDING = "_standing_worker"
 """The fixture that asks for it, in tests.engine_parts."""

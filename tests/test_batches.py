@@ -14,7 +14,7 @@ from google.genai.errors import ClientError
 
 from config.env import ROOT
 from corpus.models import Document
-from corpus.processes import spawn, stop
+from jobs.processes import spawn, stop
 from judges import campaigns, configurations, fleet, selectors, wakeups
 from judges.batching import store
 from judges.batching.endpoints import MOST, Most, refused

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch")
 
 from annotation.models import Role
-from corpus.processes import spawn, stop
+from jobs.processes import spawn, stop
 from tests.conftest import Manage
 from tests.factories import make_member
 from tests.instances import ROOT

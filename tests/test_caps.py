@@ -17,7 +17,7 @@ from config.env import ROOT
 from corpus.configure import configure, read_settings
 from corpus.errors import BadInput
 from corpus.models import Collection
-from corpus.processes import spawn
+from jobs.processes import spawn
 from judges import campaigns, configurations, fleet, measuring
 from judges.caps import caps_of
 from judges.engine import budget

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 from config.env import ROOT
-from corpus.processes import spawn
+from jobs.processes import spawn
 from judges import campaigns, configurations, fleet
 from judges.models import Attempt
 from judges.selectors import status

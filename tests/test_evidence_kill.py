@@ -10,7 +10,7 @@ import pytest
 
 from config.env import ROOT
 from corpus.models import Label, Target
-from corpus.processes import spawn
+from jobs.processes import spawn
 from judges import evidence, fleet
 from judges.models import Attempt
 from tests.bench.paid_twice import repeated_beyond_flight

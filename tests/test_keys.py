@@ -16,7 +16,7 @@ from config import env
 from config.env import ROOT
 from corpus import keys
 from corpus.errors import BadInput
-from corpus.processes import spawn, stop
+from jobs.processes import spawn, stop
 from judges import fleet, wakeups
 from judges.models import Campaign
 from judges.providers import open_provider

@@ -11,7 +11,7 @@ from annotation.models import AuditEntry
 from benchmark import claims, making, rankings
 from benchmark.models import Ranking, Run
 from config.env import ROOT
-from corpus.processes import spawn, stop
+from jobs.processes import spawn, stop
 from tests.called import call
 from tests.engine_parts import FAST, _standing_worker, worker
 from tests.factories import make_collection, make_document, make_query

@@ -15,8 +15,8 @@ from benchmark.models import Ranking, Run
 from config.env import ROOT
 from corpus.bm25 import index_for
 from corpus.errors import BadInput
-from corpus.processes import spawn
 from corpus.removal import delete_collection
+from jobs.processes import spawn
 from judges import fleet
 from judges.ledger import entries
 from judges.models import Campaign

@@ -16,7 +16,7 @@ from django.utils import timezone
 pytest.importorskip("torch")
 
 from corpus.errors import BadInput
-from corpus.processes import spawn, stop
+from jobs.processes import spawn, stop
 from tests.conftest import Manage
 from tests.instances import PATIENCE, ROOT, until
 from tests.speed import slowness

@@ -20,7 +20,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from corpus.processes import lives, spawn, stop
+from jobs.processes import lives, spawn, stop
 
 QUEUE = "gpu"
 WORK = "training.work"

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 
 from corpus.errors import QuorumError
-from corpus.processes import spawn, stop
+from jobs.processes import spawn, stop
 from training import inputs, jobs, outcomes
 from training.folder import CANCELLED, FINISHED, REFUSED, JobFolder
 from training.models import Job

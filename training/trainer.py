@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus.errors import BadInput
-from corpus.processes import watch_parent
+from jobs.processes import watch_parent
 from training.folder import CANCELLED, FAILED, FINISHED, REFUSED, JobFolder
 
 QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error"}

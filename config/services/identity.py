@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from corpus.processes import PR_SET_PDEATHSIG
+from jobs.processes import PR_SET_PDEATHSIG
 
 CLONE_NEWUSER = 0x10000000
 PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 8, 47, 2

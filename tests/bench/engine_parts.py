@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from corpus.models import Collection
-from corpus.processes import spawn
+from jobs.processes import spawn
 from judges import campaigns, configurations, fleet, wakeups
 from judges.models import Campaign
 from tests import engine_parts as parts

@@ -25,8 +25,8 @@ from django.db import connection
 from annotation.models import Membership, Role, User
 from config import env
 from corpus.models import Assessor, Collection, Judgment
-from corpus.processes import spawn, stop
 from corpus.removal import delete_collection
+from jobs.processes import spawn, stop
 from judges.models import JudgeVersion, PromptVersion
 from tests.bench.annotators import Annotator, run
 from tests.evidence import make_campaign, make_judge

@@ -11,7 +11,7 @@ from types import TracebackType
 import torch
 import torch.distributed as dist
 
-from corpus.processes import spawn, stop
+from jobs.processes import spawn, stop
 
 
 @dataclass

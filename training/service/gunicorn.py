@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from corpus.processes import watch_parent
+from jobs.processes import watch_parent
 
 worker_class = "gthread"
 workers = 1
