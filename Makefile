@@ -48,7 +48,7 @@ check: install-dev install-training
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy $(CODE)
-	$(PY) -m tests.architecture
+	$(VENV)/bin/lint-imports
 	$(PY) -W ignore manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(PY) manage.py check --deploy --fail-level WARNING
 

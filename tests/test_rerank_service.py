@@ -29,7 +29,8 @@ from tests.called import call  # noqa: E402
 from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
-from training.scorer import Written, open_scorer  # noqa: E402
+from training.rendering import Written  # noqa: E402
+from training.scorer import open_scorer  # noqa: E402
 from training.service.app import Rerank  # noqa: E402
 from training.service.batcher import Batcher, Full  # noqa: E402
 from training.service.protocol import Wrong, read  # noqa: E402

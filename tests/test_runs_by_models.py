@@ -10,7 +10,7 @@ import pytest
 
 from annotation.models import Role
 from benchmark import claims, making, rankings
-from benchmark.making import paying
+from benchmark.making import limits, paying
 from benchmark.models import Ranking, Run
 from config.env import ROOT
 from corpus.bm25 import index_for
@@ -201,7 +201,7 @@ def test_a_budget_of_calls_stops_the_run_and_a_larger_one_lets_it_go_on(wings, m
     run = make(start(wings, "rewrite", method="hyde", judge="writer", max_calls=2))
     assert run.state == "failed" and "the same command with a larger --budget or --max-calls goes on" in run.error
     assert len(model_server.requests()) == 2 == Ranking.objects.filter(run=run).count()
-    paying.raise_limits(run, budget=None, max_calls=3)
+    limits.raised(run, budget=None, max_calls=3)
     assert making.go_on(run)
     assert make(run).state == "ready"
     assert len(model_server.requests()) == 3

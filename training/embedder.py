@@ -68,7 +68,7 @@ def open_embedder(folder: Path, device: str = "cpu", pooling: str = "") -> Embed
     config = _config(folder)
     tiny = ["tiny model"] if config.get("quorum_tiny") else []
     words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
-    return Pooled(folder, pooling_of(folder, pooling), device, words)
+    return Pooled(folder, pooling_of(folder, pooling), device, words, longest(folder))
 
 
 def longest(folder: Path) -> int | None:

@@ -5,6 +5,7 @@ same string from the published chat template, tokenises it whole, and keeps the 
 """
 
 from hashlib import sha256
+from typing import NamedTuple
 
 from corpus.rubric import HELPFULNESS
 
@@ -23,6 +24,14 @@ TAIL = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 END = "<|im_end|>"
 """Ends the answer."""
 YES, NO = "yes", "no"
+
+
+class Written(NamedTuple):
+    """What a model wrote for a pair, the label first; "" for models that do not write."""
+
+    text: str
+    is_cut: bool = False
+    """It had not come to its end when its tokens were used up."""
 
 
 def render(query: str, document: str, instruction: str = "") -> str:

@@ -4,23 +4,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from corpus.errors import BadInput
 from training import rendering
 from training.calibration import Calibration
+from training.rendering import Written
 
 DEFAULT_LENGTH = 4096
 LEAST_ROOM, MOST_ROOM, BESIDES = 512, 4096, 256
 """Tokens that an answer may have: evidence condenses its document, so the document's own and some besides are room."""
-
-
-class Written(NamedTuple):
-    """What a model wrote for a pair, the label first; "" for models that do not write."""
-
-    text: str
-    is_cut: bool = False
-    """It had not come to its end when its tokens were used up."""
 
 
 class Scorer(Protocol):

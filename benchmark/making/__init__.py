@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from benchmark import claims, rankings, waking
+from benchmark.making import limits
 from benchmark.models import RUN_NAME, Progress, Run
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
@@ -87,18 +88,12 @@ def start_or_join(
     if run is None or run.kind != kind:
         return start(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth, by=by)
     complete = maker(kind).check(collection, dict(recipe), depth)
-    if _without_limits(run.recipe) != _without_limits(complete) or run.depth != depth:
+    if limits.without(run.recipe) != limits.without(complete) or run.depth != depth:
         raise taken(collection, name)
     if run.recipe != complete and run.state != Progress.READY:
-        from benchmark.making.paying import raise_limits  # it imports this module
-
-        raise_limits(run, budget=complete.get("budget"), max_calls=complete.get("max_calls"))
+        limits.raised(run, budget=complete.get("budget"), max_calls=complete.get("max_calls"))
     go_on(run)
     return Run.objects.select_related("collection").get(pk=run.pk)
-
-
-def _without_limits(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in recipe.items() if key not in ("budget", "max_calls")}
 
 
 def check_name(collection: Collection, name: str) -> None:

@@ -12,9 +12,8 @@ from django.db import connection
 from django.utils.translation import gettext as _
 
 from benchmark import rankings
-from benchmark.making import Stopped, Tell, paying
+from benchmark.making import Stopped, Tell, limits, paying
 from benchmark.making.vectors import Places, Store, Vectors, digest
-from benchmark.making.written import SAMPLED, plus
 from benchmark.models import Run
 from benchmark.nearest import nearest
 from benchmark.rankings import Ranked
@@ -50,7 +49,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     texts = {key: str(recipe.get(key) or "") for key in ("instruction", "query_prefix", "document_prefix")}
     if texts["instruction"] and texts["query_prefix"]:
         raise BadInput(_("instruction and query_prefix both stand before the query: give one of them"))
-    return {"judge": judge.name, **texts, **paying.limits(collection, [judge], recipe)}
+    return {"judge": judge.name, **texts, **limits.checked(collection, [judge], recipe)}
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
@@ -72,7 +71,7 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Of all documents and queries, as if none had its vector yet."""
     rows = Document.objects.filter(collection=collection, is_current=True)
     documents, queries = rows.count(), len(rankings.queries(collection))
-    texts = list(rows.order_by("pk").values_list("text", flat=True)[:SAMPLED])
+    texts = list(rows.order_by("pk").values_list("text", flat=True)[: paying.SAMPLED])
     sample = [plain_prompt(ROLE, texts[at : at + TOGETHER]) for at in range(0, len(texts), TOGETHER)]
     return of_calls(paying.judge_of(ROLE, recipe), -(-documents // TOGETHER) + queries, sample, {}, 0)
 
@@ -120,7 +119,7 @@ class Dense:
         seconds = (perf_counter() - begin) / max(1, len(order))
         used = retrieval.used(self.asker.campaign, order, [ROLE])
         ranked = {
-            query: plus(Ranked(self.keys[places], scores, seconds), used.get(query))
+            query: paying.plus(Ranked(self.keys[places], scores, seconds), used.get(query))
             for query, (places, scores) in zip(order, found, strict=True)
         }
         return ranked, answered

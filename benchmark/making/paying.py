@@ -1,23 +1,26 @@
 """What makers that ask models share: who is asked, the campaign that keeps a run's calls, its limits, its progress."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from benchmark import claims, rankings
 from benchmark.making import Stopped, Tell
+from benchmark.making.limits import LIMITS
 from benchmark.models import Run
 from benchmark.rankings import Ranked
 from corpus.errors import BadInput, Incomplete
-from corpus.models import Collection, Query
+from corpus.models import Query
 from judges import caps, retrieval
 from judges.models import Campaign
 from judges.records import Judge, Turn
-from judges.retrieval import Answered
+from judges.retrieval import Answered, Used
 
 ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
-LIMITS = ("budget", "max_calls")
+SAMPLED = 50
+"""Queries whose prompts an estimate looks at."""
 BATCH = 64
 """Queries that are asked about together; between two batches a run is stored and tells how far it is."""
 
@@ -39,19 +42,6 @@ def known_keys(recipe: Mapping[str, Any], known: Sequence[str]) -> None:
         raise BadInput(_("the recipe has %(unknown)s, which nothing reads; it takes %(known)s") % values)
 
 
-def limits(collection: Collection, judges: Sequence[Judge], recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """`budget` (USD) and `max_calls` of the recipe, where given. Raises BadInput for what cannot be held."""
-    budget, calls = recipe.get("budget"), recipe.get("max_calls")
-    found: dict[str, Any] = {}
-    try:
-        found |= {"budget": float(budget)} if budget is not None else {}
-        found |= {"max_calls": int(calls)} if calls is not None else {}
-    except (TypeError, ValueError):
-        raise BadInput(_("budget and max_calls are numbers")) from None
-    retrieval.check_limits(collection, judges, found.get("budget"), found.get("max_calls"))
-    return found
-
-
 def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
     """The campaign that keeps the run's calls, opened when it is first worked on. Raises BadInput."""
     if run.campaign is None:
@@ -66,18 +56,6 @@ def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
         if not claims.held(run).update(campaign=campaign.pk):
             raise claims.Lost(f"run {run.name} was cancelled, or another worker makes it")
     return Campaign.objects.select_related("collection").get(pk=run.campaign)
-
-
-def raise_limits(run: Run, *, budget: float | None, max_calls: int | None) -> None:
-    """Other limits for what the run may spend in all; None: none. `making.go_on` then goes on. Raises BadInput."""
-    campaign = None if run.campaign is None else Campaign.objects.get(pk=run.campaign)
-    judges = retrieval.judges_in(campaign) if campaign else []
-    retrieval.check_limits(run.collection, judges, budget, max_calls)
-    recipe = {key: value for key, value in run.recipe.items() if key not in LIMITS}
-    recipe |= {key: value for key, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
-    Run.objects.filter(pk=run.pk).update(recipe=recipe)
-    if campaign:
-        retrieval.set_limits(campaign, budget=budget, max_calls=max_calls)
 
 
 Batch = Callable[[Sequence[Query]], tuple[Mapping[int, Ranked], Answered]]
@@ -113,6 +91,19 @@ def asked(found: Answered, batch: Sequence[Query]) -> dict[int, tuple[Query, tup
     """The queries that were answered, with their answers."""
     pairs = zip(batch, found.answers, strict=True)
     return {query.pk: (query, turns) for query, turns in pairs if turns is not None}
+
+
+def plus(one: Ranked, used: Used | None, text: str = "") -> Ranked:
+    """With the seconds and tokens of calls that came before the search."""
+    if used is None:
+        return replace(one, text=text)
+    return replace(
+        one,
+        seconds=(one.seconds or 0.0) + used.seconds,
+        tokens_in=one.tokens_in + used.tokens_in,
+        tokens_out=one.tokens_out + used.tokens_out,
+        text=text,
+    )
 
 
 def check(run: Run, found: Answered, *, answered: bool) -> None:

@@ -11,9 +11,8 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from benchmark import making, rankings
-from benchmark.making import Stopped, Tell, paying
+from benchmark.making import Stopped, Tell, limits, paying
 from benchmark.making.dense import texts_of
-from benchmark.making.written import SAMPLED, plus
 from benchmark.models import Progress, Ranking, Run
 from benchmark.rankings import Ranked
 from corpus.errors import BadInput
@@ -48,7 +47,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     complete = {"run": first.name, "run_id": first.pk, "judge": judge.name, "top": top}
     own = str(recipe.get("instruction") or "")
     complete |= {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}
-    return complete | paying.limits(collection, [judge], recipe)
+    return complete | limits.checked(collection, [judge], recipe)
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
@@ -64,7 +63,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
         said = paying.asked(answered, batch)
         used = retrieval.used(campaign, list(said), [ROLE])
         found = {key: _ranked(documents[key], turns) for key, (_query, turns) in said.items()}
-        return {key: plus(one, used.get(key)) for key, one in found.items()}, answered
+        return {key: paying.plus(one, used.get(key)) for key, one in found.items()}, answered
 
     paying.each_batch(run, work, progress, stopped)
 
@@ -72,7 +71,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Of one query after the other, from the first ones' documents."""
     queries = rankings.queries(collection)
-    sample = queries[:SAMPLED]
+    sample = queries[: paying.SAMPLED]
     documents = _first(recipe, sample)
     texts = texts_of([key for keys in documents.values() for key in keys])
     prompts = [

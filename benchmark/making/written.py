@@ -1,11 +1,10 @@
 """Runs that search for what a judge wrote about the query: the part that rewriting and reasoning share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from benchmark import rankings
-from benchmark.making import Stopped, Tell, paying, searching
+from benchmark.making import Stopped, Tell, limits, paying, searching
 from benchmark.models import Run
 from benchmark.rankings import Ranked
 from corpus.models import Collection, Query
@@ -13,12 +12,10 @@ from judges import retrieval
 from judges.estimates import NO_MIX, Estimate, of_calls
 from judges.mixes import mixes_of
 from judges.records import Judge
-from judges.retrieval import Answered, Call, Used, Wanted
+from judges.retrieval import Answered, Call, Wanted
 
 LIKELY = 250
 """Tokens of a text, as estimates expect them."""
-SAMPLED = 50
-"""Queries whose prompts an estimate looks at."""
 
 Calls = Callable[[Query, str], tuple[Call, ...]]
 """What is asked about a query, with the instruction that holds for it."""
@@ -30,7 +27,7 @@ def check(collection: Collection, role: str, recipe: dict[str, Any]) -> dict[str
     over = searching.check(collection, recipe.get("over"))
     judges = [judge, *([paying.judge_of("embed", over)] if over["kind"] == "dense" else [])]
     known = {"judge": judge.name, "over": over, "instruction": collection.instruction}
-    return known | paying.limits(collection, judges, recipe)
+    return known | limits.checked(collection, judges, recipe)
 
 
 def make(
@@ -63,28 +60,15 @@ def make(
         found, later = searcher.search(texts, depths)
         answered.take(later)
         used = retrieval.used(campaign, list(texts), [role])
-        return {key: plus(one, used.get(key), texts[key]) for key, one in found.items()}, answered
+        return {key: paying.plus(one, used.get(key), texts[key]) for key, one in found.items()}, answered
 
     paying.each_batch(run, work, progress, stopped)
-
-
-def plus(one: Ranked, used: Used | None, text: str = "") -> Ranked:
-    """With the seconds and tokens of calls that came before the search."""
-    if used is None:
-        return replace(one, text=text)
-    return replace(
-        one,
-        seconds=(one.seconds or 0.0) + used.seconds,
-        tokens_in=one.tokens_in + used.tokens_in,
-        tokens_out=one.tokens_out + used.tokens_out,
-        text=text,
-    )
 
 
 def estimate(collection: Collection, judge: Judge, calls: Calls) -> Estimate:
     """Of what the judge writes; vectors are not in it."""
     queries = rankings.queries(collection)
-    asked = [calls(query, query.instruction or collection.instruction) for query in queries[:SAMPLED]]
+    asked = [calls(query, query.instruction or collection.instruction) for query in queries[: paying.SAMPLED]]
     prompts = [call.prompt for group in asked for call in group]
     each = len(asked[0]) if asked else 0
     schema = dict(asked[0][0].schema) if asked else {}

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from benchmark import importing, making, rankings
 from benchmark.forms import LimitsForm, MakeForm, UploadForm
-from benchmark.making import paying
+from benchmark.making import limits
 from benchmark.models import Progress, Run
 from benchmark.pages import chosen, tabling, waiting
 from benchmark.views.downloads import download
@@ -145,7 +145,7 @@ def control(request: HttpRequest, scope: Scope, run: int, act: str) -> HttpRespo
     try:
         with transaction.atomic():
             if act == "go-on" and found.campaign and form.is_valid():
-                paying.raise_limits(found, **form.cleaned_data)
+                limits.raised(found, **form.cleaned_data)
             done = acts[act](found)
             if done:
                 record(scope, "run.control", run=found.name, what=act)

@@ -5,28 +5,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch.nn.functional import normalize
 from transformers import AutoModel
 
-from training.embedder import Vectors, longest
 from training.engine.base import load_tokenizer
 from training.engine.encoder import longest_input
 
 TOGETHER = 32
 """Texts of one forward pass, those of similar length together."""
+Vectors = npt.NDArray[np.float32]
 
 
 class Pooled:
     """`training.embedder.Embedder` of a folder."""
 
-    def __init__(self, folder: Path, pooling: str, device: str, words: str) -> None:
+    def __init__(self, folder: Path, pooling: str, device: str, words: str, longest: int | None) -> None:
         self.pooling, self.device, self.words = pooling, device, words
         self.tokenizer = load_tokenizer(folder)
         if self.tokenizer.pad_token is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
         self.tokenizer.padding_side = "right"
-        self.length = longest_input(folder, self.tokenizer, longest(folder))
+        self.length = longest_input(folder, self.tokenizer, longest)
         self.model: Any = AutoModel.from_pretrained(folder, dtype=torch.float32).to(device).eval()
 
     @torch.inference_mode()

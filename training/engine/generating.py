@@ -7,7 +7,7 @@ import torch
 from transformers import GenerationConfig
 
 from training.engine.margins import cut
-from training.scorer import Written
+from training.rendering import Written
 
 BATCH_TOKENS = 8192
 

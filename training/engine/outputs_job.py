@@ -14,7 +14,8 @@ from training.engine.generating import generate
 from training.engine.loop import Cancelled
 from training.folder import JobFolder
 from training.outputs import measure
-from training.scorer import Written, about
+from training.rendering import Written
+from training.scorer import about
 
 AT_ONCE = 16
 LONGEST = 4096
