@@ -10,11 +10,11 @@ from django.db import connection, transaction
 from django.test import Client
 
 from annotation.care import checks
-from annotation.care.telling import auc_interval, told_apart
 from annotation.models import Assignment
 from corpus.models import Assessor, Item, Judgment
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.judging_scene import ARGUMENT, TEXT, _turn, debating_campaign
+from tests.telling import auc_interval, told_apart
 
 ITEMS = 400
 WORDS = TEXT.split()
