@@ -18,7 +18,7 @@ from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.queue import SHARDS, Lost, Unknown, arm_of, check_time, in_transaction, rows, settled_key
 from annotation.settling import UNDO_WITHIN, why_not_undo
 from annotation.undo import unsettle
-from corpus.models import Item, Judgment
+from corpus.models import CurrentJudgment, Item, Judgment
 
 SPREAD = 7919
 """A prime: each adjudicator begins elsewhere, so two of them rarely meet on one conflict without any lease."""
@@ -59,9 +59,7 @@ def choose(waiting: QuerySet[Item], *, after: int | None = None, show: int | Non
 
 def last_decision(membership: Membership) -> int | None:
     """The item of this adjudicator's newest standing decision, of the last 24 hours."""
-    own = Judgment.objects.filter(
-        assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION, superseded_by=None, grade__isnull=False
-    )
+    own = CurrentJudgment.objects.filter(assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION)
     recent = own.filter(created_at__gt=timezone.now() - UNDO_WITHIN, item__state=Item.State.SETTLED)
     return recent.order_by("-pk").values_list("item_id", flat=True).first()
 
@@ -174,8 +172,7 @@ SELECT i.pair_id, i.campaign, i.reason, i.state, j.id AS before,
            WHERE a.item_id = i.id AND a.membership_id = %(membership)s AND a.state NOT IN ('returned', 'skipped')
        ) AS waits
 FROM corpus_item i JOIN corpus_pair p ON p.id = i.pair_id
-LEFT JOIN corpus_judgment j ON j.item_id = i.id AND j.assessor_id = %(assessor)s AND j.step = 'adjudication'
-     AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+LEFT JOIN judgment_head j ON j.item_id = i.id AND j.assessor_id = %(assessor)s AND j.step = 'adjudication'
 WHERE i.id = %(item)s AND i.collection_id = %(collection)s
 FOR UPDATE OF i FOR NO KEY UPDATE OF p
 """
@@ -231,6 +228,5 @@ def undo_adjudication(membership: Membership, item_id: int) -> None:
 
 def _chain(membership: Membership, item: int) -> Judgment | None:
     """The adjudicator's newest row on the item: a decision, or its withdrawal."""
-    return Judgment.objects.filter(
-        item=item, assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION, superseded_by=None
-    ).first()
+    own = Judgment.objects.filter(item=item, assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION)
+    return own.heads().first()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadInput
 from corpus.items import MEASURING
-from corpus.models import Assessor, Collection, Judgment
+from corpus.models import Assessor, Collection, CurrentJudgment, Judgment
 from judges.copies import kind_of, sample_name
 from judges.ensemble import drawn_first, pair_seed
 from judges.models import Campaign, JudgeVersion
@@ -80,7 +80,7 @@ class Assessments:
 
 def known_assessors(collection: Collection) -> list[Known]:
     """Everybody of whom a grade stands that could be compared, or who voted in a campaign, by kind and name."""
-    standing = Judgment.objects.filter(assessor=OuterRef("pk"), aspect=None, grade__isnull=False, superseded_by=None)
+    standing = CurrentJudgment.objects.filter(assessor=OuterRef("pk"), aspect=None)
     standing = standing.exclude(item__reason__in=APART)
     rows = (
         Assessor.objects.filter(Exists(standing.exclude(step=Judgment.Step.ADJUDICATION)))
@@ -263,11 +263,10 @@ def _spoken(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.
     return columns(
         f"""
         SELECT j.assessor_id::bigint, j.pair_id::bigint, j.grade::bigint
-        FROM corpus_judgment j JOIN corpus_pair p ON p.id = j.pair_id
+        FROM current_judgment j JOIN corpus_pair p ON p.id = j.pair_id
         LEFT JOIN corpus_item i ON i.id = j.item_id
         WHERE (i.reason IS NULL OR i.reason <> ALL(%s)) AND j.assessor_id = ANY(%s)
-          AND p.collection_id = %s AND j.aspect_id IS NULL AND j.grade IS NOT NULL
-          AND j.step <> 'adjudication' AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+          AND p.collection_id = %s AND j.aspect_id IS NULL AND j.step <> 'adjudication'
           AND {CAST[votes]}
         ORDER BY {order}
         """,

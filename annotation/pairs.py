@@ -14,7 +14,7 @@ from annotation.models import Assignment
 from annotation.policies.cells import of_cell
 from annotation.policies.rules import HUMAN, LARA
 from annotation.skipped import skipped_by_all
-from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
+from corpus.models import Assessor, Collection, CurrentJudgment, Document, Item, Judgment, Label, Pair, Query
 from judges.configurations import JUDGING
 from judges.models import Audit, Campaign, Work
 from judges.routing import ORIGINS as ROUTES
@@ -232,9 +232,7 @@ def _label(filters: Filters) -> Q:
 
 
 def _gold(filters: Filters) -> Q:
-    gold = Judgment.objects.filter(
-        pair=OuterRef("pk"), assessor__kind=Assessor.Kind.REFERENCE, superseded_by=None, grade__isnull=False
-    )
+    gold = CurrentJudgment.objects.filter(pair=OuterRef("pk"), assessor__kind=Assessor.Kind.REFERENCE)
     return {"": Q(), "yes": Q(Exists(gold)), "no": ~Q(Exists(gold))}.get(filters.gold, Q(pk__in=[]))
 
 
@@ -258,7 +256,7 @@ def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None, *, asked:
         work = {pair: row for pair, row in work.items() if pair not in items}
     labels = {label.pair_id: label for label in Label.objects.filter(pair__in=pairs, aspect=None)}
     gold = dict(
-        Judgment.objects.filter(pair__in=pairs, assessor__kind=Assessor.Kind.REFERENCE, superseded_by=None)
+        CurrentJudgment.objects.filter(pair__in=pairs, assessor__kind=Assessor.Kind.REFERENCE)
         .order_by("pk")
         .values_list("pair", "grade")
     )
@@ -272,9 +270,7 @@ def _standing(state: str) -> QuerySet[Item]:
     return Item.objects.filter(state=state) if state in ITEM_STATES else Item.objects.exclude(state="withdrawn")
 
 
-def _row(
-    row: dict[str, Any], work: Work | None, item: Item | None, label: Label | None, gold: dict[int, int | None]
-) -> Row:
+def _row(row: dict[str, Any], work: Work | None, item: Item | None, label: Label | None, gold: dict[int, int]) -> Row:
     people = item if item and (not work or work.state == "escalated") else None
     return Row(
         id=row["pk"],

@@ -16,7 +16,7 @@ from annotation.queue import EVIDENCE, SHARDS, Lost, Unknown, retried, settled_k
 from annotation.settling import why_not_undo
 from corpus.items import next_place
 from corpus.labels import resolve_pairs
-from corpus.models import Item, Judgment
+from corpus.models import CurrentJudgment, Item, Judgment
 from judges.models import Tally
 
 
@@ -76,7 +76,7 @@ def refusal(own: Assignment, item: Item) -> str | None:
         if item.state not in (Item.State.OPEN, Item.State.STANDING) or item.taken >= item.overlap:
             return _("Other people have this pair now.")
         return why_not_undo(now=timezone.now(), ended_at=own.ended_at or own.lent_at)
-    standing = Judgment.objects.filter(item=item, superseded_by=None, grade__isnull=False)
+    standing = CurrentJudgment.objects.filter(item=item)
     standing = standing.exclude(step=Judgment.Step.FIRST)
     later = standing.exclude(assessor=own.membership.assessor_id).filter(pk__gt=own.judgment_id or 0)
     ended_at = own.ended_at or own.lent_at

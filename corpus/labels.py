@@ -107,13 +107,11 @@ standing AS MATERIALIZED (
            COALESCE(i.state = 'settled', j.aspect_id IS NOT NULL) AS settled,
            bool_or(a.kind = 'person') OVER (PARTITION BY j.pair_id, j.aspect_id) AS judged_here
     FROM wanted
-    JOIN corpus_judgment j ON j.pair_id = wanted.id
+    JOIN current_judgment j ON j.pair_id = wanted.id
     JOIN corpus_assessor a ON a.id = j.assessor_id
     LEFT JOIN corpus_item i ON i.id = j.item_id
-    WHERE j.grade IS NOT NULL
-      AND (a.kind IN ('person', 'policy', 'human-import') AND COALESCE(i.reason, '') NOT IN ({measuring})
+    WHERE (a.kind IN ('person', 'policy', 'human-import') AND COALESCE(i.reason, '') NOT IN ({measuring})
            OR j.step = 'adjudication')
-      AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)
 ),
 counted AS (
     SELECT pair_id, aspect_id, kind, CASE kind WHEN 'person' THEN COALESCE(item_id, 0) ELSE 0 END AS item, grade,

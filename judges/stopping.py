@@ -21,9 +21,7 @@ RESUMED = "resumed:"
 ANSWERED = """
 WITH drawn AS (
     SELECT a.id, a.stratum, a.label, i.state,
-        (SELECT j.grade FROM corpus_judgment j
-         WHERE j.item_id = i.id AND j.grade IS NOT NULL AND i.state = 'settled'
-           AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+        (SELECT j.grade FROM current_judgment j WHERE j.item_id = i.id AND i.state = 'settled'
          GROUP BY j.grade
          ORDER BY bool_or(j.step = 'adjudication') DESC, count(*) DESC LIMIT 1) >= %(relevant)s AS relevant
     FROM judges_audit a JOIN corpus_item i ON i.id = a.item_id WHERE a.campaign_id = %(campaign)s

@@ -44,8 +44,7 @@ WITH c AS (SELECT max(k.id) AS id FROM judges_campaign k JOIN corpus_collection 
            WHERE l.name = %(name)s),
 w AS (SELECT * FROM judges_work WHERE campaign_id = (SELECT id FROM c)),
 a AS (SELECT * FROM judges_attempt WHERE campaign_id = (SELECT id FROM c)),
-j AS (SELECT j.pair_id FROM corpus_judgment j JOIN w ON w.pair_id = j.pair_id
-      WHERE NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)),
+j AS (SELECT j.pair_id FROM judgment_head j JOIN w ON w.pair_id = j.pair_id),
 t AS (SELECT key, sum(value) AS value FROM judges_tally WHERE campaign_id = (SELECT id FROM c) GROUP BY key)
 SELECT json_build_object(
     'state', (SELECT state FROM judges_campaign WHERE id = (SELECT id FROM c)),

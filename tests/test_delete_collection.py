@@ -114,7 +114,7 @@ def test_everything_goes_and_nothing_of_another_collection(settings, tmp_path):
 
 def test_every_table_with_a_collection_is_known_to_the_removal():
     known = set(rows_of(Collection(pk=1)))
-    for model in apps.get_models():
+    for model in filter(lambda one: one._meta.managed, apps.get_models()):  # a view keeps no rows
         for field in model._meta.concrete_fields:
             if field.is_relation and field.related_model in known and model is not AuditEntry:
                 assert model in known, f"{model._meta.label} would be left behind"

@@ -12,7 +12,7 @@ from corpus.aspects.documents import as_passage
 from corpus.aspects.entries import Entry, load, weights
 from corpus.aspects.passages import joinable
 from corpus.aspects.revising import earlier, newest_revision, undoable
-from corpus.models import Aspect, AspectRevision, Assessor, Document, Judgment, Label, Pair, Query
+from corpus.models import Aspect, AspectRevision, Assessor, CurrentJudgment, Document, Judgment, Label, Pair, Query
 
 SHOWN = 3_000
 """Characters of a document on its card; the rest is a click away."""
@@ -135,10 +135,9 @@ def history(query: Query) -> QuerySet[AspectRevision]:
 def concerned(query: Q, relevant_from: int) -> QuerySet[Pair]:
     """Pairs to be reviewed: relevant by a label or a reference, or put under an aspect once (BRIGHT-Pro 3.3)."""
     labels = Label.objects.filter(pair=OuterRef("pk"), aspect=None, grade__gte=relevant_from)
-    reference = Judgment.objects.filter(
-        pair=OuterRef("pk"), aspect=None, grade__gte=relevant_from, superseded_by=None,
-        assessor__kind=Assessor.Kind.REFERENCE,
-    )  # fmt: skip
+    reference = CurrentJudgment.objects.filter(
+        pair=OuterRef("pk"), aspect=None, grade__gte=relevant_from, assessor__kind=Assessor.Kind.REFERENCE
+    )
     touched = Judgment.objects.filter(pair=OuterRef("pk"), aspect__isnull=False)
     return Pair.objects.filter(query, Exists(labels) | Exists(reference) | Exists(touched), document__is_current=True)
 
@@ -150,10 +149,9 @@ def _unversioned(query: Query) -> tuple[Entry, ...]:
 
 def _cards(query: Query) -> list[Card]:
     """The query's documents that are relevant, or that somebody put under an aspect once."""
-    said = Judgment.objects.filter(aspect__query=query, superseded_by=None)
     kept: dict[int, set[str]] = {}
     reasons: dict[int, str] = {}
-    current = said.filter(aspect__is_current=True, grade__isnull=False)
+    current = CurrentJudgment.objects.filter(aspect__query=query, aspect__is_current=True)
     for pair, aspect, grade, comment in current.values_list("pair", "aspect__external_id", "grade", "comment"):
         if grade:
             kept.setdefault(pair, set()).add(aspect)

@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 
 from annotation.aspects.desk import concerned
-from corpus.models import Aspect, Collection, Judgment, Query
+from corpus.models import Aspect, Collection, CurrentJudgment, Query
 
 PAGE = 50
 STATES = ("none", "review", "done")
@@ -58,9 +58,7 @@ def _filtered(collection: Collection, q: str, state: str) -> QuerySet[Query]:
     if q:
         found = found.filter(Q(external_id__startswith=q) | Q(text__icontains=q))
     has = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
-    said = Judgment.objects.filter(
-        pair=OuterRef("pk"), aspect__is_current=True, superseded_by=None, grade__isnull=False
-    )
+    said = CurrentJudgment.objects.filter(pair=OuterRef("pk"), aspect__is_current=True)
     waiting = Exists(concerned(Q(query=OuterRef("pk")), collection.relevant_from).exclude(Exists(said)))
     if state == "none":
         return found.exclude(has)
@@ -73,15 +71,13 @@ _COUNTS = """
 WITH pairs AS (
     SELECT p.id, p.query_id,
            EXISTS (SELECT FROM corpus_label l WHERE l.pair_id = p.id AND l.aspect_id IS NULL AND l.grade >= %(from)s)
-           OR EXISTS (SELECT FROM corpus_judgment j JOIN corpus_assessor s ON s.id = j.assessor_id
-                      WHERE j.pair_id = p.id AND j.aspect_id IS NULL AND s.kind = 'reference' AND j.grade >= %(from)s
-                        AND NOT EXISTS (SELECT FROM corpus_judgment n WHERE n.supersedes_id = j.id))
+           OR EXISTS (SELECT FROM current_judgment j JOIN corpus_assessor s ON s.id = j.assessor_id
+                      WHERE j.pair_id = p.id AND j.aspect_id IS NULL AND s.kind = 'reference' AND j.grade >= %(from)s)
            OR EXISTS (SELECT FROM corpus_judgment j WHERE j.pair_id = p.id AND j.aspect_id IS NOT NULL) AS concerned,
            EXISTS (SELECT FROM corpus_label l JOIN corpus_aspect a ON a.id = l.aspect_id
                    WHERE l.pair_id = p.id AND a.is_current AND l.grade >= %(from)s) AS kept,
-           EXISTS (SELECT FROM corpus_judgment j JOIN corpus_aspect a ON a.id = j.aspect_id
-                   WHERE j.pair_id = p.id AND a.is_current AND j.grade IS NOT NULL
-                     AND NOT EXISTS (SELECT FROM corpus_judgment n WHERE n.supersedes_id = j.id)) AS said
+           EXISTS (SELECT FROM current_judgment j JOIN corpus_aspect a ON a.id = j.aspect_id
+                   WHERE j.pair_id = p.id AND a.is_current) AS said
     FROM corpus_pair p JOIN corpus_document d ON d.id = p.document_id
     WHERE p.query_id = ANY(%(queries)s::bigint[]) AND d.is_current
 )

@@ -26,7 +26,7 @@ from annotation.undo import end_lease
 from corpus.errors import BadInput
 from corpus.items import MEASURING, forget_watermarks
 from corpus.labels import resolve_pairs
-from corpus.models import Item, Judgment, Pair, Query, Target
+from corpus.models import CurrentJudgment, Item, Judgment, Pair, Query, Target
 from judges.models import Tally
 
 Step = Judgment.Step
@@ -49,13 +49,10 @@ def go_on(*, membership: Membership, by: User | None) -> None:
 
 def standing(membership: Membership, *, since: datetime | None = None) -> QuerySet[Judgment]:
     """What of this person would be set aside: judgments and adjudications that stand, on items and under aspects."""
-    found = Judgment.objects.filter(
-        Q(item__isnull=False) | Q(aspect__isnull=False),
-        assessor=membership.assessor_id,
-        grade__isnull=False,
-        superseded_by=None,
+    kept = CurrentJudgment.objects.filter(
+        Q(item__isnull=False) | Q(aspect__isnull=False), assessor=membership.assessor_id
     )
-    return found.filter(created_at__gte=since) if since else found
+    return Judgment.objects.filter(pk__in=(kept.filter(created_at__gte=since) if since else kept).values("pk"))
 
 
 @transaction.atomic
@@ -127,7 +124,7 @@ def bring_back(*, act: SettingAside, by: User | None, note: str = "") -> Setting
     if act.reverses_id is not None or SettingAside.objects.filter(reverses=act).exists():
         raise BadInput(_("these judgments were brought back already"))
     _hold_aspects(membership)
-    gone = Judgment.objects.filter(pk__in=act.judgments, superseded_by=None).select_related("supersedes").order_by("pk")
+    gone = Judgment.objects.heads().filter(pk__in=act.judgments).select_related("supersedes").order_by("pk")
     locked = _locked([*gone, *Target.objects.filter(pk__in=act.texts)])
     rows = Judgment.objects.bulk_create([_again(one) for one in gone if one.supersedes])
     texts = texts_aside.again(act.texts)
@@ -208,12 +205,12 @@ def restate(items: Sequence[Item], *, shard: int) -> None:
     fresh = Item.objects.in_bulk(ids)
     grades: dict[int, list[int]] = defaultdict(list)
     decided = set()
-    for judged, step, grade in Judgment.objects.filter(
-        item__in=ids, superseded_by=None, grade__isnull=False, step__in=[Step.FINAL, Step.ADJUDICATION]
+    for judged, step, grade in CurrentJudgment.objects.filter(
+        item__in=ids, step__in=[Step.FINAL, Step.ADJUDICATION]
     ).values_list("item_id", "step", "grade"):
         if step == Step.ADJUDICATION:
             decided.add(judged)
-        elif judged is not None and grade is not None:
+        elif judged is not None:
             grades[judged].append(grade)
     flags = Assignment.objects.filter(item__in=ids, flagged=True, state=Assignment.State.DONE)
     flagged = set(flags.values_list("item_id", flat=True))

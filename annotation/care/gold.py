@@ -246,7 +246,7 @@ def _reference(row: GoldPair, grade: int) -> Judgment:
     experts = Assessor.objects.get_or_create(
         collection=row.gold_set.collection, kind=Assessor.Kind.REFERENCE, name=EXPERTS
     )[0]
-    head = Judgment.objects.filter(assessor=experts, pair=row.pair_id, item=None, superseded_by=None).first()
+    head = Judgment.objects.heads().filter(assessor=experts, pair=row.pair_id, item=None).first()
     return Judgment.objects.create(
         pair_id=row.pair_id, assessor=experts, step=Judgment.Step.IMPORT, grade=grade, supersedes=head
     )

@@ -126,9 +126,8 @@ FROM corpus_item i JOIN corpus_collection c ON c.id = i.collection_id
 LEFT JOIN annotation_assignment a ON a.item_id = i.id AND a.membership_id = %(membership)s AND a.state = 'done'
 LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
 LEFT JOIN LATERAL (
-    SELECT r.grade FROM corpus_judgment r JOIN corpus_assessor s ON s.id = r.assessor_id AND s.kind = 'reference'
-    WHERE r.pair_id = i.pair_id AND r.grade IS NOT NULL AND r.aspect_id IS NULL
-      AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = r.id)
+    SELECT r.grade FROM current_judgment r JOIN corpus_assessor s ON s.id = r.assessor_id AND s.kind = 'reference'
+    WHERE r.pair_id = i.pair_id AND r.aspect_id IS NULL
     ORDER BY s.name <> 'experts', r.id DESC LIMIT 1) g ON true
 WHERE i.collection_id = %(collection)s AND i.reason = 'qualification' AND i.seq = %(trial)s AND i.state = 'standing'
 """

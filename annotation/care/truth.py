@@ -10,9 +10,8 @@ EXPERTS = "experts"
 """The assessor under whose name the gold of this collection's own experts stands."""
 
 REFERENCE = f"""
-SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.grade IS NOT NULL AND j.aspect_id IS NULL
-  AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL
 ORDER BY j.pair_id, a.name <> '{EXPERTS}', j.id DESC
 """
 """One grade for each pair: what experts said before what was imported, and of that the newest."""

@@ -34,9 +34,8 @@ JUDGMENTS = f"""
     FROM (
         SELECT j.pair_id, a.name, a.kind, j.grade, j.step, j.arm, j.guideline, j.milliseconds AS ms,
                j.created_at AS time, NULL::bigint AS judge, 0 AS number, j.id
-        FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
-        WHERE j.grade IS NOT NULL AND j.aspect_id IS NULL
-          AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+        FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
+        WHERE j.aspect_id IS NULL
         UNION ALL
         SELECT v.* FROM (
             SELECT DISTINCT ON (pair_id, judge_id, again.number) pair_id, '' AS name, 'judge' AS kind,
@@ -56,12 +55,11 @@ JUDGMENTS = f"""
 MARKS = f"""
     SELECT q.external_id, d.external_id, a.name, j.grade, span.start, span.end,
            substr(d.text, span.start + 1, span.end - span.start), j.created_at
-    FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
+    FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
     CROSS JOIN LATERAL (
         SELECT (one ->> 0)::int AS start, (one ->> 1)::int AS end FROM jsonb_array_elements(j.spans) one) span
     {PAIRS.format(of="j")}
-    WHERE j.spans IS NOT NULL AND j.grade IS NOT NULL AND j.aspect_id IS NULL
-      AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+    WHERE j.spans IS NOT NULL AND j.aspect_id IS NULL
     ORDER BY {ORDER}, a.name COLLATE "C", j.id, span.start
 """
 

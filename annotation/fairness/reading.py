@@ -13,14 +13,10 @@ from corpus.models import Collection
 MOST = 20_000
 """Newest votes that are looked at: the intervals are narrow by then, and a page does not wait."""
 
-_STANDING = """
-j.grade IS NOT NULL AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
-"""
 _TRUTH = """
 LEFT JOIN LATERAL (
-    SELECT r.grade FROM corpus_judgment r JOIN corpus_assessor ra ON ra.id = r.assessor_id
-    WHERE r.pair_id = j.pair_id AND ra.kind = 'reference' AND r.aspect_id IS NULL AND r.grade IS NOT NULL
-      AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = r.id)
+    SELECT r.grade FROM current_judgment r JOIN corpus_assessor ra ON ra.id = r.assessor_id
+    WHERE r.pair_id = j.pair_id AND ra.kind = 'reference' AND r.aspect_id IS NULL
     ORDER BY r.id DESC LIMIT 1) gold ON true
 """
 """The newest reference grade of the pair."""
@@ -31,9 +27,9 @@ _SECONDS = "(j.milliseconds - coalesce(j.idle_milliseconds, 0)) / 1000.0::float8
 DRAWN = f"""
 SELECT j.item_id, j.assessor_id, split_part(j.arm, ':', 1), j.step, j.grade >= %(relevant)s,
        gold.grade >= %(relevant)s, {_SECONDS}, j.arm <> 'reveal:seen', j.grade
-FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id JOIN corpus_item i ON i.id = j.item_id {_TRUTH}
+FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id JOIN corpus_item i ON i.id = j.item_id {_TRUTH}
 WHERE a.collection_id = %(collection)s AND a.kind = 'person' AND j.step IN ('first', 'final')
-  AND i.arm <> '' AND i.reason <> 'audit' AND i.reason <> ALL (%(others)s) AND {_STANDING}
+  AND i.arm <> '' AND i.reason <> 'audit' AND i.reason <> ALL (%(others)s)
   AND (%(since)s::date IS NULL OR j.created_at >= %(since)s::date)
 ORDER BY j.id DESC LIMIT %(most)s
 """
@@ -41,9 +37,9 @@ ORDER BY j.id DESC LIMIT %(most)s
 
 STUDIED = f"""
 SELECT j.pair_id, i.arm, j.grade >= %(relevant)s, {_SECONDS}, gold.grade >= %(relevant)s
-FROM annotation_studyitem s JOIN corpus_item i ON i.id = s.item_id JOIN corpus_judgment j ON j.item_id = i.id
+FROM annotation_studyitem s JOIN corpus_item i ON i.id = s.item_id JOIN current_judgment j ON j.item_id = i.id
 JOIN corpus_assessor a ON a.id = j.assessor_id {_TRUTH}
-WHERE s.study_id = %(study)s AND a.kind = 'person' AND j.step = 'final' AND {_STANDING}
+WHERE s.study_id = %(study)s AND a.kind = 'person' AND j.step = 'final'
 ORDER BY j.pair_id, i.arm, j.id
 """
 

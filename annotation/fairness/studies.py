@@ -34,9 +34,8 @@ WHERE p.collection_id = %(collection)s
                   WHERE i.pair_id = p.id AND a.membership_id = ANY (%(people)s))
   AND EXISTS (SELECT FROM judges_attempt t WHERE t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against'))
   AND (NOT %(gold)s OR EXISTS (
-       SELECT FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-       WHERE j.pair_id = p.id AND a.kind = 'reference' AND j.aspect_id IS NULL AND j.grade IS NOT NULL
-         AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)))
+       SELECT FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+       WHERE j.pair_id = p.id AND a.kind = 'reference' AND j.aspect_id IS NULL))
 ORDER BY sha256(convert_to(%(seed)s::text || ':' || p.id, 'UTF8')) LIMIT %(pairs)s
 """
 """Escalated pairs with a debate that nobody has on the desk and that nobody of the study has met, by lot."""

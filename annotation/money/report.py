@@ -28,9 +28,8 @@ WITH own AS MATERIALIZED (
 ),
 gold AS (
     SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade >= %(relevant)s AS relevant
-    FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-    WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL AND j.grade IS NOT NULL
-      AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+    FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+    WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL
     ORDER BY j.pair_id, j.id DESC
 )
 SELECT count(*) FILTER (WHERE w.state = 'labelled'),

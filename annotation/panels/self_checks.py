@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import SelfCheck
 from corpus.errors import BadInput
-from corpus.models import Assessor, Collection, Judgment, Pair, Query
+from corpus.models import Assessor, Collection, CurrentJudgment, Pair, Query
 from judges import self_check as asking
 from judges import wakeups
 from judges.engine.plan import records_of
@@ -100,8 +100,8 @@ def probes(collection: Collection) -> tuple[Probe, ...]:
 
 def _own(collection: Collection) -> list[Probe]:
     """A relevant and a not relevant pair of each of the first queries that have both, by id: the same each time."""
-    reference = Q(assessor__kind=Assessor.Kind.REFERENCE, aspect=None, superseded_by=None, grade__isnull=False)
-    graded = Judgment.objects.filter(reference, pair__collection=collection, pair__query__is_current=True)
+    reference = Q(assessor__kind=Assessor.Kind.REFERENCE, aspect=None)
+    graded = CurrentJudgment.objects.filter(reference, pair__collection=collection, pair__query__is_current=True)
     graded = graded.filter(pair__document__is_current=True)
     relevant = graded.filter(grade__gte=collection.relevant_from)
     other = graded.filter(grade__lt=collection.relevant_from)

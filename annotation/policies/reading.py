@@ -43,9 +43,8 @@ ROLES = ["for", "against", "vote", "generation", "adjudicate"]
 
 GOLD = """
 SELECT DISTINCT ON (j.pair_id) j.pair_id, (j.grade >= %(relevant)s)::int
-FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL AND j.grade IS NOT NULL
-  AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL
 ORDER BY j.pair_id, j.id DESC
 """
 
@@ -64,9 +63,8 @@ WITH sampled AS (
         SELECT FROM judges_audit a WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id)
 )
 SELECT s.pair_id, s.stratum, s.probability,
-    (SELECT j.grade FROM corpus_judgment j JOIN corpus_item i ON i.id = j.item_id
-     WHERE j.item_id = s.item AND i.state = 'settled' AND j.grade IS NOT NULL AND j.step IN ('final', 'adjudication')
-       AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+    (SELECT j.grade FROM current_judgment j JOIN corpus_item i ON i.id = j.item_id
+     WHERE j.item_id = s.item AND i.state = 'settled' AND j.step IN ('final', 'adjudication')
      GROUP BY j.grade ORDER BY bool_or(j.step = 'adjudication') DESC, count(*) DESC LIMIT 1) >= %(relevant)s
 FROM sampled s
 """

@@ -23,9 +23,8 @@ ORDER BY a.pair_id, a.id DESC
 
 REFERENCE = """
 SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade
-FROM corpus_judgment j JOIN corpus_assessor s ON s.id = j.assessor_id
-WHERE s.collection_id = %s AND s.kind = %s AND j.aspect_id IS NULL AND j.grade IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+FROM current_judgment j JOIN corpus_assessor s ON s.id = j.assessor_id
+WHERE s.collection_id = %s AND s.kind = %s AND j.aspect_id IS NULL
 ORDER BY j.pair_id, j.id DESC
 """
 

@@ -235,9 +235,8 @@ def _judgments(collection: Collection) -> NDArray[np.void]:
         SELECT DISTINCT ON (j.assessor_id, j.item_id) j.assessor_id::bigint, j.item_id::bigint, j.pair_id::bigint,
                j.grade::bigint, coalesce(j.milliseconds, -1)::bigint,
                CASE i.reason WHEN 'check' THEN 1 WHEN 'repeat' THEN 2 ELSE 0 END::bigint
-        FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id JOIN corpus_item i ON i.id = j.item_id
-        WHERE a.collection_id = %s AND a.kind = 'person' AND i.reason <> 'qualification' AND j.grade IS NOT NULL
-          AND j.step <> 'adjudication' AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+        FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id JOIN corpus_item i ON i.id = j.item_id
+        WHERE a.collection_id = %s AND a.kind = 'person' AND i.reason <> 'qualification' AND j.step <> 'adjudication'
         ORDER BY j.assessor_id, j.item_id, j.step <> 'first', j.id
         """,
         [collection.pk],
@@ -249,9 +248,8 @@ def _gold(collection: Collection) -> dict[int, bool]:
     """Reference relevance of pairs that people judged."""
     rows = columns(
         """
-        SELECT j.pair_id::bigint, j.grade::bigint FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-        WHERE a.collection_id = %s AND a.kind = %s AND j.grade IS NOT NULL AND j.aspect_id IS NULL
-          AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+        SELECT j.pair_id::bigint, j.grade::bigint FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+        WHERE a.collection_id = %s AND a.kind = %s AND j.aspect_id IS NULL
           AND EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = j.pair_id)
         ORDER BY j.id
         """,

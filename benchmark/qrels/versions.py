@@ -24,10 +24,8 @@ REFERENCE = f"""
 SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(s.grade ORDER BY p.document_id)
 FROM (
     SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade
-    FROM corpus_assessor a JOIN corpus_judgment j ON j.assessor_id = a.id
-    WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND a.name <> '{EXPERTS}'
-      AND j.grade IS NOT NULL AND j.aspect_id IS NULL
-      AND NOT EXISTS (SELECT FROM corpus_judgment later WHERE later.supersedes_id = j.id)
+    FROM corpus_assessor a JOIN current_judgment j ON j.assessor_id = a.id
+    WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND a.name <> '{EXPERTS}' AND j.aspect_id IS NULL
     ORDER BY j.pair_id, j.id DESC
 ) s JOIN corpus_pair p ON p.id = s.pair_id
 JOIN corpus_query q ON q.id = p.query_id AND q.is_current

@@ -15,7 +15,7 @@ from corpus.aspects import entries as sets
 from corpus.aspects.entries import Entries, Wording, dump, load
 from corpus.errors import BadInput
 from corpus.labels import resolve_pairs
-from corpus.models import Aspect, AspectRevision, Assessor, Document, Judgment, Pair, Query
+from corpus.models import Aspect, AspectRevision, Assessor, CurrentJudgment, Document, Judgment, Pair, Query
 
 Act = AspectRevision.Act
 
@@ -57,9 +57,8 @@ class Held:
 
     def standing(self, ids: Iterable[str]) -> dict[tuple[int, str], Judgment]:
         """(document, aspect) to the judgment that holds, for these aspects."""
-        found = Judgment.objects.filter(
-            aspect__query=self.query, aspect__external_id__in=list(ids), superseded_by=None
-        ).select_related("pair", "aspect")
+        said = Judgment.objects.filter(aspect__query=self.query, aspect__external_id__in=list(ids))
+        found = said.heads().select_related("pair", "aspect")
         return {(one.pair.document_id, one.aspect.external_id): one for one in found if one.aspect}
 
 
@@ -276,9 +275,9 @@ def take_over(query: Query, author: Assessor, *, base: int | None = None) -> Asp
         if old is None or held.entries:
             raise BadInput(_("There is nothing to take over: look at the newest set."))
         entries = load(old.aspects)
-        said = Judgment.objects.filter(
+        said = CurrentJudgment.objects.filter(
             aspect__query=old.query_id, aspect__external_id__in=[entry.id for entry in entries],
-            superseded_by=None, grade__isnull=False, pair__document__is_current=True,
+            pair__document__is_current=True,
         ).values_list("pair__document", "aspect__external_id", "grade", "comment")  # fmt: skip
         decisions = [Decision(document, name, bool(grade), comment) for document, name, grade, comment in said]
         return Change(entries, decisions, f"version {old.query.version}")

@@ -153,10 +153,9 @@ def _assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
 _COMPARED = """
 WITH said AS MATERIALIZED (
     SELECT p.query_id, p.document_id, j.assessor_id, j.grade
-    FROM import_assessor a JOIN corpus_judgment j ON j.assessor_id = a.assessor_id
+    FROM import_assessor a JOIN judgment_head j ON j.assessor_id = a.assessor_id
     JOIN corpus_pair p ON p.id = j.pair_id
     WHERE j.aspect_id IS NULL AND j.step = 'import'
-      AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)
 )
 SELECT f.line, f.grade, f.query_id, f.document_id, a.assessor_id, said.grade AS before,
        row_number() OVER same AS place, min(f.line) OVER same AS first_line, first_value(f.grade) OVER same AS first

@@ -8,9 +8,8 @@ from corpus.models import Assessor, Collection
 # What the staged assessors say now: imported and not superseded. Read once: as a condition of a join it would be asked
 # for every row.
 _STANDING = """standing AS MATERIALIZED (
-    SELECT j.id, j.pair_id, j.assessor_id, j.grade FROM corpus_judgment j
-    WHERE j.assessor_id IN (SELECT assessor_id FROM import_grade) AND j.aspect_id IS NULL AND j.step = 'import'
-      AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id))"""
+    SELECT j.id, j.pair_id, j.assessor_id, j.grade FROM judgment_head j
+    WHERE j.assessor_id IN (SELECT assessor_id FROM import_grade) AND j.aspect_id IS NULL AND j.step = 'import')"""
 _PAIR = "p.query_id = s.query_id AND p.document_id = s.document_id"
 
 

@@ -194,9 +194,8 @@ def _counts(collection: Collection) -> dict[str, int]:
         "queries": Query.objects.filter(collection=collection, is_current=True).count(),
         "pairs": candidates.count_pairs(collection),
         "judgments": number(
-            """SELECT count(*) FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-               WHERE a.collection_id = %(c)s AND a.kind = 'reference' AND j.grade IS NOT NULL
-                 AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)""",
+            """SELECT count(*) FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+               WHERE a.collection_id = %(c)s AND a.kind = 'reference'""",
             {"c": collection.pk},
         ),
     }

@@ -122,6 +122,14 @@ class Item(models.Model):
         return f"{self.pair_id} ({self.reason})"
 
 
+class JudgmentQuerySet(models.QuerySet["Judgment"]):
+    """Judgments, with the newest row of each chain apart."""
+
+    def heads(self) -> "JudgmentQuerySet":
+        """Rows that no later one supersedes; a head without a grade withdraws its chain."""
+        return self.filter(superseded_by=None)
+
+
 class Judgment(models.Model):
     """One grade by one assessor for one pair. Append-only: a change is a row that supersedes another."""
 
@@ -148,6 +156,8 @@ class Judgment(models.Model):
     comment = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
+    objects = JudgmentQuerySet.as_manager()
+
     class Meta:
         constraints = [
             models.UniqueConstraint(
@@ -163,6 +173,30 @@ class Judgment(models.Model):
             ),
         ]
         triggers = append_only.TRIGGERS
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}: {self.grade}"
+
+
+class CurrentJudgment(models.Model):
+    """A judgment that counts: neither superseded nor withdrawn.
+
+    A row of the database view `current_judgment`, which has every column of a judgment; here stand those that queries
+    ask for. The view stands over another, `judgment_head`, which keeps the withdrawals that nothing supersedes.
+    """
+
+    pair = models.ForeignKey(Pair, models.DO_NOTHING, related_name="+")
+    aspect = models.ForeignKey("corpus.Aspect", models.DO_NOTHING, null=True, related_name="+")
+    assessor = models.ForeignKey(Assessor, models.DO_NOTHING, related_name="+")
+    item = models.ForeignKey(Item, models.DO_NOTHING, null=True, related_name="+")
+    step = models.CharField(max_length=12, choices=Judgment.Step)
+    grade = models.SmallIntegerField()
+    comment = models.TextField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        managed = False
+        db_table = "current_judgment"
 
     def __str__(self) -> str:
         return f"{self.pair_id}: {self.grade}"

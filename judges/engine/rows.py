@@ -134,9 +134,8 @@ judged AS (
     INSERT INTO corpus_judgment (pair_id, assessor_id, step, grade, supersedes_id, arm, guideline, comment)
     SELECT e.pair, e.assessor, 'final', e.grade, head.id, '', 0, ''
     FROM ended e LEFT JOIN LATERAL (
-        SELECT j.id FROM corpus_judgment j
+        SELECT j.id FROM judgment_head j
         WHERE j.pair_id = e.pair AND j.assessor_id = e.assessor AND j.item_id IS NULL AND j.aspect_id IS NULL
-          AND NOT EXISTS (SELECT 1 FROM corpus_judgment later WHERE later.supersedes_id = j.id)
         ORDER BY j.id DESC LIMIT 1) head ON true
     WHERE e.state = 'labelled'
 ),

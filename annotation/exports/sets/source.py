@@ -35,9 +35,8 @@ NEWEST_VOTES = """
 """
 MACHINE = """(
     SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade, a.name AS origin, NULL::bigint AS aspect_id
-    FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
-    WHERE a.kind = 'policy' AND j.step <> 'adjudication' AND j.grade IS NOT NULL AND j.aspect_id IS NULL
-      AND NOT EXISTS (SELECT FROM corpus_judgment s WHERE s.supersedes_id = j.id)
+    FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
+    WHERE a.kind = 'policy' AND j.step <> 'adjudication' AND j.aspect_id IS NULL
     ORDER BY j.pair_id, j.id DESC
 )"""
 ROWS = f"""
