@@ -12,10 +12,11 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from benchmark.importing import name_of
 from benchmark.making import paying
-from benchmark.models import RUN_NAME, Progress, Qrels, Run
+from benchmark.models import RUN_NAME, Qrels, Run
 from benchmark.pages.chosen import K, title
 from corpus.errors import BadInput
 from corpus.models import Collection
+from jobs.models import JobState
 from judges import configurations
 from judges.models import Panel
 from judges.panels import judges_that_vote
@@ -196,7 +197,7 @@ class MakeForm(forms.Form):
         wanted = self.FIELDS[Run.Kind(kind)]
         for name in set(self.fields) - set(wanted):
             del self.fields[name]
-        ready = Run.objects.filter(collection=collection, is_deleted=False, state=Progress.READY).order_by("name")
+        ready = Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY).order_by("name")
         names = [(run.name, run.name) for run in ready] if "run" in wanted else []
         judges = paying.judges_for(kind) if "judge" in wanted else []
         dense = paying.judges_for(Run.Kind.DENSE) if "over" in wanted else []
@@ -253,7 +254,7 @@ class FollowingForm(forms.Form):
 
     def __init__(self, *args: Any, runs: Sequence[Run], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.by_key = {run.pk: run for run in runs if run.state == Progress.READY}
+        self.by_key = {run.pk: run for run in runs if run.state == JobState.READY}
         for field in self.fields.values():
             field.choices = [(key, run.name) for key, run in self.by_key.items()]  # type: ignore[attr-defined]
 
@@ -270,7 +271,7 @@ class ChoiceOfRuns(forms.Form):
 
     def __init__(self, *args: Any, runs: Sequence[Run], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        ready = [run for run in runs if run.state == Progress.READY]
+        ready = [run for run in runs if run.state == JobState.READY]
         self.by_key = {str(run.pk): run for run in ready}
         self.fields["runs"].choices = [(str(run.pk), run.name) for run in ready]  # type: ignore[attr-defined]
         self.fields["runs"].initial = list(self.by_key)

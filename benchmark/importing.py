@@ -10,12 +10,13 @@ import numpy as np
 from django.db import connection, transaction
 
 from benchmark import making, rankings
-from benchmark.models import Progress, Run
+from benchmark.models import Run
 from benchmark.rankings import Ranked
 from benchmark.runs import RunFile
 from corpus.errors import BadInput
 from corpus.importing import staging
 from corpus.models import Collection, Query
+from jobs.models import JobState
 
 BATCH = 500
 """Queries stored together."""
@@ -135,7 +136,7 @@ def _store(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) 
             f"{path}: no line names both a query and a document of {run.collection.name}; is it another's run?"
         )
     names = {key: one for one, key in documents.items()}
-    run.kind, run.state, run.total = Run.Kind.IMPORTED, Progress.READY, len(queries)
+    run.kind, run.state, run.total = Run.Kind.IMPORTED, JobState.READY, len(queries)
     run.save()
     stored = _store_rankings(run, found, names)
     unknown = {

@@ -8,45 +8,12 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection, Query
+from jobs.models import LeasedJob
 
 RUN_NAME = RegexValidator(r"\A[A-Za-z0-9][A-Za-z0-9._+-]{0,99}\Z", "Use letters, digits, . _ + and - (at most 100).")
 
 
-class Progress(models.TextChoices):
-    """How far something is that takes a while."""
-
-    WAITING = "waiting", gettext_lazy("waiting")
-    RUNNING = "running", gettext_lazy("running")
-    READY = "ready", gettext_lazy("ready")
-    FAILED = "failed", gettext_lazy("failed")
-    CANCELLED = "cancelled", gettext_lazy("cancelled")
-
-
-class Made(models.Model):
-    """Something that a worker makes: how far it is, and who holds it. Safe to take up twice (the fence)."""
-
-    state = models.CharField(max_length=9, choices=Progress, default=Progress.WAITING)
-    done = models.PositiveBigIntegerField(default=0)
-    total = models.PositiveBigIntegerField(default=0)
-    phase = models.CharField(max_length=200, blank=True, help_text="What it is doing now; done and total count that.")
-    error = models.TextField(blank=True, help_text="Why it ended badly, one line.")
-    claims = models.PositiveSmallIntegerField(default=0, help_text="Taken up so often since it last got further.")
-    fence = models.PositiveIntegerField(default=0, help_text="Goes up with every claim; an older holder is ignored.")
-    lease_until = models.DateTimeField(null=True)
-    made_by = models.CharField(max_length=150, blank=True)
-    created_at = models.DateTimeField(db_default=Now())
-    ended_at = models.DateTimeField(null=True)
-
-    class Meta:
-        abstract = True
-
-    @property
-    def is_over(self) -> bool:
-        """Nothing more comes by itself."""
-        return self.state not in (Progress.WAITING, Progress.RUNNING)
-
-
-class Run(Made):
+class Run(LeasedJob):
     """A system's ranking of a collection's queries. Its name is its tag in TREC files."""
 
     class Kind(models.TextChoices):
@@ -184,7 +151,7 @@ class Filling(models.Model):
         return self.state in (self.State.PREPARING, self.State.FINISHING)
 
 
-class Report(Made):
+class Report(LeasedJob):
     """What two versions of the qrels say of the runs: computed once for each set of both (docs/holes.md)."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="reports")

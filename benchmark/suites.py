@@ -14,7 +14,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
 from benchmark import qrels
-from benchmark.models import RUN_NAME, Progress, Qrels, Report, ReportValues, Run, Suite, SuiteMember
+from benchmark.models import RUN_NAME, Qrels, Report, ReportValues, Run, Suite, SuiteMember
 from benchmark.report import reports
 from benchmark.report.computing import VERSION
 from benchmark.report.measures import RANKING
@@ -24,6 +24,7 @@ from benchmark.tables import Figure, Table
 from corpus.auditing import record, shell
 from corpus.errors import BadInput
 from corpus.models import Collection
+from jobs.models import JobState
 
 MOST = 100
 """Members of a suite."""
@@ -84,14 +85,14 @@ def collections_of(suite: Suite) -> list[Collection]:
 
 def standing(collection: Collection, k: int = reports.K) -> Report | None:
     """The report that speaks for a member: its newest that is ready at k, of two versions where there is one."""
-    ready = Report.objects.filter(collection=collection, state=Progress.READY, options__k=k).order_by("-pk")
+    ready = Report.objects.filter(collection=collection, state=JobState.READY, options__k=k).order_by("-pk")
     ready = ready.filter(Q(options__aspects_k__isnull=True) | Q(options__aspects_k=k), result__version=VERSION)
     return ready.exclude(after=F("before")).first() or ready.first()
 
 
 def ensure(collection: Collection, k: int = reports.K, by: str = "") -> Report | None:
     """A report of all ready runs on the original qrels and the newest filled ones; None: there is no ready run."""
-    runs = list(Run.objects.filter(collection=collection, is_deleted=False, state=Progress.READY))
+    runs = list(Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY))
     deep = [run for run in runs if not run.depth or run.depth >= k]
     if not deep:
         return None

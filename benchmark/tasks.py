@@ -10,9 +10,10 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from redis.exceptions import RedisError
 
-from benchmark import claims, filling, making, waking
+from benchmark import filling, making, waking
 from benchmark.models import Report, Run
 from benchmark.report import reports
+from jobs import leases
 
 LOOK_S = 5.0
 
@@ -23,7 +24,7 @@ stopping = multiprocessing.get_context("fork").Value("b", 0)
 
 def _make_runs() -> None:
     """Take runs up until none waits."""
-    while not stopping.value and (run := claims.claim(Run)) is not None:
+    while not stopping.value and (run := leases.claim(Run)) is not None:
         making.work(run, lambda: bool(stopping.value))
 
 
@@ -51,9 +52,9 @@ def _live() -> None:
     pause = threading.Event()
     while not stopping.value:
         try:
-            if claims.free(Run).exists():
+            if leases.free(Run).exists():
                 waking.wake_runs()
-            if claims.free(Report).exists():
+            if leases.free(Report).exists():
                 waking.wake_reports()
             filling.advance_due()
         except RedisError as error:

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark import qrels
-from benchmark.models import Progress, Qrels, Ranking, Run
+from benchmark.models import Qrels, Ranking, Run
 from benchmark.qrels.reading import Row
 from corpus.models import Collection, Document, Query
+from jobs.models import JobState
 from tests import factories
 
 CANDIDATES = 60
@@ -78,7 +79,7 @@ def _run(
     """Noise, and a little more of the truth for each system. Some queries are missing or short."""
     random = np.random.default_rng(place + 1)
     run = Run.objects.create(
-        collection=collection, name=f"system-{place:02}", kind=Run.Kind.IMPORTED, state=Progress.READY, depth=depth
+        collection=collection, name=f"system-{place:02}", kind=Run.Kind.IMPORTED, state=JobState.READY, depth=depth
     )
     scores = random.random(candidates.shape) + 0.02 * place * grades
     best = np.argsort(-scores, axis=1)[:, :depth]

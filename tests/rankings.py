@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from benchmark import rankings
-from benchmark.models import Progress, Run
+from benchmark.models import Run
 from corpus.models import Collection, Document, Query
+from jobs.models import JobState
 
 
 def make_run(collection: Collection, name: str, ranked: Mapping[str, Sequence[str]]) -> Run:
@@ -20,6 +21,6 @@ def make_run(collection: Collection, name: str, ranked: Mapping[str, Sequence[st
             for query, found in ranked.items()
         },
     )
-    Run.objects.filter(pk=run.pk).update(state=Progress.READY)
+    Run.objects.filter(pk=run.pk).update(state=JobState.READY)
     run.refresh_from_db()
     return run

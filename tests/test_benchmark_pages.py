@@ -10,9 +10,10 @@ from django.test import Client
 
 from annotation.models import AuditEntry, Membership, Role
 from benchmark import qrels
-from benchmark.models import Filling, Progress, Qrels, Report, Run, Suite
+from benchmark.models import Filling, Qrels, Report, Run, Suite
 from benchmark.report import reports
 from corpus.models import Collection, Item, Query
+from jobs.models import JobState
 from judges.models import Campaign, JudgeVersion, Panel
 from tests import benchmark_scene as scene
 from tests.factories import make_collection, make_member, make_query
@@ -160,11 +161,11 @@ def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie: Client) -> No
     assert charlie.get(f"{HOME}runs/", **HTMX).status_code == 200
     charlie.post(f"{HOME}runs/{run.pk}/cancel/")
     run.refresh_from_db()
-    assert run.state == Progress.CANCELLED
+    assert run.state == JobState.CANCELLED
     assert charlie.get(f"{HOME}runs/{run.pk}/", **HTMX).status_code == 286
     charlie.post(f"{HOME}runs/{run.pk}/go-on/")
     run.refresh_from_db()
-    assert run.state == Progress.WAITING
+    assert run.state == JobState.WAITING
     refused = charlie.post(f"{HOME}runs/make/bm25/", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
     assert (
         refused.status_code == 422

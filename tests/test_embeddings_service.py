@@ -17,10 +17,11 @@ torch = pytest.importorskip("torch", reason="needs the training extra: make inst
 
 from transformers import AutoModel, AutoTokenizer  # noqa: E402
 
-from benchmark import claims, making, rankings  # noqa: E402
+from benchmark import making, rankings  # noqa: E402
 from benchmark.models import Ranking, Run  # noqa: E402
 from config.env import ROOT  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
+from jobs import leases  # noqa: E402
 from judges.models import JudgeVersion  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
@@ -194,7 +195,7 @@ def test_a_served_encoder_makes_dense_runs_and_answers_openais_client(
     keys = {make_document(things, text, external_id=f"d{place}").pk: text for place, text in enumerate(TEXTS)}
     make_query(things, "hashable keys", external_id="q")
     run = making.start(collection=things, name="dense", kind="dense", recipe={"judge": "ours"}, depth=3)
-    making.work(claims.claim(Run, run.pk), lambda: False)
+    making.work(leases.claim(Run, pk=run.pk), lambda: False)
     run.refresh_from_db()
     assert (run.state, run.error) == ("ready", "")
     ((documents, scores),) = rankings.scores_of(run).values()

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from annotation import queue
 from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership
-from benchmark import claims, filling, making, qrels, rankings
+from benchmark import filling, making, qrels, rankings
 from benchmark.measures import evaluate
 from benchmark.models import Run
 from benchmark.report.shifts import tau
@@ -23,6 +23,7 @@ from benchmark.runs import read_qrels
 from config.env import ROOT
 from corpus import bm25
 from corpus.models import Collection, Document, Query
+from jobs import leases
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.rankings import make_run
 
@@ -74,7 +75,7 @@ def write(path: Path, grades: Grades) -> Path:
 def made(collection: Collection) -> list[Run]:
     """The systems' runs: BM25 as a worker makes it, and its variants."""
     making.start(collection=collection, name="bm25", kind="bm25", recipe={}, depth=10)
-    run = claims.claim(Run)
+    run = leases.claim(Run)
     assert run is not None
     making.work(run, lambda: False)
     texts = dict(Document.objects.filter(collection=collection).values_list("external_id", "text"))

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from benchmark import claims, hybrids, making, rankings
+from benchmark import hybrids, making, rankings
 from benchmark.models import Ranking, Run
 from benchmark.rankings import Ranked
 from corpus.bm25 import Index, index_for
 from corpus.errors import BadInput
+from jobs import leases
 from tests.factories import make_collection, make_document, make_query
 
 BM25 = np.array([12.0, 8.0, 4.0, 0.0])
@@ -104,7 +105,7 @@ def start(collection, name="hybrid", depth=10, **recipe):
 
 
 def make(run):
-    making.work(claims.claim(Run, run.pk), lambda: False)
+    making.work(leases.claim(Run, pk=run.pk), lambda: False)
     run.refresh_from_db()
     return run
 

@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from benchmark import claims, making, rankings
+from benchmark import making, rankings
 from benchmark.models import Ranking, Run
 from corpus.bm25 import index_for
 from corpus.errors import BadInput
+from jobs import leases
 from tests.factories import make_collection, make_document, make_query
 from tests.instances import until
 
@@ -42,7 +43,7 @@ def start(collection, name="bm25", depth=3, **recipe):
 
 
 def make(run):
-    making.work(claims.claim(Run, run.pk), never)
+    making.work(leases.claim(Run, pk=run.pk), never)
     run.refresh_from_db()
     return run
 
@@ -85,7 +86,7 @@ def test_a_name_is_free_again_only_when_its_run_is_deleted(wings):
 
 def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monkeypatch):
     run = start(wings)
-    held = claims.claim(Run)
+    held = leases.claim(Run)
     first = rankings.queries(wings)[0]
     rankings.store(held, {first.pk: rankings.Ranked([], [])})
     assert making.cancel(run) and not making.cancel(run)
@@ -100,16 +101,16 @@ def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monke
 
 def test_a_worker_that_ends_gives_the_run_back(wings):
     run = start(wings)
-    making.work(claims.claim(Run), lambda: True)
+    making.work(leases.claim(Run), lambda: True)
     run.refresh_from_db()
-    assert (run.state, run.claims) == ("waiting", 0)
+    assert (run.state, run.attempts) == ("waiting", 0)
     assert make(run).state == "ready"
 
 
 def test_a_worker_that_ends_while_it_indexes_gives_the_run_back(wings):
     run = start(wings, k1=1.2, b=0.3)
     asked = []
-    making.work(claims.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
+    making.work(leases.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
     run.refresh_from_db()
     assert (run.state, len(asked)) == ("waiting", 1), "it went on after it was told to stop"
     assert (run.phase, run.done, run.total) == ("", 0, 3), "it tells documents where queries are meant"
@@ -138,11 +139,11 @@ def test_other_parameters_give_other_scores(wings):
 
 def test_a_killed_workers_run_is_free_when_its_lease_is_over(wings):
     run = start(wings)
-    killed = claims.claim(Run)
-    assert claims.claim(Run) is None
+    killed = leases.claim(Run)
+    assert leases.claim(Run) is None
     Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    second = claims.claim(Run)
-    assert second.pk == run.pk and second.fence == killed.fence + 1
+    second = leases.claim(Run)
+    assert second.pk == run.pk and second.fencing_token == killed.fencing_token + 1
     making.work(killed, never)
     run.refresh_from_db()
     assert (run.state, Ranking.objects.count()) == ("running", 0), "the one that came back wrote all the same"
@@ -153,10 +154,10 @@ def test_a_killed_workers_run_is_free_when_its_lease_is_over(wings):
 
 def test_what_kills_its_worker_again_and_again_fails(wings):
     run = start(wings)
-    for _ in range(claims.MOST_CLAIMS):
-        assert claims.claim(Run) is not None
+    for _ in range(leases.MOST_ATTEMPTS):
+        assert leases.claim(Run) is not None
         Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert claims.claim(Run) is None
+    assert leases.claim(Run) is None
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", "taken up 5 times without getting further")
 
@@ -164,7 +165,7 @@ def test_what_kills_its_worker_again_and_again_fails(wings):
 def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
     run = start(wings)
     monkeypatch.setattr("corpus.bm25.index_for", lambda _collection, **_options: 1 / 0)
-    making.work(claims.claim(Run), never)
+    making.work(leases.claim(Run), never)
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", "ZeroDivisionError: division by zero")
 
@@ -182,14 +183,14 @@ def test_a_run_stays_full_where_its_query_excludes_documents(wings):
 
 def test_progress_is_written_and_forgives_earlier_claims(wings):
     start(wings)
-    held = claims.claim(Run)
-    hold = claims.Hold(held)
+    held = leases.claim(Run)
+    hold = leases.Lease(held)
     hold.progress(0, 3, "indexing documents")
-    assert Run.objects.values_list("done", "total", "phase", "claims").get() == (0, 3, "indexing documents", 1)
+    assert Run.objects.values_list("done", "total", "phase", "attempts").get() == (0, 3, "indexing documents", 1)
     hold.progress(2, 3, "searching")
-    assert Run.objects.values_list("done", "phase", "claims").get() == (2, "searching", 0)
+    assert Run.objects.values_list("done", "phase", "attempts").get() == (2, "searching", 0)
     assert not hold.lost()
-    claims.cancel(held)
+    leases.cancel(held)
     hold.progress(3, 3, "searching")
     assert hold.lost() and Run.objects.get().done == 2
 
@@ -199,11 +200,11 @@ def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_notice
     settings.LEASE_SECONDS = 2.0
     collection = make_collection("wings")
     run = Run.objects.create(collection=collection, name="slow", kind="bm25")
-    held = claims.claim(Run)
-    with claims.Hold(held) as hold:
+    held = leases.claim(Run)
+    with leases.Lease(held) as hold:
         first = held.lease_until
         until(lambda: Run.objects.get().lease_until > first + timedelta(seconds=2.1))
-        assert claims.claim(Run) is None, "a lease that is renewed was free"
+        assert leases.claim(Run) is None, "a lease that is renewed was free"
         assert not hold.lost()
         making.cancel(run)
         until(hold.lost)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from benchmark import claims, rankings
+from benchmark import rankings
 from benchmark.models import Ranking, Run
 from benchmark.rankings import Ranked
 from corpus.errors import BadInput
+from jobs import leases
 from tests.factories import make_collection, make_document, make_query
 
 pytestmark = pytest.mark.django_db
@@ -94,8 +95,8 @@ def test_whoever_lost_the_run_writes_nothing(books):
     collection, keys, queries = books
     run = make_run(collection)
     Run.objects.filter(pk=run.pk).update(state="waiting")
-    holder = claims.claim(Run)
-    assert holder is not None and claims.cancel(run)
-    with pytest.raises(claims.Lost):
+    holder = leases.claim(Run)
+    assert holder is not None and leases.cancel(run)
+    with pytest.raises(leases.JobLost):
         rankings.store(holder, {queries["q1"]: Ranked([keys["a"]], [1])})
     assert not Ranking.objects.exists()

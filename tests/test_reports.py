@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from benchmark import claims
 from benchmark.aspects import evaluate_aspects
 from benchmark.measures import evaluate
-from benchmark.models import Progress, Qrels, Report, ReportValues, Run
+from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.qrels import named, store
 from benchmark.qrels.reading import Row
 from benchmark.rankings import Ranked, as_run
@@ -21,6 +20,8 @@ from corpus.aspects.exchange import import_aspects
 from corpus.aspects.files import read_aspects
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
+from jobs import leases
+from jobs.models import JobState
 from tests import factories
 from tests.bench.report_s import memory_mb, timed
 from tests.large_report import large_report
@@ -47,7 +48,7 @@ class World:
         return next(one.pk for one in self.documents if one.external_id == name)
 
     def run(self, name: str, ranked: list[str]) -> Run:
-        run = Run.objects.create(collection=self.collection, name=name, kind=Run.Kind.IMPORTED, state=Progress.READY)
+        run = Run.objects.create(collection=self.collection, name=name, kind=Run.Kind.IMPORTED, state=JobState.READY)
         found = {
             query.pk: Ranked([self.key(one) for one in names], [10.0 - at for at in range(len(names))])
             for query, names in zip(self.queries, ranked, strict=True)
@@ -72,10 +73,10 @@ def test_a_report_is_asked_for_once_and_made_by_whoever_takes_it_up() -> None:
     world = World()
     assert reports.current(world.collection, world.before, world.after, [world.one, world.two]) is None
     report = world.ask()
-    assert report.state == Progress.WAITING and world.ask().pk == report.pk
+    assert report.state == JobState.WAITING and world.ask().pk == report.pk
     assert reports.take_up() and not reports.take_up()
     report.refresh_from_db()
-    assert report.state == Progress.READY and report.ended_at
+    assert report.state == JobState.READY and report.ended_at
     assert reports.current(world.collection, world.before, world.after, [world.two, world.one]) == report
     assert world.ask(k=2).pk != report.pk
     assert Report.objects.count() == 2
@@ -125,14 +126,14 @@ def test_before_and_after_being_one_version_says_how_safe_the_order_is() -> None
 def test_a_report_that_was_cancelled_meanwhile_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     report = world.ask()
-    row = claims.claim(Report, report.pk)
+    row = leases.claim(Report, pk=report.pk)
     assert row is not None
-    claims.cancel(report)
+    leases.cancel(report)
     reports.make(row)
     report.refresh_from_db()
-    assert report.state == Progress.CANCELLED and report.result is None
+    assert report.state == JobState.CANCELLED and report.result is None
     assert not ReportValues.objects.exists()
-    assert world.ask().state == Progress.WAITING
+    assert world.ask().state == JobState.WAITING
 
 
 def test_runs_that_cannot_be_measured_are_refused() -> None:
@@ -140,7 +141,7 @@ def test_runs_that_cannot_be_measured_are_refused() -> None:
     stranger = World()
     unready = Run.objects.create(collection=world.collection, name="three", kind=Run.Kind.BM25)
     shallow = Run.objects.create(
-        collection=world.collection, name="four", kind=Run.Kind.BM25, state=Progress.READY, depth=5
+        collection=world.collection, name="four", kind=Run.Kind.BM25, state=JobState.READY, depth=5
     )
     for runs, words in (
         ([], "at least one run"),

@@ -8,9 +8,10 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import AuditEntry
-from benchmark import claims, making, rankings
+from benchmark import making, rankings
 from benchmark.models import Ranking, Run
 from config.env import ROOT
+from jobs import leases
 from jobs.processes import spawn, stop
 from tests.called import call
 from tests.engine_parts import FAST, _standing_worker, worker
@@ -62,11 +63,11 @@ def test_the_command_refuses_what_cannot_be_made():
 def test_a_failed_run_goes_on_with_the_same_command():
     collection = wings()
     run = making.start(collection=collection, name="bm25", kind="bm25", recipe={})
-    claims.end(claims.claim(Run), "failed", error="the disk is full")
+    leases.finish(leases.claim(Run), "failed", error="the disk is full")
     assert call("retrieve", "wings", "--system", "bm25", "--json").json["state"] == "waiting"
     run.refresh_from_db()
     assert (run.state, run.error) == ("waiting", "")
-    making.work(claims.claim(Run), lambda: False)
+    making.work(leases.claim(Run), lambda: False)
     said = call("retrieve", "wings", "--system", "bm25", "--json")
     assert said.json["state"] == "ready" and "is there already: nothing to do" in said.err
 
@@ -111,7 +112,7 @@ making.work(Run.objects.get(), lambda: False)
 def test_what_a_killed_worker_stored_is_not_made_again(instance, worker):
     """A process of ours takes the run up, is killed after some queries, and the live worker makes only the rest."""
     collection = wings(queries=30)
-    held = {"state": "running", "fence": 1, "lease_until": timezone.now() + timedelta(seconds=60)}
+    held = {"state": "running", "fencing_token": 1, "lease_until": timezone.now() + timedelta(seconds=60)}
     run = Run.objects.create(collection=collection, name="bm25", kind="bm25", depth=5, total=30, **held)
     child = spawn([sys.executable, "-c", SLOW], {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
@@ -125,5 +126,5 @@ def test_what_a_killed_worker_stored_is_not_made_again(instance, worker):
     until(lambda: Run.objects.get(pk=run.pk).is_over)
     run.refresh_from_db()
     after = dict(Ranking.objects.filter(run=run).values_list("query_id", "pk"))
-    assert (run.state, run.fence, len(after)) == ("ready", 2, 30)
+    assert (run.state, run.fencing_token, len(after)) == ("ready", 2, 30)
     assert 3 <= len(before) < 30 and before.items() <= after.items()

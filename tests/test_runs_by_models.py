@@ -9,13 +9,14 @@ import time
 import pytest
 
 from annotation.models import Role
-from benchmark import claims, making, rankings
+from benchmark import making, rankings
 from benchmark.making import limits, paying
 from benchmark.models import Ranking, Run
 from config.env import ROOT
 from corpus.bm25 import index_for
 from corpus.errors import BadInput
 from corpus.removal import delete_collection
+from jobs import leases
 from jobs.processes import spawn
 from judges import fleet
 from judges.ledger import entries
@@ -56,7 +57,7 @@ def start(collection, kind, name="run", depth=3, **recipe):
 
 
 def make(run, stopped=lambda: False):
-    making.work(claims.claim(Run, run.pk), stopped)
+    making.work(leases.claim(Run, pk=run.pk), stopped)
     run.refresh_from_db()
     return run
 

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from benchmark import qrels, rankings
 from benchmark.filling.pairs import known_to_people
-from benchmark.models import Progress, Qrels, Run
+from benchmark.models import Qrels, Run
 from benchmark.pooling import Pool, pool
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
+from jobs.models import JobState
 from judges import campaigns, configurations, forecasts
 from judges.configurations import Configuration, Options
 from judges.estimates import Estimate
@@ -49,7 +50,7 @@ def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qre
     if not runs:
         raise BadInput(_("name at least one run: the pool is what they return"))
     for run in runs:
-        if run.collection_id != collection.pk or run.is_deleted or run.state != Progress.READY:
+        if run.collection_id != collection.pk or run.is_deleted or run.state != JobState.READY:
             raise BadInput(_("run %(run)s is not ready, or not of this collection") % {"run": run.name})
     if before.collection_id != collection.pk:
         raise BadInput(_("these qrels are not of this collection"))

@@ -7,11 +7,12 @@ from django.utils.translation import gettext as _
 from benchmark import qrels, rankings
 from benchmark.filling.planning import PEOPLE
 from benchmark.filling.starting import start
-from benchmark.models import Filling, Progress, Qrels, Run
+from benchmark.models import Filling, Qrels, Run
 from benchmark.report import reports
 from benchmark.safety import assess
 from corpus.errors import BadInput
 from corpus.models import Collection
+from jobs.models import JobState
 
 
 def send(
@@ -57,7 +58,7 @@ def send(
 def informative(collection: Collection, runs: Sequence[Run], before: Qrels, k: int) -> list[tuple[int, int]]:
     """Query and document of each pair, from the report that is there already, else computed now."""
     report = reports.current(collection, before, before, runs, k)
-    if report is not None and report.state == Progress.READY and report.result:
+    if report is not None and report.state == JobState.READY and report.result:
         return [(query, document) for query, document, _value in report.result["safety"]["first"]]
     loaded = rankings.load([run.pk for run in runs], k)
     found = assess(loaded, qrels.load(before), collection.grades, k)

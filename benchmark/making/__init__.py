@@ -1,6 +1,5 @@
 """Runs that are made here: begin, work, cancel, go on. What makes a kind of run is a module of its own (KINDS)."""
 
-import logging
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -9,11 +8,13 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from benchmark import claims, rankings, waking
+from benchmark import rankings, waking
 from benchmark.making import limits
-from benchmark.models import RUN_NAME, Progress, Run
+from benchmark.models import RUN_NAME, Run
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
+from jobs import leases
+from jobs.models import JobState
 from judges.estimates import Estimate
 
 DEEPEST = 10_000
@@ -33,7 +34,6 @@ KINDS = {
 Tell = Callable[..., None]
 """tell(done, total, phase=""): how far the maker is, and with what."""
 Stopped = Callable[[], bool]
-logger = logging.getLogger(__name__)
 
 
 class Maker(Protocol):
@@ -90,7 +90,7 @@ def start_or_join(
     complete = maker(kind).check(collection, dict(recipe), depth)
     if limits.without(run.recipe) != limits.without(complete) or run.depth != depth:
         raise taken(collection, name)
-    if run.recipe != complete and run.state != Progress.READY:
+    if run.recipe != complete and run.state != JobState.READY:
         limits.raised(run, budget=complete.get("budget"), max_calls=complete.get("max_calls"))
     go_on(run)
     return Run.objects.select_related("collection").get(pk=run.pk)
@@ -128,29 +128,13 @@ def estimate(collection: Collection, kind: str, recipe: Mapping[str, Any]) -> Es
 
 def work(run: Run, shutting_down: Stopped) -> None:
     """Make a claimed run, until it is over or somebody else's, or waits again because this worker ends."""
-    with claims.Hold(run) as hold:
-        left = False
-
-        def stopped() -> bool:
-            nonlocal left
-            left = left or hold.lost() or shutting_down()
-            return left
-
-        try:
-            maker(run.kind).make(run, hold.progress, stopped)
-        except claims.Lost:
-            claims.give_back(run, **counts(run))  # where this worker ends; what is cancelled or lost stays as it is
-        except QuorumError as error:
-            claims.end(run, Progress.FAILED, error=" ".join(str(error).split()), **counts(run))
-        except Exception as error:
-            logger.exception("run %s of %s cannot be made", run.name, run.collection)
-            why = " ".join(f"{type(error).__name__}: {error}".split())[:1000]
-            claims.end(run, Progress.FAILED, error=why, **counts(run))
-        else:
-            if left:
-                claims.give_back(run, **counts(run))
-            else:
-                claims.end(run, Progress.READY, **counts(run))
+    leases.perform(
+        run,
+        lambda lease: maker(run.kind).make(run, lease.progress, lease.stopped),
+        stopping=shutting_down,
+        expected=QuorumError,
+        last=lambda: counts(run),
+    )
 
 
 def counts(run: Run) -> dict[str, int]:
@@ -161,12 +145,12 @@ def counts(run: Run) -> dict[str, int]:
 
 def cancel(run: Run) -> bool:
     """Stop it; the queries that it has stay, and `go_on` makes the rest. False when it is over already."""
-    return claims.cancel(run, **counts(run))
+    return leases.cancel(run, **counts(run))
 
 
 def go_on(run: Run) -> bool:
     """Make the rest of a cancelled or failed run. False in any other state."""
-    went = claims.go_on(run)
+    went = leases.resume(run)
     if went:
         transaction.on_commit(waking.wake_runs)
     return went
@@ -175,5 +159,5 @@ def go_on(run: Run) -> bool:
 @transaction.atomic
 def delete(run: Run) -> None:
     """Take it out of every table and free its name. Its rankings stay: qrels and reports came of them."""
-    claims.cancel(run)
+    leases.cancel(run)
     Run.objects.filter(pk=run.pk).update(is_deleted=True)

@@ -11,10 +11,11 @@ from django.utils.translation import gettext as _
 from benchmark import hybrids, making, rankings
 from benchmark.making import Stopped, Tell, lexical
 from benchmark.making.looping import each_query
-from benchmark.models import Progress, Run
+from benchmark.models import Run
 from benchmark.rankings import Ranked
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
+from jobs.models import JobState
 
 SCORES = ("margins", "plain")
 """What the reranked run's scores are: log odds, which go through the sigmoid, or to be taken as they are."""
@@ -71,7 +72,7 @@ def ready(collection: Collection, name: str) -> Run:
     values = {"collection": collection.name, "name": name}
     if run is None:
         raise BadInput(_("%(collection)s has no run %(name)s") % values)
-    if run.state != Progress.READY:
+    if run.state != JobState.READY:
         raise BadInput(_("run %(name)s of %(collection)s is not ready: wait until it is made") % values)
     return run
 

@@ -7,7 +7,6 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from benchmark import rankings
-from benchmark.claims import Lost
 from benchmark.making import Stopped, Tell
 from benchmark.making.looping import each_query
 from benchmark.models import Run
@@ -15,6 +14,7 @@ from benchmark.rankings import Ranked
 from corpus import bm25
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
+from jobs.leases import JobLost
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -52,14 +52,14 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 def index_of(run: Run, progress: Tell, stopped: Stopped, recipe: Mapping[str, Any] | None = None) -> bm25.Index:
     """The collection's index with the parameters of the run's recipe, or of a part of it.
 
-    Raises Lost when the run is to stop while it is built.
+    Raises JobLost when the run is to stop while it is built.
     """
     total = Document.objects.filter(collection=run.collection, is_current=True).count()
 
     def tell(documents: int) -> None:
         progress(documents, total, _("indexing documents"))
         if stopped():
-            raise Lost(f"run {run.name} stopped while its index was built")
+            raise JobLost(f"run {run.name} stopped while its index was built")
 
     given = run.recipe if recipe is None else recipe
     k1, b = given.get("k1", bm25.K1), given.get("b", bm25.B)

@@ -6,13 +6,14 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from benchmark import claims, rankings
+from benchmark import rankings
 from benchmark.making import Stopped, Tell
 from benchmark.making.limits import LIMITS
 from benchmark.models import Run
 from benchmark.rankings import Ranked
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Query
+from jobs import leases
 from judges import caps, retrieval
 from judges.models import Campaign
 from judges.records import Judge, Turn
@@ -53,8 +54,8 @@ def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
             max_calls=run.recipe.get("max_calls"),
         )
         run.campaign = campaign.pk
-        if not claims.held(run).update(campaign=campaign.pk):
-            raise claims.Lost(f"run {run.name} was cancelled, or another worker makes it")
+        if not leases.held(run).update(campaign=campaign.pk):
+            raise leases.JobLost(f"run {run.name} was cancelled, or another worker makes it")
     return Campaign.objects.select_related("collection").get(pk=run.campaign)
 
 

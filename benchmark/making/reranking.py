@@ -13,11 +13,12 @@ from django.utils.translation import gettext as _
 from benchmark import making, rankings
 from benchmark.making import Stopped, Tell, limits, paying
 from benchmark.making.dense import texts_of
-from benchmark.models import Progress, Ranking, Run
+from benchmark.models import Ranking, Run
 from benchmark.rankings import Ranked
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from corpus.rubric import AUTO, Rubric
+from jobs.models import JobState
 from judges import retrieval
 from judges.estimates import Estimate, of_calls
 from judges.prompts.searching import plain_prompt
@@ -37,7 +38,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     """`run` (a name), `judge`, `instruction` (else each query's definition of relevance), `top`, limits. BadInput."""
     paying.known_keys(recipe, ("run", "judge", "instruction", "top"))
     first = making.named(collection, str(recipe.get("run") or ""))
-    if first is None or first.state != Progress.READY:
+    if first is None or first.state != JobState.READY:
         told = _("run %(name)s is not there, or not ready: name a run of %(collection)s whose documents are reranked")
         raise BadInput(told % {"name": repr(recipe.get("run")), "collection": collection.name})
     top = recipe.get("top") or TOP

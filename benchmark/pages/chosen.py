@@ -7,9 +7,10 @@ from typing import Any
 from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
-from benchmark.models import Progress, Qrels, Report, Run
+from benchmark.models import Qrels, Report, Run
 from benchmark.report.computing import VERSION
 from corpus.models import Collection
+from jobs.models import JobState
 
 K = 10
 """The depth at which systems are compared unless somebody asks for another one."""
@@ -34,8 +35,8 @@ def newest(collection: Collection, *, compares: bool) -> Report | None:
     """The newest report, ready or in the making: of two versions, or (not `compares`) of one: how safe its order is."""
     same = Report.objects.filter(collection=collection).select_related("before", "after").order_by("-pk")
     same = same.exclude(after=F("before")) if compares else same.filter(after=F("before"))
-    outdated = Q(state=Progress.READY, result__version__lt=VERSION)
-    return same.exclude(state=Progress.CANCELLED).exclude(outdated).first()
+    outdated = Q(state=JobState.READY, result__version__lt=VERSION)
+    return same.exclude(state=JobState.CANCELLED).exclude(outdated).first()
 
 
 FIELDS = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after", "shift")
@@ -67,7 +68,7 @@ class Stored:
     @property
     def is_ready(self) -> bool:
         """There is something to show."""
-        return self.report.state == Progress.READY and bool(self.report.result) and not self.is_outdated
+        return self.report.state == JobState.READY and bool(self.report.result) and not self.is_outdated
 
     @property
     def is_outdated(self) -> bool:
@@ -86,5 +87,5 @@ def stored(report: Report | None, runs: Iterable[Run]) -> Stored | None:
     ids = set(report.options.get("runs", []))
     names = {int(one["run"]): str(one.get("name", "")) for one in (report.result or {}).get("systems", [])}
     now = {run.pk: run.name for run in runs}
-    new = [run.name for run in runs if run.state == Progress.READY and run.pk not in ids]
+    new = [run.name for run in runs if run.state == JobState.READY and run.pk not in ids]
     return Stored(report, names | now, new)

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from benchmark.models import Filling, Made, Progress, Qrels, Run
+from benchmark.models import Filling, Qrels, Run
 from benchmark.pages import chosen
 from benchmark.pages.chosen import Stored
 from corpus.models import Collection
+from jobs.models import JobState, LeasedJob
 
 MOVING = (Filling.State.PREPARING, Filling.State.JUDGING, Filling.State.FINISHING)
 UNDER_WAY = (*MOVING, Filling.State.PEOPLE)
@@ -26,7 +27,7 @@ class Overview:
     @property
     def ready(self) -> list[Run]:
         """Runs with all their rankings."""
-        return [run for run in self.runs if run.state == Progress.READY]
+        return [run for run in self.runs if run.state == JobState.READY]
 
     @property
     def making(self) -> list[Run]:
@@ -34,7 +35,7 @@ class Overview:
         return [run for run in self.runs if not run.is_over]
 
     @property
-    def followed(self) -> list[Made | Filling]:
+    def followed(self) -> list[LeasedJob | Filling]:
         """What changes by itself: runs and reports in the making, a filling that workers or judges are at."""
         reports = [one.report for one in (self.safety, self.report) if one is not None and not one.report.is_over]
         fillings = [self.filling] if self.filling is not None and self.filling.state in MOVING else []

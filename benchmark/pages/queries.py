@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from benchmark.models import Progress, Qrels, QrelsRow, Ranking, Run
+from benchmark.models import Qrels, QrelsRow, Ranking, Run
 from benchmark.pages import chosen
 from corpus.models import Collection, Document, Query
+from jobs.models import JobState
 
 PAGE = 50
 STATES = ("relevant", "hole", "judged", "unjudged")
@@ -121,7 +122,7 @@ class Side:
 
 def side_by_side(collection: Collection, query: Query, *, names: list[str], k: int) -> Side:
     """What the systems returned for it; `names`: which systems, none: the first six."""
-    runs = [run for run in chosen.runs_of(collection) if run.state == Progress.READY]
+    runs = [run for run in chosen.runs_of(collection) if run.state == JobState.READY]
     shown = [run for run in runs if run.name in names] or runs[:FIRST]
     versions = chosen.versions_of(collection)
     before, after = (versions[0], versions[-1]) if versions else (None, None)

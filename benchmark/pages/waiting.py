@@ -4,7 +4,8 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from benchmark.models import Filling, Made
+from benchmark.models import Filling
+from jobs.models import LeasedJob
 from judges import wakeups
 from judges.models import Campaign
 
@@ -12,15 +13,15 @@ PATIENCE_S = 8.0
 """A worker that is starting takes as long until it is heard of."""
 
 
-def unattended(*followed: Made | Filling | None) -> bool:
+def unattended(*followed: LeasedJob | Filling | None) -> bool:
     """One of these needs a worker, for some seconds already, and none serves this instance."""
     old = timezone.now() - timedelta(seconds=PATIENCE_S)
     waiting = any(one is not None and one.created_at < old and _needs_worker(one) for one in followed)
     return waiting and not wakeups.is_away() and not wakeups.has_workers()
 
 
-def _needs_worker(one: Made | Filling) -> bool:
-    if isinstance(one, Made):
+def _needs_worker(one: LeasedJob | Filling) -> bool:
+    if isinstance(one, LeasedJob):
         return not one.is_over
     if one.state != Filling.State.JUDGING:
         return one.needs_worker

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from django.db import connection, transaction
 
-from benchmark.claims import Lost
 from benchmark.models import Ranking, Run
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
+from jobs.leases import JobLost
 
 Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
@@ -39,14 +39,15 @@ def store(run: Run, found: Mapping[int, Ranked], names: Mapping[int, str] | None
 
     A query that has a ranking already keeps it. Scores are kept as the float32 that trec_eval reads. `names`: external
     ids of the documents, where the caller has them. Raises BadInput for scores that are none and for a document that
-    stands twice, Lost when the run was cancelled or is somebody else's.
+    stands twice, JobLost when the run was cancelled or is somebody else's.
     """
     ids = names_of(key for one in found.values() for key in one.documents) if names is None else names
     left_out = excluded(run.collection, found)
     rows = [_row(run, query, one, ids, left_out.get(query, frozenset())) for query, one in found.items()]
     with transaction.atomic():
-        if Run.objects.select_for_update(no_key=True).filter(pk=run.pk, fence=run.fence).first() is None:
-            raise Lost(f"run {run.name} was cancelled, or another worker makes it")
+        mine = Run.objects.filter(pk=run.pk, fencing_token=run.fencing_token)
+        if mine.select_for_update(no_key=True).first() is None:
+            raise JobLost(f"run {run.name} was cancelled, or another worker makes it")
         with connection.cursor() as cursor:
             cursor.executemany(INSERT, [row for row, _size in rows])
     return sum(size for _row, size in rows)

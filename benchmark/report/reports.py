@@ -9,8 +9,8 @@ import numpy as np
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from benchmark import claims, safety
-from benchmark.models import Progress, Qrels, Report, ReportValues, Run
+from benchmark import safety
+from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.report import inputs
 from benchmark.report.computing import VERSION, Computed, Question, compute
 from benchmark.report.judged import Floats
@@ -18,6 +18,8 @@ from benchmark.report.tested import Values
 from benchmark.waking import wake_reports
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
+from jobs import leases
+from jobs.models import JobState
 
 K = 10
 SEED = 0
@@ -83,7 +85,7 @@ def ask(
             "made_by": by,
         },
     )
-    if is_new or claims.go_on(report):
+    if is_new or leases.resume(report):
         transaction.on_commit(wake_reports)
         report.refresh_from_db()
     return report
@@ -97,7 +99,7 @@ def _check(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[R
     for run in runs:
         if run.collection_id != collection.pk or run.is_deleted:
             raise BadInput(_("%(collection)s has no run %(run)s.") % {"collection": collection.name, "run": run.name})
-        if run.state != Progress.READY:
+        if run.state != JobState.READY:
             raise BadInput(_("The run %(run)s is not ready: wait for it, or leave it out.") % {"run": run.name})
         if run.depth and run.depth < k:
             raise BadInput(
@@ -121,19 +123,19 @@ def ensure(
     """The report, made in this process unless a worker has it in hand. Raises BadInput when it fails."""
     report = ask(collection, before, after, runs, k, by, aspects_k=aspects_k)
     while not report.is_over:
-        if (row := claims.claim(Report, report.pk)) is not None:
+        if (row := leases.claim(Report, pk=report.pk)) is not None:
             _work(row)
         else:
             sleep(POLL_S)
         report.refresh_from_db()
-    if report.state != Progress.READY:
+    if report.state != JobState.READY:
         raise BadInput(_("The report was not made: %(why)s") % {"why": report.error or report.get_state_display()})
     return report
 
 
 def take_up() -> bool:
     """Make one report that waits; False: none does. What a worker does until it is False."""
-    row = claims.claim(Report)
+    row = leases.claim(Report)
     if row is not None:
         _work(row)
     return row is not None
@@ -141,14 +143,7 @@ def take_up() -> bool:
 
 def _work(report: Report) -> None:
     """Make a claimed report and say how it ended."""
-    with claims.Hold(report) as hold:
-        try:
-            make(report, hold.progress)
-        except QuorumError as error:
-            claims.end(report, Progress.FAILED, error=str(error))
-        except Exception as error:
-            claims.end(report, Progress.FAILED, error=f"{type(error).__name__}: {error}")
-            raise
+    leases.perform(report, lambda lease: make(report, lease.progress), expected=QuorumError)
 
 
 def make(report: Report, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
@@ -169,7 +164,7 @@ def _write(report: Report, asked: Question, found: Computed) -> None:
         for at, system in enumerate(asked.systems)
     ]
     with transaction.atomic():
-        if not claims.end(report, Progress.READY, result=found.result):
+        if not leases.finish(report, JobState.READY, result=found.result):
             return
         ReportValues.objects.filter(report=report).delete()
         ReportValues.objects.bulk_create(rows, batch_size=50)

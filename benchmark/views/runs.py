@@ -14,13 +14,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from benchmark import importing, making, rankings
 from benchmark.forms import LimitsForm, MakeForm, UploadForm
 from benchmark.making import limits
-from benchmark.models import Progress, Run
+from benchmark.models import Run
 from benchmark.pages import chosen, tabling, waiting
 from benchmark.views.downloads import download
 from benchmark.views.uploads import kept
 from corpus.access import Scope, action
 from corpus.auditing import record
 from corpus.errors import BadInput
+from jobs.models import JobState
 
 KINDS = [(kind, kind.label) for kind in MakeForm.FIELDS]
 
@@ -126,7 +127,7 @@ def _found(scope: Scope, run: int) -> Run:
 def run_file(request: HttpRequest, scope: Scope, run: int) -> HttpResponseBase:
     """The run as a TREC file, streamed."""
     found = _found(scope, run)
-    if found.state != Progress.READY:
+    if found.state != JobState.READY:
         raise Http404(_("This run is not there yet."))
     response = StreamingHttpResponse(rankings.write_trec(found), content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{found.name}.run"'

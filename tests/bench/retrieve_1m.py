@@ -105,25 +105,26 @@ def step(role: str) -> dict[str, Any]:
 
 def make(name: str) -> dict[str, Any]:
     """A run as a worker makes it."""
-    from benchmark import claims, making
+    from benchmark import making
     from benchmark.making.spending import spent
     from benchmark.models import Run
     from corpus.models import Collection
+    from jobs import leases
 
     collection = Collection.objects.get(name=NAME)
     started = making.start(collection=collection, name=name, kind="bm25", recipe={}, depth=DEPTH)
-    held = claims.claim(Run, started.pk)
+    held = leases.claim(Run, pk=started.pk)
     assert held is not None
     begin, searching = time.perf_counter(), 0.0
 
-    class Watched(claims.Hold):
+    class Watched(leases.Lease):
         def progress(self, done: int, total: int, phase: str = "") -> None:
             nonlocal searching
             if phase == "searching" and not searching:
                 searching = time.perf_counter()
             super().progress(done, total, phase)
 
-    claims.Hold = Watched  # type: ignore[misc]
+    leases.Lease = Watched  # type: ignore[misc]
     making.work(held, lambda: False)
     end = time.perf_counter()
     started.refresh_from_db()

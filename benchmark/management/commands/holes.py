@@ -11,11 +11,12 @@ from benchmark import filling, making, qrels, rankings, safety
 from benchmark.filling import Funnel
 from benchmark.importing import import_runs
 from benchmark.management.commands.import_runs import named
-from benchmark.models import Filling, Progress, Qrels, Run
+from benchmark.models import Filling, Qrels, Run
 from benchmark.runs import read_run
 from corpus.auditing import shell
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
+from jobs.models import JobState
 from judges import campaigns, configurations
 from judges.management.commands.judge import Command as Judge
 from judges.management.commands.judge import names
@@ -243,7 +244,7 @@ def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
     of_files = iter([standing[name] for name in paths])
     found = list(dict.fromkeys(run or next(of_files) for run in known))
     for run in found:
-        if run.state != Progress.READY:
+        if run.state != JobState.READY:
             raise BadInput(f"run {run.name} is {run.get_state_display()}: wait until it is ready")
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from benchmark import making, qrels
-from benchmark.models import Progress, Qrels, Run
+from benchmark.models import Qrels, Run
 from benchmark.report import reports, tabling
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
@@ -17,6 +17,7 @@ from corpus.auditing import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
+from jobs.models import JobState
 from judges.management.commands.status import collection_named
 
 
@@ -59,7 +60,7 @@ class Command(QuorumCommand):
 def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run]:
     """By name, or all that are ready and deep enough. Raises BadInput."""
     if names is None:
-        ready = Run.objects.filter(collection=collection, is_deleted=False, state=Progress.READY)
+        ready = Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY)
         return [run for run in ready if not run.depth or run.depth >= k]
     found = []
     for name in names:

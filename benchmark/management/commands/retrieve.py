@@ -10,11 +10,12 @@ from benchmark import making
 from benchmark.making.hybrid import SCORES
 from benchmark.making.searching import BM25
 from benchmark.making.spending import paid, spent
-from benchmark.models import Progress, Run
+from benchmark.models import Run
 from corpus.auditing import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
+from jobs.models import JobState
 from judges import fleet, wakeups
 from judges.management.commands.judge import Shown, names
 from judges.management.commands.status import collection_named
@@ -75,7 +76,7 @@ class Command(QuorumCommand):
         self.ask_before_paying(asked, options)
         name = options["as_name"] or name_for(options)
         run = making.start_or_join(**asked, name=name, depth=options["depth"], by=shell())
-        if run.is_over and run.state == Progress.READY:
+        if run.is_over and run.state == JobState.READY:
             self.note(f"run {run.name} is there already: nothing to do")
         elif options["wait"]:
             self.wait(run)
@@ -133,7 +134,7 @@ class Command(QuorumCommand):
             "instruction": run.instruction,
             **spent(run),
         }
-        if run.state == Progress.READY:
+        if run.state == JobState.READY:
             self.say(sentence(run, document))
         elif strict:
             why = run.error or f"it was {run.state}"
@@ -172,7 +173,7 @@ def name_for(options: dict[str, Any]) -> str:
 def line(run: Run, begun: tuple[float, int]) -> str:
     """How far it is, and how fast since `begun` (clock, done)."""
     seconds, done = time.monotonic() - begun[0], run.done - begun[1]
-    rate = f" ({done / seconds:,.1f}/s)" if run.state == Progress.RUNNING and done > 0 and seconds > 1 else ""
+    rate = f" ({done / seconds:,.1f}/s)" if run.state == JobState.RUNNING and done > 0 and seconds > 1 else ""
     return f"run {run.name}: {run.phase or run.state}, {run.done:,} of {run.total:,}{rate}"
 
 

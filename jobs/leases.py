@@ -1,0 +1,202 @@
+"""Claim, renew, report progress, finish, give back, cancel and resume: the one way long work is done (docs/jobs.md).
+
+The row is the truth. Every function is one conditional UPDATE that changes nothing for whoever does not hold the job
+any more. A holder renews its lease from a thread of its own, because one step (an index over a million documents) may
+take longer than any lease; the job of a worker that was killed is free when its lease is over.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from time import monotonic
+from types import TracebackType
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.models import DateTimeField, Expression, ExpressionWrapper, F, Q, QuerySet
+from django.db.models.functions import Coalesce, Now
+
+from jobs.models import LeasedJob
+
+MOST_ATTEMPTS = 5
+"""Claims without progress after which a job fails: whoever takes it up dies of it."""
+PROGRESS_S = 0.5
+
+Job = TypeVar("Job", bound=LeasedJob)
+logger = logging.getLogger(__name__)
+
+
+class JobLost(Exception):
+    """Somebody cancelled the job, or another worker holds it: what this worker makes is not wanted any more."""
+
+
+def free(model: type[Job], **only: Any) -> QuerySet[Job]:
+    """Jobs that wait, and those whose holder is gone. `only`: further conditions, as for `filter`."""
+    rows: QuerySet[Job] = model._default_manager.filter(**only)
+    return rows.filter(Q(state=model.WAITING) | Q(state=model.RUNNING, lease_until__lt=Now()))
+
+
+def claim(model: type[Job], **only: Any) -> Job | None:
+    """Take the oldest free job under a lease; None where none is free.
+
+    A job that was claimed too often without making progress fails here, and the next one is taken.
+    """
+    with transaction.atomic():
+        rows = free(model, **only).select_for_update(skip_locked=True, no_key=True)
+        key = rows.order_by("pk").values_list("pk", flat=True).first()
+        if key is None:
+            return None
+        row = model._default_manager.filter(pk=key)
+        row.update(
+            state=model.RUNNING,
+            fencing_token=F("fencing_token") + 1,
+            attempts=F("attempts") + 1,
+            error="",
+            lease_until=lease_end(),
+            started_at=Coalesce("started_at", Now()),
+        )
+        job = row.get()
+    if job.attempts <= MOST_ATTEMPTS:
+        return job
+    why = f"taken up {MOST_ATTEMPTS} times without getting further"
+    finish(job, job.FAILED, error=f"{why}: {said}" if (said := job.last_words()) else why)
+    return claim(model, **only)
+
+
+def lease_end() -> Expression:
+    """When a lease that begins or is renewed now runs out, by the database's clock."""
+    return ExpressionWrapper(Now() + timedelta(seconds=settings.LEASE_SECONDS), output_field=DateTimeField())
+
+
+def held(job: LeasedJob) -> QuerySet[Any]:
+    """The row, as long as whoever claimed it as `job` still holds it."""
+    rows = type(job)._default_manager.filter(pk=job.pk)
+    return rows.filter(fencing_token=job.fencing_token, state=job.RUNNING)
+
+
+def finish(job: LeasedJob, state: str, **changes: Any) -> bool:
+    """Write the last state of a job; False when somebody else holds it by now."""
+    values = {"phase": "", "lease_until": None, "ended_at": Now(), **changes}
+    return bool(held(job).update(state=state, **values))
+
+
+def give_back(job: LeasedJob, **changes: Any) -> None:
+    """Let another worker go on, because this one ends; the claim does not count."""
+    values = {"phase": "", "lease_until": None, "attempts": max(0, job.attempts - 1), **changes}
+    held(job).update(state=job.WAITING, **values)
+
+
+def cancel(job: LeasedJob, **changes: Any) -> bool:
+    """End a job now: its holder finds the token moved, and stops. False when it is over already."""
+    rows = type(job)._default_manager.filter(pk=job.pk, state__in=[job.WAITING, job.RUNNING])
+    values = {"state": job.CANCELLED, "phase": "", "lease_until": None, "ended_at": Now(), **changes}
+    return bool(rows.update(fencing_token=F("fencing_token") + 1, **values))
+
+
+def ask_to_cancel(job: LeasedJob) -> bool:
+    """End a job that waits; let the holder of a running one save what it has first. False when it is over already."""
+    rows = type(job)._default_manager.filter(pk=job.pk)
+    if rows.filter(state=job.WAITING).update(state=job.CANCELLED, phase="", ended_at=Now()):
+        return True
+    return bool(rows.filter(state=job.RUNNING).update(cancel_asked=True))
+
+
+def resume(job: LeasedJob, **changes: Any) -> bool:
+    """Let a cancelled or failed job wait again; what was made stays. False in any other state."""
+    rows = type(job)._default_manager.filter(pk=job.pk, state__in=[job.CANCELLED, job.FAILED])
+    values = {"attempts": 0, "error": "", "ended_at": None, "lease_until": None, "cancel_asked": False, **changes}
+    return bool(rows.update(state=job.WAITING, **values))
+
+
+class Lease:
+    """`with Lease(job) as lease:` renews the lease of a claimed job until the block ends.
+
+    `stopping`: says that this worker shuts down.
+    """
+
+    def __init__(self, job: LeasedJob, stopping: Callable[[], bool] = lambda: False) -> None:
+        self.job = job
+        self.left = False
+        self._stopping = stopping
+        self._lost = threading.Event()
+        self._over = threading.Event()
+        self._told = (0.0, "")
+        self._thread = threading.Thread(target=self._renew_until_over, name="lease", daemon=True)
+
+    def __enter__(self) -> "Lease":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def lost(self) -> bool:
+        """Whether the job was cancelled, or is somebody else's."""
+        return self._lost.is_set()
+
+    def stopped(self) -> bool:
+        """Whether to leave the work: it is lost, or this worker ends. Once true it stays true."""
+        self.left = self.left or self.lost() or self._stopping()
+        return self.left
+
+    def progress(self, done: int, total: int, phase: str = "") -> None:
+        """Write how far it is: twice a second at most, and at once where a phase begins or ends."""
+        now = monotonic()
+        if now - self._told[0] < PROGRESS_S and done < total and phase == self._told[1]:
+            return
+        self._told = (now, phase)
+        further = {"attempts": 0} if done > self.job.done else {}
+        self.renew(done=done, total=total, phase=phase, **further)
+        self.job.done, self.job.total, self.job.phase = done, total, phase
+
+    def renew(self, **changes: Any) -> bool:
+        """Renew the lease and write columns with it; False when the job is lost."""
+        if not held(self.job).update(lease_until=lease_end(), **changes):
+            self._lost.set()
+        return not self.lost()
+
+    def _renew_until_over(self) -> None:
+        try:
+            while not self._over.wait(settings.LEASE_SECONDS / 4):
+                try:
+                    self.renew()
+                except DatabaseError as error:  # the next try may find it; until then the lease holds
+                    logger.warning("the lease of %s cannot be renewed: %s", self.job, error)
+                    connection.close()
+        finally:
+            connection.close()
+
+
+def perform(
+    job: LeasedJob,
+    work: Callable[[Lease], object],
+    *,
+    stopping: Callable[[], bool] = lambda: False,
+    expected: type[Exception] = JobLost,
+    last: Callable[[], dict[str, Any]] = dict,
+) -> None:
+    """Do a claimed job's work under its lease and record how it ended.
+
+    `expected`: errors whose message alone says enough. `last`: columns that are written with the last state.
+    """
+    with Lease(job, stopping) as lease:
+        try:
+            work(lease)
+        except JobLost:
+            give_back(job, **last())  # where this worker ends; what is cancelled or lost stays as it is
+        except expected as error:
+            finish(job, job.FAILED, error=" ".join(str(error).split()), **last())
+        except Exception as error:
+            logger.exception("%s failed", job)
+            why = " ".join(f"{type(error).__name__}: {error}".split())[:1000]
+            finish(job, job.FAILED, error=why, **last())
+        else:
+            if lease.left:
+                give_back(job, **last())
+            else:
+                finish(job, job.READY, **last())

@@ -1,0 +1,58 @@
+"""The columns that every long piece of background work has, whatever app it belongs to (docs/jobs.md)."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
+
+
+class JobState(models.TextChoices):
+    """Where a job stands."""
+
+    WAITING = "waiting", gettext_lazy("waiting")
+    RUNNING = "running", gettext_lazy("running")
+    READY = "ready", gettext_lazy("ready")
+    FAILED = "failed", gettext_lazy("failed")
+    CANCELLED = "cancelled", gettext_lazy("cancelled")
+
+
+class LeasedJob(models.Model):
+    """A row that a worker works on under a lease: its state, its progress, and who may write to it.
+
+    The fencing token makes it safe to run twice: each claim raises it, and every write names the token of its claim,
+    so that a worker whose lease ran out changes nothing any more. jobs.leases has all that is done with such rows.
+    """
+
+    WAITING: ClassVar[str] = JobState.WAITING
+    RUNNING: ClassVar[str] = JobState.RUNNING
+    READY: ClassVar[str] = JobState.READY
+    FAILED: ClassVar[str] = JobState.FAILED
+    CANCELLED: ClassVar[str] = JobState.CANCELLED
+    """The stored states; a subclass with other words for them names them here."""
+
+    state = models.CharField(max_length=9, choices=JobState, default=JobState.WAITING)
+    done = models.PositiveBigIntegerField(default=0)
+    total = models.PositiveBigIntegerField(default=0)
+    phase = models.CharField(max_length=200, blank=True, help_text="What it is doing now; done and total count that.")
+    error = models.TextField(blank=True, help_text="Why it ended badly, one line.")
+    attempts = models.PositiveSmallIntegerField(default=0, help_text="Claims since it last made progress.")
+    fencing_token = models.PositiveIntegerField(default=0, help_text="Rises with every claim; older holders lose.")
+    lease_until = models.DateTimeField(null=True, help_text="Renewed by its holder; after it anybody may claim it.")
+    cancel_asked = models.BooleanField(default=False, help_text="Its holder saves what it has and ends it.")
+    made_by = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True, help_text="The first claim.")
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no worker will do anything more about it by itself."""
+        return self.state not in (self.WAITING, self.RUNNING)
+
+    def last_words(self) -> str:
+        """What is known of why its workers died, for the error of a job that was claimed too often."""
+        return ""
