@@ -1,16 +1,10 @@
-"""A debate as pages show it: turns in words, quotes tied to the sentences of the document. Pure."""
+"""A debate as pages show it: turns, and quotes tied to the sentences of the document. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from html import escape
 from typing import Any
 
-from django.utils.safestring import SafeString
-from django.utils.translation import get_language, gettext_lazy
-from django.utils.translation import gettext as _
-
-from annotation import marks
 from annotation.marks import Span
 from corpus.text import direction, language
 from judges import collapse, records
@@ -19,13 +13,6 @@ from judges.verdicts import Gone
 
 LANGUAGE_FROM = 400
 """Characters that show a text's language well enough."""
-
-SAYS = {
-    1: gettext_lazy("says relevant"),
-    0: gettext_lazy("says not relevant"),
-    None: gettext_lazy("gave no readable answer"),
-}
-SIDES = {"for": gettext_lazy("For"), "against": gettext_lazy("Against")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +30,28 @@ def text_of(text: str) -> Text:
     return Text(text, language(text[:LANGUAGE_FROM]), direction(text))
 
 
-NO_QUOTES = SafeString()
+@dataclass(frozen=True, slots=True)
+class DebateQuote:
+    """A sentence that a side quotes. `label` names its place in the document; "": it is not there."""
+
+    text: str
+    label: str = ""
+    is_first: bool = False
+    """The label in the document links back to this one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One side's turn, its parts as safe HTML: in a template they took half of the time of a page (ADR 0010)."""
+class DebateTurn:
+    """One side's turn in a round. `judge` is named to admins only."""
 
     side: str
-    words: SafeString
-    """Who speaks, the verdict in words, and the reason."""
-    quotes: SafeString = NO_QUOTES
-    """List items."""
+    verdict: int | None = None
+    """1: relevant, 0: not relevant, None: no readable answer."""
+    reason: Text | None = None
+    judge: str = ""
+    changed_sides: bool = False
+    """Without a new quote."""
+    quotes: tuple[DebateQuote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ class DebateRound:
 
     number: int
     couple: int
-    turns: tuple[Said, ...]
+    turns: tuple[DebateTurn, ...]
     """For, then against."""
 
 
@@ -96,12 +93,9 @@ def final_round(turns: Sequence[Turn]) -> list[Turn]:
     return [turn for turn in turns if turn["round"] == last]
 
 
-def _both(said: Mapping[tuple[int, int, str], Said], number: int, couple: int) -> tuple[Said, ...]:
+def _both(said: Mapping[tuple[int, int, str], DebateTurn], number: int, couple: int) -> tuple[DebateTurn, ...]:
     """For before against. A silent side is shown as such, but three agents make no second couple."""
-    turns = (
-        said.get((number, couple, side)) or (None if couple else Said(side, _words(side)))
-        for side in ("for", "against")
-    )
+    turns = (said.get((number, couple, side)) or (None if couple else DebateTurn(side)) for side in ("for", "against"))
     return tuple(turn for turn in turns if turn is not None)
 
 
@@ -135,32 +129,18 @@ def _spans(turns: Sequence[Turn]) -> Places:
     return found
 
 
-def _said(turn: Turn, spans: Places, seen: set[str], changed: bool) -> Said:
+def _said(turn: Turn, spans: Places, seen: set[str], changed: bool) -> DebateTurn:
     side, quotes = turn["side"], []
     for quote in turn["quotes"]:
         span = spans.get((side, quote.get("start"), quote.get("end")))
         label = span.label if span else ""
-        quotes.append(marks.quote(quote["text"], label, side, first=label not in seen))
+        quotes.append(DebateQuote(quote["text"], label, is_first=label not in seen))
         seen.add(label)
-    words = _words(side, turn["verdict"], turn["reason"], turn.get("judge", ""), changed)
-    return Said(side, words, SafeString("".join(quotes)))
-
-
-def _words(
-    side: str, verdict: int | None = None, reason: str = "", judge: str = "", changed: bool = False
-) -> SafeString:
-    """A turn's heading and reason. `judge` is named to admins only; `changed`: sides, without a new quote."""
-    head = _heading(side, verdict, judge, changed, get_language())
-    if not reason:
-        return SafeString(head)
-    text = text_of(reason)
-    return SafeString(f'{head}<p lang="{text.lang}" dir="{text.dir}">{escape(text.text)}</p>')
-
-
-@lru_cache(maxsize=1024)
-def _heading(side: str, verdict: int | None, judge: str, changed: bool, language: str | None) -> str:
-    """In the language that is active: a catalogue would be asked four times for each turn."""
-    says = SAYS.get(verdict, SAYS[None])
-    who = f' <span class="muted small">{escape(judge)}</span>' if judge else ""
-    head = f'<h4><span class="tag-{side}">{SIDES[side]}</span> <span>{says}</span>{who}</h4>'
-    return head + f'<p class="small muted">{_("Changed sides without a new quote.")}</p>' if changed else head
+    return DebateTurn(
+        side=side,
+        verdict=turn["verdict"],
+        reason=text_of(turn["reason"]),
+        judge=turn.get("judge", ""),
+        changed_sides=changed,
+        quotes=tuple(quotes),
+    )

@@ -3,12 +3,11 @@
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
-from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from annotation import pairs
 from annotation.debating import Debate, Text, debate_of, text_of
-from annotation.marks import marked
+from annotation.marks import Stretch, highlight
 from annotation.models import Assignment
 from corpus.models import Judgment, Label, Pair, Target
 from judges import selectors
@@ -52,9 +51,9 @@ class Evidence:
         )
 
     @cached_property
-    def marked(self) -> SafeString:
-        """The document's text as HTML with its quoted sentences marked."""
-        return mark_safe(marked(self.pair.document.text, self.debate.spans))  # marked() escapes every character
+    def highlighted(self) -> list[Stretch]:
+        """The document\'s text, cut where its quoted sentences begin and end."""
+        return highlight(self.pair.document.text, self.debate.spans)
 
     @property
     def votes(self) -> list[Attempt]:

@@ -7,12 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from django.db import connection
-from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.debating import Debate, Text, debate_of, final_round, text_of
-from annotation.marks import marked
+from annotation.marks import Stretch, highlight
 from annotation.models import Membership
 from annotation.numbers import shown
 from annotation.queue import EVIDENCE, rows
@@ -86,9 +85,9 @@ class Work:
     """What its author marked before it was taken back, as the form has it."""
 
     @cached_property
-    def marked(self) -> SafeString:
-        """The document's text as HTML with its quoted sentences marked."""
-        return mark_safe(marked(self.document.text, self.debate.spans))  # marked() escapes every character
+    def highlighted(self) -> list[Stretch]:
+        """The document\'s text, cut where its quoted sentences begin and end."""
+        return highlight(self.document.text, self.debate.spans)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,16 @@
 """Where annotators spend their days: the open pair, the decision on it, and the next one in the same answer."""
 
 from collections.abc import Callable
-from functools import cache, lru_cache
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.middleware.csrf import get_token
 from django.shortcuts import render
-from django.template import Context, Template
-from django.template.loader import get_template
 from django.urls import reverse
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
 from annotation import guidelines, judging, queue, targets, undo
-from annotation.baking import baked
 from annotation.care import welcome
 from annotation.desks import Desk
 from annotation.forms_judging import Invalid, answer, draft, skip_reason, text
@@ -177,45 +171,23 @@ def _render(
 ) -> HttpResponse:
     """The fragment alone for HTMX, else inside the whole page."""
     collection = scope.collection
-    context |= {"scope": scope, "collection": collection, "section": "judge", "fragment": fragment}
-    shared = (collection.name, collection.grades, collection.relevant_from, get_language())
+    context |= {
+        "scope": scope,
+        "collection": collection,
+        "section": "judge",
+        "fragment": fragment,
+        "grades": judging.grades(collection),
+        "skip_reasons": Assignment.SkipReason.choices,
+        **_addresses(collection.name),
+    }
     if request.headers.get("HX-Request"):
-        # Without the request: no context processor runs, and the token is all that the forms need of it.
-        context["csrf_token"] = get_token(request)
-        return HttpResponse(plain(baked_fragment(fragment, *shared), context), status=status)
-    context |= addresses(collection.name)
-    context |= buttons(*shared)
-    context |= {"guidelines": guidelines.current(collection), "grades": judging.grades(collection)}
-    return render(request, "judging/page.html", context, status=status)
+        return render(request, fragment, context, status=status)
+    return render(
+        request, "judging/page.html", {**context, "guidelines": guidelines.current(collection)}, status=status
+    )
 
 
-def plain(template: Template, context: dict[str, object]) -> str:
-    """The template without localised numbers: ours look the same in both languages, and each one would ask for it."""
-    return template.render(Context(context, use_l10n=False))
-
-
-@lru_cache(maxsize=256)
-def baked_fragment(fragment: str, name: str, highest: int, relevant_from: int, language: str | None) -> Template:
-    """A fragment with all that every page of a collection shares in one language."""
-    return baked(fragment, {**addresses(name), **buttons(name, highest, relevant_from, language)})
-
-
-@cache
-def addresses(name: str) -> dict[str, str]:
-    """The addresses that each fragment of a collection names, resolved once for a process."""
+def _addresses(name: str) -> dict[str, str]:
+    """The addresses that the fragments of a collection name."""
     names = ("next", "submit", "evidence", "skip", "flag", "undo", "history", "draft", "query")
     return {f"{which}_url": reverse(f"judge_{which}", args=[name]) for which in names}
-
-
-@lru_cache(maxsize=256)
-def buttons(name: str, highest: int, relevant_from: int, language: str | None) -> dict[str, str]:
-    """The buttons that are the same under every pair of a collection, rendered once for a process and language."""
-    context = {
-        "grades": judging.scale(highest, relevant_from),
-        "skip_reasons": Assignment.SkipReason.choices,
-        **addresses(name),
-    }
-    return {
-        "grade_buttons": get_template("judging/_grades.html").render(context),
-        "skip_and_flag": get_template("judging/_skip_and_flag.html").render(context),
-    }

@@ -6,9 +6,7 @@ from typing import Any
 
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.middleware.csrf import get_token
 from django.shortcuts import render
-from django.template.loader import get_template
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -124,8 +122,7 @@ def _card(request: HttpRequest, scope: Scope, item: int, *, problem: str = "", s
     if work and status == 422:
         work = replace(work, typed={name: request.POST.get(name, "") for name in judging.TYPED})
     context = {**_common(scope), "work": work, "open": bool(works), "problem": problem, "item": shown(item)}
-    content = get_template("judging/_card.html").render({**context, "csrf_token": get_token(request)})
-    return HttpResponse(content, status=status)
+    return render(request, "judging/_card.html", context, status=status)
 
 
 def _common(scope: Scope) -> dict[str, object]:
