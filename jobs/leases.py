@@ -13,7 +13,6 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, TypeVar
 
-from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import DateTimeField, Expression, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
@@ -54,7 +53,7 @@ def claim(model: type[Job], **only: Any) -> Job | None:
             fencing_token=F("fencing_token") + 1,
             attempts=F("attempts") + 1,
             error="",
-            lease_until=lease_end(),
+            lease_until=lease_end(model),
             started_at=Coalesce("started_at", Now()),
         )
         job = row.get()
@@ -65,9 +64,9 @@ def claim(model: type[Job], **only: Any) -> Job | None:
     return claim(model, **only)
 
 
-def lease_end() -> Expression:
+def lease_end(model: type[LeasedJob]) -> Expression:
     """When a lease that begins or is renewed now runs out, by the database's clock."""
-    return ExpressionWrapper(Now() + timedelta(seconds=settings.LEASE_SECONDS), output_field=DateTimeField())
+    return ExpressionWrapper(Now() + timedelta(seconds=model.lease_seconds()), output_field=DateTimeField())
 
 
 def held(job: LeasedJob) -> QuerySet[Any]:
@@ -156,13 +155,13 @@ class Lease:
 
     def renew(self, **changes: Any) -> bool:
         """Renew the lease and write columns with it; False when the job is lost."""
-        if not held(self.job).update(lease_until=lease_end(), **changes):
+        if not held(self.job).update(lease_until=lease_end(type(self.job)), **changes):
             self._lost.set()
         return not self.lost()
 
     def _renew_until_over(self) -> None:
         try:
-            while not self._over.wait(settings.LEASE_SECONDS / 4):
+            while not self._over.wait(self.job.lease_seconds() / 4):
                 try:
                     self.renew()
                 except DatabaseError as error:  # the next try may find it; until then the lease holds

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
@@ -52,6 +53,11 @@ class LeasedJob(models.Model):
     def is_over(self) -> bool:
         """Whether no worker will do anything more about it by itself."""
         return self.state not in (self.WAITING, self.RUNNING)
+
+    @classmethod
+    def lease_seconds(cls) -> float:
+        """How long a lease lasts that nobody renews."""
+        return float(settings.LEASE_SECONDS)
 
     def last_words(self) -> str:
         """What is known of why its workers died, for the error of a job that was claimed too often."""

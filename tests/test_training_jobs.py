@@ -16,6 +16,7 @@ from django.utils import timezone
 pytest.importorskip("torch")
 
 from corpus.errors import BadInput
+from jobs import leases
 from jobs.processes import spawn, stop
 from tests.conftest import Manage
 from tests.instances import PATIENCE, ROOT, until
@@ -87,13 +88,13 @@ def test_a_cancelled_job_ends_within_ten_seconds_and_can_go_on(
     start_worker(workers, instance)
     does_step(job, 5)
     began = time.monotonic()
-    assert jobs.cancel(job)
+    assert leases.ask_to_cancel(job)
     reaches(job, Job.State.CANCELLED)
     assert time.monotonic() - began < 10 * slowness()
     folder = JobFolder(Path(job.folder))
     (step,) = folder.steps()
     assert losses(job)[-1][0] == step and (folder.checkpoint(step) / "adapter_model.safetensors").exists()
-    assert not Model.objects.exists() and not jobs.cancel(job)
+    assert not Model.objects.exists() and not leases.ask_to_cancel(job)
 
     folder.ask({**folder.job, "options": {**folder.job["options"], "max_steps": step + 3, "evaluate_every": step + 3}})
     assert jobs.go_on(job)
@@ -124,7 +125,7 @@ def test_killed_trainers_and_workers_cost_no_step_and_change_no_loss(
     start_worker(workers, instance)
     reaches(killed, Job.State.FINISHED)
     assert losses(killed) == losses(whole) and len(losses(whole)) == 120
-    assert killed.claims >= 3
+    assert killed.attempts >= 3
     assert killed.result["metrics"] == whole.result["metrics"]
 
 
@@ -138,7 +139,7 @@ def test_a_worker_that_is_asked_to_end_gives_its_job_back_with_a_checkpoint(
     worker.terminate()
     reaches(job, Job.State.QUEUED)
     worker.wait(PATIENCE)
-    assert JobFolder(Path(job.folder)).steps() and job.claims == 0
+    assert JobFolder(Path(job.folder)).steps() and job.attempts == 0
 
 
 def test_a_job_for_a_gpu_waits_for_one_and_says_so(
@@ -150,21 +151,21 @@ def test_a_job_for_a_gpu_waits_for_one_and_says_so(
     until(lambda: bool(fleet.live_workers()))
     if "cuda" in fleet.live_workers()[0].devices:
         pytest.skip("this machine has a GPU")
-    assert jobs.claim(("cpu",)) is None
+    assert leases.claim(Job, device="cpu") is None
     assert pages.waits_for(job) == "It waits for a worker with a GPU: no worker that serves the queue has one."
-    assert jobs.cancel(job) and reaches(job, Job.State.CANCELLED).claims == 0
+    assert leases.ask_to_cancel(job) and reaches(job, Job.State.CANCELLED).attempts == 0
 
 
 def test_a_job_is_held_by_one_and_taken_up_when_its_holder_is_gone(rows: Path, tmp_path: Path) -> None:
     begin(rows, tmp_path / "model")
-    first = jobs.claim(("cpu",))
-    assert first is not None and jobs.claim(("cpu",)) is None
+    first = leases.claim(Job, device="cpu")
+    assert first is not None and leases.claim(Job, device="cpu") is None
     Job.objects.filter(pk=first.pk).update(lease_until=timezone.now() - timezone.timedelta(seconds=1))
-    second = jobs.claim(("cpu", "cuda"))
-    assert second is not None and second.pk == first.pk and second.fence == first.fence + 1
-    assert not jobs.held(first, steps=99) and jobs.held(second, steps=3)
-    assert not jobs.end(first, Job.State.FAILED, error="late")
-    assert jobs.end(second, Job.State.FINISHED) and not jobs.held(second)
+    second = leases.claim(Job, device__in=["cpu", "cuda"])
+    assert second is not None and second.pk == first.pk and second.fencing_token == first.fencing_token + 1
+    assert not leases.Lease(first).renew(done=99) and leases.Lease(second).renew(done=3)
+    assert not leases.finish(first, Job.State.FAILED, error="late")
+    assert leases.finish(second, Job.State.FINISHED) and not leases.held(second).exists()
 
 
 def test_what_is_known_to_be_wrong_is_refused_before_it_waits(rows: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from django.test import Client
 from annotation.models import Role
 from corpus.models import Collection
 from corpus.removal import delete_collection
+from jobs import leases
 from tests.factories import make_collection, make_member
 from tests.training_sets import write_set
 from training import jobs
@@ -52,7 +53,7 @@ def finished(collection: Collection, rows: Path, kind: str = "train", **result: 
     folder.add(
         {"step": 2, "dev": {"label_pearson": 0.5, "teacher_pearson": None, "auc": 0.75, "accuracy": 0.5, "ndcg@10": 1}}
     )
-    Job.objects.filter(pk=job.pk).update(state="finished", words="tiny model, CPU", steps=2, total=2, result=result)
+    Job.objects.filter(pk=job.pk).update(state="finished", words="tiny model, CPU", done=2, total=2, result=result)
     job.refresh_from_db()
     return job
 
@@ -192,10 +193,10 @@ def test_a_trainer_that_does_not_see_a_jobs_files_says_so_at_once(birds: Collect
         recipe="prism", data=rows, base="tiny:qwen3", out=None, given={}, collection=birds, user="alice"
     )
     (Path(job.folder) / "job.json").unlink()
-    claimed = jobs.claim(["cpu"])
+    claimed = leases.claim(Job, device="cpu")
     assert claimed is not None
     supervise(claimed, lambda: False)
     job.refresh_from_db()
-    assert job.state == Job.State.FAILED and not job.claims > 1
+    assert job.state == Job.State.FAILED and not job.attempts > 1
     assert "cannot see" in job.error and f"{job.folder}/job.json" in job.error and "QUORUM_VAR" in job.error
     assert job.ended_at is not None

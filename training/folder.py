@@ -60,6 +60,21 @@ class JobFolder:
             return []
         return [json.loads(line) for line in text.split("\n")[:-1]]
 
+    def tail(self, lines: int) -> list[str]:
+        """The end of the log."""
+        try:
+            with self.log.open("rb") as file:
+                file.seek(0, os.SEEK_END)
+                file.seek(max(0, file.tell() - 20_000))
+                return file.read().decode(errors="replace").splitlines()[-lines:]
+        except OSError:
+            return []
+
+    def last_words(self) -> str:
+        """The last line of the log."""
+        lines = [line for line in self.tail(20) if line.strip()]
+        return lines[-1].strip()[:500] if lines else "it said nothing"
+
     def keep_until(self, step: int) -> None:
         """Forget what was measured after this step: it is done again."""
         kept = [line for line in self.lines() if line["step"] <= step]

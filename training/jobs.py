@@ -1,37 +1,23 @@
-"""Services of jobs: begin, cancel, take up, end. The row is the truth; the folder holds what the subprocess said."""
+"""Services of training jobs: begin, go on, publish. The row is the truth; the folder holds what the subprocess said."""
 
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.db import connection, transaction
-from django.utils import timezone
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.models import Collection
+from jobs import leases
 from training import fleet, recipes
 from training.folder import JobFolder
 from training.models import Job, Model
 
-LEASE_S = 30
-MOST_CLAIMS = 5
 SHARED = "_shared"
 """Folder of jobs that belong to no collection. No collection's name begins so."""
-
-CLAIM = """
-UPDATE training_job SET state = 'running', claims = claims + 1, fence = fence + 1,
-       lease_until = now() + make_interval(secs => %s), started_at = COALESCE(started_at, now())
-WHERE id = (
-    SELECT id FROM training_job
-    WHERE (state = 'queued' OR (state = 'running' AND lease_until < now())) AND device = ANY(%s)
-    ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
-)
-RETURNING id
-"""
 
 
 def home(kind: str, collection: Collection | None) -> Path:
@@ -93,51 +79,12 @@ def begin_training(
     return begin(kind=Job.Kind.TRAIN, options=options, collection=collection, device=device, user=user)
 
 
-def claim(devices: Sequence[str]) -> Job | None:
-    """The oldest job that waits, or whose holder is gone, and that asks for one of the devices."""
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM, [LEASE_S, list(devices)])
-        found = cursor.fetchone()
-    return Job.objects.select_related("collection").get(pk=found[0]) if found else None
-
-
-def held(job: Job, **changes: Any) -> bool:
-    """Keep the lease and write how far it is; False when somebody else took the job up meanwhile."""
-    until = timezone.now() + timedelta(seconds=LEASE_S)
-    rows = Job.objects.filter(pk=job.pk, fence=job.fence, state=Job.State.RUNNING)
-    return bool(rows.update(lease_until=until, **changes))
-
-
-def end(job: Job, state: str, **changes: Any) -> bool:
-    """The last word on a job, by whoever holds it."""
-    rows = Job.objects.filter(pk=job.pk, fence=job.fence, state=Job.State.RUNNING)
-    return bool(rows.update(state=state, ended_at=timezone.now(), lease_until=None, **changes))
-
-
-def give_back(job: Job) -> None:
-    """The worker ends: another goes on from the checkpoint, and the claim does not count."""
-    rows = Job.objects.filter(pk=job.pk, fence=job.fence, state=Job.State.RUNNING)
-    rows.update(state=Job.State.QUEUED, lease_until=None, claims=max(0, job.claims - 1), phase=_("waiting to go on"))
-
-
-def cancel(job: Job) -> bool:
-    """End it: at once while it waits, else its worker saves a checkpoint first. False when it is over already."""
-    now = timezone.now()
-    waiting = Job.objects.filter(pk=job.pk, state=Job.State.QUEUED)
-    if waiting.update(state=Job.State.CANCELLED, phase="cancelled", ended_at=now):
-        return True
-    return bool(Job.objects.filter(pk=job.pk, state=Job.State.RUNNING).update(is_stopping=True))
-
-
 def go_on(job: Job) -> bool:
     """Back into the queue after a cancellation or a failure: it goes on from its newest checkpoint."""
-    rows = Job.objects.filter(pk=job.pk, state__in=[Job.State.CANCELLED, Job.State.FAILED])
-    done = rows.update(
-        state=Job.State.QUEUED, is_stopping=False, claims=0, error="", phase="waiting", ended_at=None, lease_until=None
-    )
-    if done:
+    went = leases.resume(job, phase="waiting")
+    if went:
         transaction.on_commit(fleet.wake)
-    return bool(done)
+    return went
 
 
 def use(model: Model, kind: str, user: str = "") -> Job:

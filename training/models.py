@@ -1,6 +1,7 @@
 """Training jobs and the models that they published. One job is one row and one subprocess (DESIGN 9)."""
 
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Q
@@ -9,9 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection
+from jobs.models import LeasedJob
+from training.folder import JobFolder
 
 
-class Job(models.Model):
+class Job(LeasedJob):
     """Something for the GPU queue: a training, or scoring with a model. Its folder holds everything else."""
 
     class Kind(models.TextChoices):
@@ -29,26 +32,17 @@ class Job(models.Model):
         CANCELLED = "cancelled", gettext_lazy("cancelled")
         REFUSED = "refused", gettext_lazy("refused")
 
+    WAITING: ClassVar[str] = State.QUEUED
+    READY: ClassVar[str] = State.FINISHED
+
     collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="training_jobs")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TRAIN)
     options = models.JSONField(default=dict, help_text="What the subprocess is asked, as in job.json.")
     device = models.CharField(max_length=4, default="cpu", help_text="cpu or cuda.")
     folder = models.CharField(max_length=500)
     state = models.CharField(max_length=9, choices=State, default=State.QUEUED)
-    phase = models.CharField(max_length=200, blank=True)
     words = models.CharField(max_length=50, blank=True, help_text="What stands beside its figures: tiny model, CPU.")
-    steps = models.PositiveIntegerField(default=0)
-    total = models.PositiveIntegerField(default=0)
-    error = models.TextField(blank=True, help_text="Why it ended badly, one line.")
     result = models.JSONField(default=dict)
-    is_stopping = models.BooleanField(default=False, help_text="Somebody asked it to end.")
-    claims = models.PositiveSmallIntegerField(default=0, help_text="Times that somebody took it up.")
-    fence = models.PositiveIntegerField(default=0, help_text="Goes up with every claim; an older holder is ignored.")
-    lease_until = models.DateTimeField(null=True)
-    made_by = models.CharField(max_length=150, blank=True)
-    created_at = models.DateTimeField(db_default=Now())
-    started_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [
@@ -59,10 +53,14 @@ class Job(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
 
-    @property
-    def is_over(self) -> bool:
-        """Nothing more comes by itself."""
-        return self.state not in (Job.State.QUEUED, Job.State.RUNNING)
+    @classmethod
+    def lease_seconds(cls) -> float:
+        """Shorter than others': its holder only looks after a subprocess, so nothing keeps it from renewing."""
+        return 30.0
+
+    def last_words(self) -> str:
+        """The last line of its log."""
+        return JobFolder(Path(self.folder)).last_words()
 
     @property
     def verdict(self) -> str:

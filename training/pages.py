@@ -21,7 +21,6 @@ from training import fleet, written
 from training.folder import JobFolder
 from training.models import Job, Model
 from training.outcomes import MEASURES
-from training.supervisor import tail
 
 EXTRA = "training-extra.json"
 NEEDED = ("torch", "peft", "accelerate")
@@ -161,7 +160,7 @@ class Live:
     @property
     def percent(self) -> int:
         """Of its steps."""
-        return 100 * self.job.steps // self.job.total if self.job.total else 0
+        return 100 * self.job.done // self.job.total if self.job.total else 0
 
 
 def live(job: Job) -> Live:
@@ -176,7 +175,7 @@ def live(job: Job) -> Live:
         latest=steps[-1] if steps else {},
         measured=measured,
         forecast=_forecast(job, steps),
-        log=tail(folder, LOG_LINES),
+        log=folder.tail(LOG_LINES),
         waiting=waits_for(job),
     )
 

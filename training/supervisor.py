@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from corpus.errors import QuorumError
+from jobs import leases
 from jobs.processes import spawn, stop
-from training import inputs, jobs, outcomes
+from training import inputs, outcomes
 from training.folder import CANCELLED, FINISHED, REFUSED, JobFolder
 from training.models import Job
 
@@ -28,22 +30,20 @@ logger = logging.getLogger(__name__)
 def supervise(job: Job, shutting_down: Callable[[], bool], gpu: int | None = None) -> None:
     """Work on a claimed job until it is over, or back in the queue because this worker ends."""
     folder = JobFolder(Path(job.folder))
-    if job.claims > jobs.MOST_CLAIMS:
-        jobs.end(job, Job.State.FAILED, error=f"taken up {jobs.MOST_CLAIMS} times without an end: {last_words(folder)}")
-        return
     if missing := unseen(job, folder):
         where = f"this trainer ({socket.gethostname()}) cannot see {missing}"
         hint = "the site and its trainers need one QUORUM_VAR, on storage that all of them mount at the same path"
-        jobs.end(job, Job.State.FAILED, error=f"{where}: {hint}")
+        leases.finish(job, Job.State.FAILED, error=f"{where}: {hint}")
         return
-    try:
-        inputs.write(job, folder)
-        code = _run(job, folder, shutting_down, gpu)
-    except QuorumError as error:
-        jobs.end(job, Job.State.REFUSED, error=" ".join(str(error).split()))
-        return
-    if code is not None:
-        _ended(job, folder, code)
+    with leases.Lease(job, shutting_down) as lease:
+        try:
+            inputs.write(job, folder)
+            code = _run(lease, folder, shutting_down, gpu)
+        except QuorumError as error:
+            leases.finish(job, Job.State.REFUSED, error=" ".join(str(error).split()))
+            return
+        if code is not None:
+            _ended(job, folder, code)
 
 
 def unseen(job: Job, folder: JobFolder) -> Path | None:
@@ -54,24 +54,25 @@ def unseen(job: Job, folder: JobFolder) -> Path | None:
     return next((path for path in paths if path.is_absolute() and not path.exists()), None)
 
 
-def _run(job: Job, folder: JobFolder, shutting_down: Callable[[], bool], gpu: int | None) -> int | None:
+def _run(lease: leases.Lease, folder: JobFolder, shutting_down: Callable[[], bool], gpu: int | None) -> int | None:
     """The subprocess's exit code; None when the job is no longer ours."""
+    job = lease.job
     child = _start(folder, gpu)
     asked = 0.0
     while (code := child.poll()) is None:
         time.sleep(LOOK_S)
         stopping = shutting_down()
-        if not jobs.held(job, **_news(folder)):
+        if not lease.renew(**_news(folder)):
             stop([child], patience=0)
             return None
-        if not asked and (stopping or Job.objects.filter(pk=job.pk, is_stopping=True).exists()):
+        if not asked and (stopping or Job.objects.filter(pk=job.pk, cancel_asked=True).exists()):
             child.terminate()
             asked = time.monotonic()
         if asked and time.monotonic() - asked > PATIENCE_S:
             child.kill()
-    job.refresh_from_db()
-    if shutting_down() and not job.is_stopping and code != FINISHED:
-        jobs.give_back(job)
+    job.refresh_from_db(fields=["cancel_asked"])
+    if shutting_down() and not job.cancel_asked and code != FINISHED:
+        leases.give_back(job, phase=_("waiting to go on"))
         return None
     return code
 
@@ -90,7 +91,8 @@ def _news(folder: JobFolder) -> dict[str, Any]:
     state = folder.state
     named = {"phase": ("phase", 200), "words": ("words", 50)}
     texts = {column: str(state[key])[:most] for column, (key, most) in named.items() if state.get(key)}
-    return {**texts, **{name: int(state[name]) for name in ("steps", "total") if name in state}}
+    counts = {"done": "steps", "total": "total"}
+    return {**texts, **{column: int(state[name]) for column, name in counts.items() if name in state}}
 
 
 def _ended(job: Job, folder: JobFolder, code: int) -> None:
@@ -102,33 +104,16 @@ def _ended(job: Job, folder: JobFolder, code: int) -> None:
         try:
             result = outcomes.store(job, folder)
         except QuorumError as problem:
-            jobs.end(job, Job.State.FAILED, error=" ".join(str(problem).split()), **news)
+            leases.finish(job, Job.State.FAILED, error=" ".join(str(problem).split()), **news)
             return
-        jobs.end(job, Job.State.FINISHED, result=result, error="", **news)
-    elif code == CANCELLED or job.is_stopping:
-        jobs.end(job, Job.State.CANCELLED, **{**news, "phase": "cancelled"})
+        leases.finish(job, Job.State.FINISHED, result=result, error="", **news)
+    elif code == CANCELLED or job.cancel_asked:
+        leases.finish(job, Job.State.CANCELLED, **{**news, "phase": "cancelled"})
     elif code == REFUSED:
-        jobs.end(job, Job.State.REFUSED, error=error, **news)
-    elif code < 0 and job.claims < jobs.MOST_CLAIMS:
+        leases.finish(job, Job.State.REFUSED, error=error, **news)
+    elif code < 0 and job.attempts < leases.MOST_ATTEMPTS:
         # Killed from outside (the kernel, short of memory, or a person): the next claim goes on from the checkpoint.
         logger.warning("%s was killed by signal %s and goes on from its checkpoint", job, -code)
-        Job.objects.filter(pk=job.pk, fence=job.fence).update(state=Job.State.QUEUED, lease_until=None, **news)
+        leases.give_back(job, attempts=job.attempts, **news)
     else:
-        jobs.end(job, Job.State.FAILED, error=error or last_words(folder), **news)
-
-
-def last_words(folder: JobFolder) -> str:
-    """The last line of the log."""
-    lines = [line for line in tail(folder, 20) if line.strip()]
-    return lines[-1].strip()[:500] if lines else "it said nothing"
-
-
-def tail(folder: JobFolder, lines: int) -> list[str]:
-    """The end of the log."""
-    try:
-        with folder.log.open("rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - 20_000))
-            return file.read().decode(errors="replace").splitlines()[-lines:]
-    except OSError:
-        return []
+        leases.finish(job, Job.State.FAILED, error=error or folder.last_words(), **news)

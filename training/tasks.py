@@ -8,11 +8,10 @@ from typing import Any
 from billiard.process import current_process
 from celery import shared_task, signals
 from django.db import close_old_connections, connection
-from django.db.models import Q
-from django.utils import timezone
 from redis.exceptions import RedisError
 
-from training import fleet, jobs, judged
+from jobs import leases
+from training import fleet, judged
 from training.models import Job
 from training.supervisor import supervise
 
@@ -25,7 +24,7 @@ stopping = multiprocessing.get_context("fork").Value("b", 0)
 
 def _work() -> None:
     """Take jobs up until none waits."""
-    while not stopping.value and (job := jobs.claim(fleet.devices())) is not None:
+    while not stopping.value and (job := leases.claim(Job, device__in=fleet.devices())) is not None:
         supervise(job, lambda: bool(stopping.value), gpu=_gpu(job))
 
 
@@ -41,8 +40,7 @@ def _gpu(job: Job) -> int | None:
 
 def waiting() -> bool:
     """A job that one of this worker's devices could do."""
-    free = Q(state=Job.State.QUEUED) | Q(state=Job.State.RUNNING, lease_until__lt=timezone.now())
-    return Job.objects.filter(free, device__in=fleet.devices()).exists()
+    return leases.free(Job, device__in=fleet.devices()).exists()
 
 
 def serves_queue(sender: Any) -> bool:

@@ -14,6 +14,7 @@ from corpus.access import Scope, action
 from corpus.auditing import record
 from corpus.charting import download
 from corpus.errors import BadInput
+from jobs import leases
 from training import jobs, judged, pages, written
 from training.forms import JudgeForm, TrainForm
 from training.models import Job, Model
@@ -125,7 +126,7 @@ def training_job(request: HttpRequest, scope: Scope, job: int) -> HttpResponse:
 def control_job(request: HttpRequest, scope: Scope, job: int, act: str) -> HttpResponse:
     """cancel, or go on after a cancellation or a failure."""
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
-    acts = {"cancel": jobs.cancel, "go-on": jobs.go_on}
+    acts = {"cancel": leases.ask_to_cancel, "go-on": jobs.go_on}
     if act not in acts:
         raise Http404(_("No such act."))
     with transaction.atomic():

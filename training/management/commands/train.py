@@ -93,7 +93,7 @@ class Command(QuorumCommand):
 
     def line(self, job: Job) -> str:
         """How far it is."""
-        share = f"step {job.steps} of {job.total}, " if job.total else ""
+        share = f"step {job.done} of {job.total}, " if job.total else ""
         return f"job {job.pk}: {share}{job.phase or job.get_state_display()}{f' ({job.words})' if job.words else ''}"
 
     def end(self, job: Job, *, waited: bool) -> object:
@@ -101,7 +101,7 @@ class Command(QuorumCommand):
         document = {
             "job": job.pk,
             "state": job.state,
-            "steps": job.result.get("steps", job.steps),
+            "steps": job.result.get("steps", job.done),
             "loss_first": job.result.get("loss_first"),
             "loss_last": job.result.get("loss_last"),
             "metrics": job.result.get("metrics"),
@@ -112,7 +112,7 @@ class Command(QuorumCommand):
         if job.state == Job.State.REFUSED:
             raise BadInput(job.error)
         if job.state == Job.State.CANCELLED:
-            raise Incomplete(f"job {job.pk} was cancelled after step {job.steps}", document)
+            raise Incomplete(f"job {job.pk} was cancelled after step {job.done}", document)
         if job.state == Job.State.FAILED:
             raise QuorumError(f"job {job.pk} failed: {job.error}; its log is {job.folder}/log.txt")
         gain = (job.result.get("gain") or {}).get("words")
