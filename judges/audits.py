@@ -5,6 +5,9 @@ pair. At labelling time, before any person sees it, a pair is drawn where its nu
 the campaign ends, the sample is filled up to its size: in each route the pairs with the smallest numbers. Those that
 were drawn already are the smallest, so the sample of a route is a simple random one, and every pair of a route is in it
 with the same probability. The same numbers serve in a later campaign, and people's blind answers once more.
+
+Pairs that join a campaign after its end are another part of it: a sample of their own is drawn from each route, with
+its own probability. So a stratum is a route within a part, and an estimate weights each by its size.
 """
 
 from collections.abc import Mapping
@@ -98,14 +101,15 @@ def target(audit: float, labelled: int, others: int = 0) -> int:
 
 
 def allocate(sizes: Mapping[str, int], wanted: int, drawn: Mapping[str, int] | None = None) -> dict[str, int]:
-    """How many pairs of each route are in a sample of `wanted`, by size and risk (Neyman's allocation).
+    """How many pairs of each stratum are in a sample of `wanted`, by size and risk (Neyman's allocation).
 
-    No route gets fewer than are `drawn` of it, or more than it has. Each has one at least while there are enough: the
-    largest first.
+    A stratum is a route's key, or that with "/" and the number of a part. None gets fewer than are `drawn` of it, or
+    more than it has. Each has one at least while there are enough: the largest first.
     """
     drawn = drawn or {}
     found = {key: min(size, drawn.get(key, 0)) for key, size in sizes.items()}
-    weight = {key: size * sqrt(route_of(key).risk * (1 - route_of(key).risk)) for key, size in sizes.items()}
+    risks = {key: route_of(key.partition("/")[0]).risk for key in sizes}
+    weight = {key: size * sqrt(risks[key] * (1 - risks[key])) for key, size in sizes.items()}
     for key in sorted(sizes, key=lambda key: (-sizes[key], key)):
         if sum(found.values()) < wanted and not found[key] and sizes[key]:
             found[key] = 1

@@ -177,6 +177,11 @@ class Campaign(models.Model):
     )
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
+    sampled_at = ArrayField(
+        models.DateTimeField(),
+        default=list,
+        help_text="When it ended and its audit was filled up: pairs labelled in between are sampled apart.",
+    )
 
     objects = models.Manager["Campaign"]()
     judging = Judging()
@@ -396,7 +401,7 @@ class Audit(models.Model):
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="audits")
     item = models.ForeignKey(Item, models.CASCADE, related_name="audits")
     stratum = models.CharField(max_length=40, help_text="The route to the label: judges.audits.")
-    probability = models.FloatField(help_text="Of being in the sample, in (0, 1]: that of its route.")
+    probability = models.FloatField(help_text="Of being in the sample, in (0, 1]: that of its route and part.")
     label = models.SmallIntegerField(help_text="0 or 1: the policy's verdict before anybody saw the pair.")
     created_at = models.DateTimeField(db_default=Now())
 

@@ -1,24 +1,27 @@
 """Audits: drawn when a pair is labelled, judged blind, counted apart, estimated by route (MECHANICS M4, SPEC S3)."""
 
 import random
-from statistics import NormalDist
+from datetime import UTC, datetime, timedelta
+from statistics import NormalDist, mean, stdev
 
 import pytest
 from django.db import connection, transaction
 from django.test import Client
 
 from annotation import queue
-from annotation.agreement.proportions import Stratum, exact, overall, sequence
+from annotation.agreement.proportions import Stratum, exact, overall, sequence, weighted_sequence
 from annotation.desks import Answer, Desk
 from annotation.models import Role
+from annotation.policies.reading import truths_of
 from annotation.trust import audits
 from annotation.trust.audits import verdict
 from corpus.errors import BadInput
 from corpus.items import next_place
-from corpus.models import Collection, Item, Judgment, Label
+from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges import sampling, selectors, tallies
 from judges.audits import Route, allocate, chance, route_of, target
 from judges.models import Audit, Campaign, Work
+from judges.stopping import Answered
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
 from tests.evidence import make_campaign, make_judge
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
@@ -26,6 +29,7 @@ from tests.modelserver.fixtures import LocalModels, _model_server_process, model
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 SURE = Route(1, 5, 1)
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 # Drawing
@@ -97,8 +101,21 @@ def test_the_bound_for_repeated_looks_holds_at_every_look_where_the_exact_one_do
 
 
 def test_a_route_is_over_or_under_the_limit_only_where_the_bound_is_sure():
-    assert [verdict(2, 10), verdict(9, 10), verdict(100, 100)] == ["over", "open", "enough"]
-    assert verdict(0, 0) == "open"
+    def said(right: int, n: int) -> str:
+        return verdict(over=Answered(n, n, right).over, low=sequence(right, n).low)
+
+    assert [said(2, 10), said(9, 10), said(100, 100), said(0, 0)] == ["over", "open", "enough", "open"]
+
+
+def test_a_route_is_over_the_limit_by_all_its_parts_weighted_by_size():
+    """A part of 100 pairs with 30 audits must not speak for one of 10,000 with 30."""
+    bad, good = Answered(30, 30, 15, size=100), Answered(30, 30, 30, size=10_000)
+    assert Answered.together({0: bad}).over and not Answered.together({1: good}).over
+    assert not Answered.together({0: bad, 1: good}).over
+    assert Answered.together({0: bad, 1: Answered(30, 30, 15, size=10_000)}).over
+    low, high = weighted_sequence([Stratum(100, 30, 15), Stratum(10_000, 30, 30)])
+    assert low <= (50 + 10_000) / 10_100 <= high and low > sequence(45, 60).low
+    assert weighted_sequence([Stratum(50, 30, 15)]) == sequence(15, 30) and weighted_sequence([]) == (0, 1)
 
 
 def test_the_estimate_over_strata_covers_the_truth():
@@ -308,6 +325,109 @@ def test_what_was_drawn_with_the_label_is_part_of_the_sample(books, campaign):
     assert set(Audit.objects.values_list("probability", flat=True)) == {len(drawn) / 200}, "also of the early ones"
 
 
+def joined(books: Collection, campaign: Campaign, accuracies: list[float], sizes: list[int]) -> list[Work]:
+    """Parts of a campaign, each labelled after the end of the one before; the pairs whose label is right."""
+    right = []
+    for part, (size, share) in enumerate(zip(sizes, accuracies, strict=True)):
+        before = set(Work.objects.values_list("pk", flat=True))
+        labelled(books, campaign, SURE, size)
+        fresh = Work.objects.exclude(pk__in=before).order_by("pk")
+        fresh.update(ended_at=EPOCH + timedelta(days=part))
+        right += fresh[: round(size * share)]
+    return right
+
+
+def end_part(campaign: Campaign, part: int, share: float) -> int:
+    """As an engine does: pairs are drawn with their labels, and the sample is filled up when the campaign ends."""
+    Work.objects.filter(campaign=campaign).update(state="pending")
+    Work.objects.filter(campaign=campaign, ended_at__lte=EPOCH + timedelta(days=part)).update(state="labelled")
+    works = Work.objects.filter(campaign=campaign, ended_at=EPOCH + timedelta(days=part)).select_related("pair")
+    for work in works:
+        if chance(campaign.collection.seed, work.pair_id) < share:
+            item = make_item(work.pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
+            values = {"stratum": work.stratum, "probability": share, "label": work.label}
+            Audit.objects.create(campaign=campaign, pair=work.pair, item=item, **values)
+    filled = fill_up(campaign)
+    ends = [EPOCH + timedelta(days=one, hours=12) for one in range(part + 1)]
+    Campaign.objects.filter(pk=campaign.pk).update(sampled_at=ends)
+    return filled
+
+
+def answer_all(right: list[Work], assessor: Assessor) -> None:
+    """People find the pairs of `right` as they were labelled, and the others otherwise."""
+    known = {work.pair_id for work in right}
+    drawn = Audit.objects.select_related("item")
+    grades = [(one, one.label if one.pair_id in known else 1 - one.label) for one in drawn]
+    values = {"assessor": assessor, "guideline": 0, "step": "final"}
+    Judgment.objects.bulk_create(
+        Judgment(item=one.item, pair_id=one.pair_id, grade=grade, **values) for one, grade in grades
+    )
+    Item.objects.filter(reason="audit").update(state="settled", done=2, taken=2)
+
+
+def test_pairs_that_join_a_campaign_after_its_end_are_sampled_apart_and_the_estimate_has_no_bias(books, campaign):
+    """`judge COLLECTION --limit 60`, then `judge COLLECTION`: the later pairs are right more often than the earlier.
+
+    They came into the sample by 2% and the earlier ones by a half, and each counted the same: about 57% for 87.5%.
+    """
+    Collection.objects.filter(pk=books.pk).update(audit=0.02)
+    sizes, shares = [60, 240], [0.5, 0.96875]
+    right = joined(books, campaign, shares, sizes)
+    truth = len(right) / sum(sizes)
+    assessor = make_member(books, "alice").assessor
+    values, weighted, samples = [], [], []
+    for seed in range(150):
+        Collection.objects.filter(pk=books.pk).update(seed=seed)
+        with transaction.atomic():
+            fresh = Campaign.objects.select_related("collection").get(pk=campaign.pk)
+            for part in range(2):
+                end_part(fresh, part, 0.02)
+            answer_all(right, assessor)
+            found = audits(fresh.collection, fresh, tallies.read(campaign.pk))
+            assert found is not None and found.covered == pytest.approx(1)
+            values.append(found.overall.value)
+            assert found.routes[0].accuracy.value == pytest.approx(found.overall.value)
+            people = [one for one in truths_of(fresh).values() if one.weight]
+            weighted.append(sum(one.weight for one in people if one.people == 1) / sum(one.weight for one in people))
+            samples.append(found.drawn)
+            transaction.set_rollback(True)
+    assert max(samples) <= 60, "2% of each part, and its share of the least 30"
+    error = 4 * stdev(values) / len(values) ** 0.5
+    assert error < 0.02 and mean(values) == pytest.approx(truth, abs=error), "no bias, and so for a replayed policy"
+    assert mean(weighted) == pytest.approx(truth, abs=error)
+
+
+def test_every_audited_pair_has_the_probability_of_its_own_part(books, campaign):
+    Collection.objects.filter(pk=books.pk).update(audit=0.02)
+    joined(books, campaign, [1, 1, 1], [60, 240, 3])
+    assert [end_part(campaign, part, 0) for part in range(3)] == [30, 24, 1]
+    for part, (n, size) in enumerate([(30, 60), (24, 240), (1, 3)]):
+        pairs = Work.objects.filter(ended_at=EPOCH + timedelta(days=part)).values("pair")
+        known = Audit.objects.filter(pair__in=pairs)
+        assert known.count() == n and set(known.values_list("probability", flat=True)) == {n / size}
+    Campaign.objects.filter(pk=campaign.pk).update(state="finished")
+    campaign.refresh_from_db()
+    assert sampling.draw_more(campaign=campaign, up_to=90, route=SURE.key) == 35
+    assert sampling.draw_more(campaign=campaign, up_to=90, route=SURE.key) == 0, "the same again changes nothing"
+    weight = sum(1 / one for one in Audit.objects.values_list("probability", flat=True))
+    assert weight == pytest.approx(303), "the sample stands for all labelled pairs, whatever was drawn of each part"
+
+
+def test_a_share_lowered_while_the_campaign_ran_is_no_second_probability(books, campaign):
+    """Pairs labelled before were drawn by 20%, those after by 2%: all are in the sample up to one number."""
+    Collection.objects.filter(pk=books.pk).update(audit=0.02)
+    labelled(books, campaign, SURE, 400)
+    works = list(Work.objects.order_by("pk").select_related("pair"))
+    for place, work in enumerate(works):
+        if chance(books.seed, work.pair_id) < (0.2 if place < 200 else 0.02):
+            item = make_item(work.pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
+            Audit.objects.create(campaign=campaign, pair=work.pair, item=item, stratum=SURE.key, probability=1, label=1)
+    fill_up(campaign)
+    drawn = set(Audit.objects.values_list("pair", flat=True))
+    by_number = sorted((work.pair_id for work in works), key=lambda pair: chance(books.seed, pair))
+    assert drawn == set(by_number[: len(drawn)]), "those with the smallest numbers, early or late"
+
+
 def test_pairs_that_people_met_for_another_reason_are_not_drawn(books, campaign):
     Collection.objects.filter(pk=books.pk).update(audit=0.02)
     labelled(books, campaign, SURE, 40)
@@ -327,7 +447,7 @@ def test_the_draw_of_a_route_is_fair(books, campaign):
     for seed in range(times):
         Collection.objects.filter(pk=books.pk).update(seed=seed)
         with transaction.atomic():
-            assert sampling._draw(connection.connection, campaign.pk, {SURE.key: n}) == n
+            assert sampling._draw(connection.connection, campaign.pk, {f"{SURE.key}/0": n}) == n
             for pair in Audit.objects.values_list("pair", flat=True):
                 hits[pair] += 1
             transaction.set_rollback(True)

@@ -71,6 +71,21 @@ def _edge(inside: object, start: float, end: float) -> float:
     return end
 
 
+def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Bounds:
+    """Bounds of the share over all strata that hold at all sample sizes at once: the level is split between strata.
+
+    Strata without a sample are left out, as `overall` does; the whole of 0..1 where none has one.
+    """
+    sampled = [stratum for stratum in strata if stratum.n > 0 and stratum.size > 0]
+    total = sum(stratum.size for stratum in sampled)
+    low, high = 0.0, 0.0 if sampled else 1.0
+    for stratum in sampled:
+        one = sequence(round(stratum.right), round(stratum.n), 1 - (1 - level) / len(sampled))
+        low += stratum.size / total * one.low
+        high += stratum.size / total * one.high
+    return Bounds(low, min(1.0, high))
+
+
 def overall(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[float, Bounds] | None:
     """The share over all strata weighted by their sizes, and its interval; None where no stratum has a sample.
 

@@ -163,12 +163,13 @@ def truths_of(campaign: Campaign) -> dict[int, Truth]:
 
 
 def settled_weights(asked: Sequence[tuple[str, float, bool]]) -> list[float]:
-    """Weights of (stratum, probability, settled): 1 / probability, times asked over settled within the stratum.
+    """Weights of (stratum, probability, settled): 1 / probability, times asked over settled of the same two.
 
-    So those that are not settled yet are taken to be like the settled ones of their stratum, not like all.
+    So those that are not settled yet are taken to be like the settled ones of their stratum, not like all. Parts of a
+    campaign (judges.sampling) have probabilities of their own.
     """
-    drawn, settled = Counter[str](), Counter[str]()
-    for stratum, _, done in asked:
-        drawn[stratum] += 1
-        settled[stratum] += done
-    return [drawn[stratum] / settled[stratum] / probability if done else 0.0 for stratum, probability, done in asked]
+    drawn, settled = Counter[tuple[str, float]](), Counter[tuple[str, float]]()
+    for *cell, done in asked:
+        drawn[*cell] += 1
+        settled[*cell] += done
+    return [drawn[*cell] / settled[*cell] / cell[1] if done else 0.0 for *cell, done in asked]

@@ -4,18 +4,19 @@ The truth of an audited pair is what people made of its audit item: their equal 
 compared with the label that stood in the audit's row before anybody saw the pair. Escalated pairs are not in it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
-from annotation.agreement.proportions import Bounds, Stratum, exact, overall, sequence
+from annotation.agreement.proportions import Bounds, Stratum, overall, weighted_sequence
 from annotation.trust.records import Audits, Route, load, missing
 from corpus.models import Collection
 from judges import stopping
-from judges.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, allocate, route_of, surely_over
+from judges.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, allocate, route_of
 from judges.models import Campaign
 
 NO_AUDIT = gettext_noop("not measured: no drawn pair is settled yet")
@@ -29,8 +30,8 @@ def audits(
 ) -> Audits | None:
     """The audit of one campaign, in one statement over the drawn pairs alone. `counts`: its counters (judges.tallies).
 
-    `left`: pairs of each route that can be drawn (judges.sampling.left); without it all that are not drawn. None where
-    nothing is labelled.
+    `left`: pairs of each stratum that can be drawn (judges.sampling.left); without it all that are not drawn. None
+    where nothing is labelled.
     """
     sizes = {key.removeprefix("route:"): int(n) for key, n in counts.items() if key.startswith("route:") and n > 0}
     if campaign is None or not sizes:
@@ -38,18 +39,18 @@ def audits(
     found = stopping.answered(campaign.pk, collection.relevant_from)
     halted = stopping.stopped(found, counts)
     none = stopping.Answered()
-    drawn = {key: found.get(key, none).drawn for key in sizes}
-    most = {key: size if left is None else min(size, drawn[key] + left.get(key, 0)) for key, size in sizes.items()}
+    cells = {key: _cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
     routes = tuple(
-        _route(key, sizes[key], found.get(key, none), key in halted, most[key]) for key in sorted(sizes, key=_order)
+        _route(key, sizes[key], found.get(key, none), key in halted, cells[key]) for key in sorted(sizes, key=_order)
     )
     labelled = sum(sizes.values())
-    half, enough, reached = _overall_forecast(routes)
+    every = {name: cell for one in cells.values() for name, cell in one.items()}
+    half, enough, reached = _forecast(every, labelled)
     return Audits(
         campaign=campaign.pk,
         policy=campaign.policy,
-        overall=_overall(routes),
-        covered=sum(route.population for route in routes if route.settled) / labelled,
+        overall=_accuracy(every.values()),
+        covered=sum(cell.size for cell in every.values() if cell.settled) / labelled,
         routes=routes,
         limit=LIMIT,
         drawn=sum(route.drawn for route in routes),
@@ -69,11 +70,45 @@ def _order(key: str) -> tuple[int, int, int]:
     return route.round, -route.margin, -route.label
 
 
-def _route(key: str, population: int, answers: stopping.Answered, stopped: bool, most: int) -> Route:
-    known, settled, right = route_of(key), answers.settled, answers.right
-    bounds, looks = exact(right, settled), sequence(right, settled)
-    value = right / settled if settled else None
-    enough, reached = _enough(lambda n: exact(_expected(right, settled) * n, n), answers.drawn, most, population)
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """One route within one part of the campaign (judges.sampling): drawn with one probability. `most`: with those that
+    can be drawn still."""
+
+    size: float
+    most: int
+    drawn: int
+    settled: int
+    right: int
+
+    @property
+    def expected(self) -> float:
+        """The share that is right, as far as is known: what people found, beside 19 of 20 (judges.audits.USUAL)."""
+        return (self.right + USUAL[0]) / (self.settled + USUAL[1])
+
+
+def _cells(key: str, population: int, answers: stopping.Answered, left: Mapping[str, int] | None) -> dict[str, _Cell]:
+    """A route's strata. Their sizes, as drawn, are scaled to the pairs that were labelled: people met some of them."""
+    others = {int(cell.partition("/")[2]): n for cell, n in (left or {}).items() if cell.startswith(f"{key}/")}
+    parts = dict.fromkeys(sorted(answers.parts.keys() | others.keys()) or [0], stopping.Answered()) | answers.parts
+    sizes = {part: one.size or float(others.get(part, 0)) for part, one in parts.items()}
+    scale = population / (sum(sizes.values()) or 1.0)
+    found = {}
+    for part, one in parts.items():
+        size = sizes[part] * scale if len(parts) > 1 else float(population)
+        most = round(size) if left is None else min(round(size), one.drawn + others.get(part, 0))
+        found[f"{key}/{part}"] = _Cell(size, max(one.drawn, most), one.drawn, one.settled, one.right)
+    return found
+
+
+def _strata(cells: Iterable[_Cell]) -> list[Stratum]:
+    return [Stratum(cell.size, cell.settled, cell.right) for cell in cells]
+
+
+def _route(key: str, population: int, answers: stopping.Answered, stopped: bool, cells: Mapping[str, _Cell]) -> Route:
+    known, settled = route_of(key), answers.settled
+    accuracy, looks = _accuracy(cells.values()), weighted_sequence(_strata(cells.values()))
+    half, enough, reached = _forecast(cells, population)
     return Route(
         key=key,
         words=known.words,
@@ -81,21 +116,16 @@ def _route(key: str, population: int, answers: stopping.Answered, stopped: bool,
         population=population,
         drawn=answers.drawn,
         settled=settled,
-        right=right,
-        accuracy=missing(NO_AUDIT) if value is None else Statistic(value, *bounds, settled, None),
-        looks=missing(NO_AUDIT) if value is None else Statistic(value, *looks, settled, None),
-        verdict=verdict(right, settled),
+        right=answers.right,
+        accuracy=accuracy,
+        looks=Statistic(accuracy.value, *looks, settled, None) if settled else accuracy,
+        verdict=verdict(over=answers.over, low=looks.low),
         stopped=stopped,
-        half=_half(exact(_expected(right, settled) * answers.drawn, answers.drawn)) if answers.drawn else None,
+        half=half,
         enough=enough,
-        most=most,
+        most=sum(cell.most for cell in cells.values()),
         reached=reached,
     )
-
-
-def _expected(right: int, settled: int) -> float:
-    """The share that is right, as far as is known: what people found, beside 19 of 20 (judges.audits.USUAL)."""
-    return (right + USUAL[0]) / (settled + USUAL[1])
 
 
 def _half(bounds: Bounds) -> float:
@@ -122,35 +152,35 @@ def _enough(bounds: Callable[[int], Bounds], drawn: int, most: int, population: 
     return high, high >= population or (high > 0 and _half(bounds(high)) <= HALF_WIDTH)
 
 
-def _overall_forecast(routes: tuple[Route, ...]) -> tuple[float | None, int, bool]:
-    """Half the width of the interval over all routes once what is drawn is settled, and the sample that is enough."""
-    most = {route.key: route.most for route in routes}
-    sizes = {route.key: route.population for route in routes}
-    drawn = {route.key: route.drawn for route in routes}
-    share = {route.key: _expected(route.right, route.settled) for route in routes}
+def _forecast(cells: Mapping[str, _Cell], population: int) -> tuple[float | None, int, bool]:
+    """Half the width of the interval once all that is drawn of these strata is settled; the sample that is enough."""
+    most = {key: cell.most for key, cell in cells.items()}
+    drawn = {key: cell.drawn for key, cell in cells.items()}
 
     def bounds(n: int) -> Bounds:
-        taken = allocate(most, n, drawn)
-        found = overall([Stratum(sizes[key], taken[key], share[key] * taken[key]) for key in sizes])
+        taken = allocate(most, n, drawn) if len(cells) > 1 else dict.fromkeys(cells, n)
+        found = overall([Stratum(cell.size, taken[key], cell.expected * taken[key]) for key, cell in cells.items()])
         return found[1] if found else Bounds(0.0, 1.0)
 
     total = sum(drawn.values())
-    return _half(bounds(total)) if total else None, *_enough(bounds, total, sum(most.values()), sum(sizes.values()))
+    return _half(bounds(total)) if total else None, *_enough(bounds, total, sum(most.values()), population)
 
 
-def verdict(right: int, settled: int, limit: float = LIMIT) -> str:
-    """enough, over or open, by the bound that allows for a look after every answer."""
-    if surely_over(right, settled, limit):
+def verdict(*, over: bool, low: float) -> str:
+    """enough, over or open, by bounds that allow for a look after every answer. `low`: of the share that is right."""
+    if over:
         return "over"
-    return "enough" if sequence(right, settled).low >= 1 - limit else "open"
+    return "enough" if low >= 1 - LIMIT else "open"
 
 
-def _overall(routes: tuple[Route, ...]) -> Statistic:
-    found = overall([Stratum(route.population, route.settled, route.right) for route in routes])
+def _accuracy(cells: Iterable[_Cell]) -> Statistic:
+    """The share that is right over strata, each weighted by its size."""
+    strata = _strata(cells)
+    found = overall(strata)
     if found is None:
         return missing(NO_AUDIT)
     value, bounds = found
-    return Statistic(value, bounds.low, bounds.high, sum(route.settled for route in routes), None)
+    return Statistic(value, bounds.low, bounds.high, sum(round(stratum.n) for stratum in strata), None)
 
 
 def load_audits(found: Mapping[str, Any]) -> Audits:
