@@ -81,8 +81,8 @@ def answered(campaign: int, relevant: int) -> dict[str, Answered]:
     with connection.cursor() as cursor:
         cursor.execute(ANSWERED, {"campaign": campaign, "relevant": relevant})
         parts: dict[str, dict[int, Answered]] = defaultdict(dict)
-        for stratum, part, *counts, size in cursor.fetchall():
-            parts[stratum][part] = Answered(*counts, size=size)
+        for stratum, part, drawn, settled, right, conflicts, size in cursor.fetchall():
+            parts[stratum][part] = Answered(drawn, settled, right, conflicts, size)
     return {stratum: Answered.together(found) for stratum, found in parts.items()}
 
 

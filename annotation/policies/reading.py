@@ -169,7 +169,10 @@ def settled_weights(asked: Sequence[tuple[str, float, bool]]) -> list[float]:
     campaign (judges.sampling) have probabilities of their own.
     """
     drawn, settled = Counter[tuple[str, float]](), Counter[tuple[str, float]]()
-    for *cell, done in asked:
-        drawn[*cell] += 1
-        settled[*cell] += done
-    return [drawn[*cell] / settled[*cell] / cell[1] if done else 0.0 for *cell, done in asked]
+    for stratum, probability, done in asked:
+        drawn[stratum, probability] += 1
+        settled[stratum, probability] += done
+    return [
+        drawn[stratum, probability] / settled[stratum, probability] / probability if done else 0.0
+        for stratum, probability, done in asked
+    ]

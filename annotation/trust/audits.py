@@ -90,7 +90,8 @@ class _Cell:
 def _cells(key: str, population: int, answers: stopping.Answered, left: Mapping[str, int] | None) -> dict[str, _Cell]:
     """A route's strata. Their sizes, as drawn, are scaled to the pairs that were labelled: people met some of them."""
     others = {int(cell.partition("/")[2]): n for cell, n in (left or {}).items() if cell.startswith(f"{key}/")}
-    parts = dict.fromkeys(sorted(answers.parts.keys() | others.keys()) or [0], stopping.Answered()) | answers.parts
+    none = stopping.Answered()
+    parts = {part: answers.parts.get(part, none) for part in sorted(answers.parts.keys() | others.keys()) or [0]}
     sizes = {part: one.size or float(others.get(part, 0)) for part, one in parts.items()}
     scale = population / (sum(sizes.values()) or 1.0)
     found = {}
