@@ -44,6 +44,7 @@ ACTS = {
     "judgments.back": _("brought judgments back"),
     "checks.made": _("made attention checks"),
     "checks.withdrawn": _("withdrew attention checks"),
+    "arguments.asked": _("had models argue about gold pairs"),
     "qualification.made": _("made a qualification test"),
     "qualification.again": _("let somebody take the qualification test again"),
     "qualification.passed": _("let somebody pass without the qualification test"),

@@ -5,7 +5,7 @@ from celery import shared_task
 from annotation.agreement import standing as agreement
 from annotation.aspects import drafts
 from annotation.care import gold_reasons, near_pairs
-from annotation.care.models import GoldSet
+from annotation.care.models import ArgumentsRequest
 from annotation.exports.listing import MAKE, tell_progress
 from annotation.exports.snapshots import fill
 from annotation.models import Snapshot, StoredAgreement
@@ -15,6 +15,7 @@ from annotation.policies import standing as policies
 from annotation.trust.statistics import COMPUTE, store
 from corpus.models import Collection
 from judges.models import Campaign
+from judges.tasks import LOOKS
 
 
 def _make_snapshot(snapshot: int) -> None:
@@ -85,9 +86,9 @@ def _go_on_with_lara(campaign: int) -> None:
 go_on_with_lara = shared_task(_go_on_with_lara, name=waking.GO_ON, ignore_result=True)
 
 
-def _write_gold_reasons(gold_set: int) -> None:
-    """Let the configured models write a sample's reasons; quiet when it is gone."""
-    found = GoldSet.objects.select_related("collection").filter(pk=gold_set).first()
+def _write_gold_reasons(request: int) -> None:
+    """Let the configured models argue about gold pairs; quiet when the request is gone."""
+    found = ArgumentsRequest.objects.select_related("collection", "gold_set").filter(pk=request).first()
     if found is not None:
         gold_reasons.write(found)
 
@@ -95,3 +96,5 @@ def _write_gold_reasons(gold_set: int) -> None:
 write_gold_reasons = shared_task(_write_gold_reasons, name=gold_reasons.WRITE, ignore_result=True)
 
 fetch_passage = shared_task(drafts.work, name=drafts.FETCH, ignore_result=True)
+
+LOOKS.append(gold_reasons.wake)

@@ -11,6 +11,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/care/", care_admin.care, name="care"),
     path("c/<slug:name>/care/checks/", care_admin.make_checks, name="make_checks"),
     path("c/<slug:name>/care/checks/withdraw/", care_admin.withdraw_checks, name="withdraw_checks"),
+    path("c/<slug:name>/care/checks/arguments/", care_admin.write_arguments, name="write_arguments"),
     path("c/<slug:name>/care/test/", care_admin.make_test, name="make_test"),
     path("c/<slug:name>/care/consent/", care_admin.write_consent, name="write_consent"),
     path("c/<slug:name>/care/aside/<int:act>/back/", care_admin.bring_back, name="bring_back"),

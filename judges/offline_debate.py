@@ -10,7 +10,8 @@ of that round, and from the second round on each reads both turns of the round b
   of them. It gives in at once when next to nothing is missing. Later it reads the quoted sentences of the other side,
   drops those that are not in the document, and gives in when what is left holds most of the answer.
 
-Between the bounds they stay apart, and the pair goes to people.
+Between the bounds they stay apart, and the pair goes to people. Where four debate, the second couple comes to the same
+verdicts, but looks at single sentences and at what all have quoted, so each agent has something of its own to say.
 """
 
 import re
@@ -54,28 +55,32 @@ class Argument:
     quotes: tuple[str, ...]
 
 
-def argue(side: Side, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, Turn] | None) -> Argument:
-    """One turn. `history`: the turns of the round before; None in round 1. Only the first couple's are read."""
+def argue(seat: Seat, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, Turn] | None) -> Argument:
+    """One turn. `history`: the turns of the round before; None in round 1."""
     bounds = WITH_ANSWERS if inputs.answers else WITHOUT_ANSWERS
-    wanted = needs(inputs, lexicon)
-    if history is None:
-        return (_defend if side is Side.FOR else _attack)(inputs, wanted, bounds)
-    later, other = (_look_up, AGAINST) if side is Side.FOR else (_check, FOR)
-    return later(inputs, wanted, bounds, history[other])
+    return _say(seat, inputs, needs(inputs, lexicon), bounds, history)
 
 
-def stand(side: Side, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, Turn] | None = None) -> Argument:
+def stand(seat: Seat, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, Turn] | None = None) -> Argument:
     """The best that can be said for a side, whatever the text says: a reason for, or against, to think about.
 
     `history`: the turns of the round before, to which it answers without giving in.
     """
-    wanted = needs(inputs, lexicon)
-    if history is not None:
-        later, other = (_look_up, AGAINST) if side is Side.FOR else (_check, FOR)
-        return later(inputs, wanted, NEVER_GIVES_IN, history[other])
-    if side is Side.FOR:
-        return _defend(inputs, wanted, NEVER_GIVES_IN)
-    return _attack(inputs, wanted, NEVER_GIVES_IN)
+    return _say(seat, inputs, needs(inputs, lexicon), NEVER_GIVES_IN, history)
+
+
+def _say(
+    seat: Seat, inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds, history: Mapping[Seat, Turn] | None
+) -> Argument:
+    """Only the first couple's turns decide; the second couple tells what else is to be seen."""
+    if history is None:
+        said = (_defend if seat.side is Side.FOR else _attack)(inputs, wanted, bounds)
+    else:
+        later, other = (_look_up, AGAINST) if seat.side is Side.FOR else (_check, FOR)
+        said = later(inputs, wanted, bounds, history[other])
+    if not seat.couple:
+        return said
+    return _beside(seat.side, said.verdict, inputs, wanted, history)
 
 
 def _defend(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds) -> Argument:
@@ -138,6 +143,33 @@ def _check(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds, other: Turn
     missing = _list(_words(need, quoted, present=False))
     reason = f"I read the other side's sentences: they hold {held:.0%} of {what} and still lack {missing}.{aside}"
     return Argument(0, f"{reason} I stay.", found[:1])
+
+
+def _beside(
+    side: Side, verdict: int, inputs: Inputs, wanted: tuple[Need, ...], history: Mapping[Seat, Turn] | None
+) -> Argument:
+    """What an agent of the second couple says: first about single sentences, later about what everybody quoted."""
+    spoken = read(inputs.document)
+    options = [
+        (said(need, set(one.stems)), number, need, one) for number, need in enumerate(wanted, 1) for one in spoken
+    ]
+    held, number, need, best = max(options, key=lambda option: option[0], default=(0.0, 1, wanted[0], None))
+    what, stays = _name(number, inputs), verdict == int(side is Side.FOR)
+    quotes = _texts(inputs, [best] if best else [])
+    if history is None:
+        told = f"By words alone, sentence by sentence: the best one holds {held:.0%} of {what}"
+        if side is Side.FOR:
+            end = "I count it as support" if stays else "I find nothing to defend in that"
+            return Argument(verdict, f"{told}, the whole document {said(need, _stems(spoken)):.0%}. {end}.", quotes)
+        missing = _list(_words(need, set(best.stems if best else ()), present=False))
+        end = f"It lacks {missing}" if stays else "I see nothing to object to in that"
+        return Argument(verdict, f"{told}. {end}.", quotes)
+    texts = dict.fromkeys(quote.text for turn in history.values() for quote in turn.quotes if quote.start is not None)
+    quoted = {stem(word) for text in texts for word in words(text)}
+    told = f"I put together all that was quoted so far: it holds {said(need, quoted):.0%} of {what}"
+    found = _list(_words(need, quoted, present=side is Side.FOR))
+    end = f"{'There' if side is Side.FOR else 'Not there'}: {found}. " + ("I stay" if stays else "I give in")
+    return Argument(verdict, f"{told}. {end}.", quotes)
 
 
 def _best_sentences(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[Sentence]]:

@@ -3,6 +3,7 @@
 import logging
 import multiprocessing
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from celery import shared_task, signals
@@ -115,6 +116,10 @@ def wake_canaries() -> None:
         wakeups.post(canaries.TASK)
 
 
+LOOKS: list[Callable[[], None]] = [wake_running, wake_canaries]
+"""What every worker does now and then, for messages that were lost. The rooms above add theirs."""
+
+
 def _begin(sender: Any = None, **_: Any) -> None:
     if sender is not None and settings.CELERY_TASK_DEFAULT_QUEUE not in sender.app.amqp.queues.consume_from:
         return  # a worker of another queue judges nothing
@@ -136,8 +141,8 @@ def _live(slots: int) -> None:
         try:
             wakeups.say_alive(slots)
             if beat % LOOK_EVERY == 0:
-                wake_running()
-                wake_canaries()
+                for look in LOOKS:
+                    look()
         except RedisError as error:
             logger.warning("Redis is away: %s", error)
         except Exception:

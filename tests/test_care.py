@@ -1,22 +1,27 @@
 """Attention checks, batches, repeats, the qualification test, consent (SPEC S7; DREAM F.2)."""
 
+import json
 from collections import Counter
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation import entry, queue
 from annotation.care import arguments, batches, checks, consent, matching, placing, qualification
-from annotation.care.models import Batch, Consent, GoldPair, GoldSet
+from annotation.care.matching import Form
+from annotation.care.models import ArgumentsRequest, Batch, Consent, GoldArguments
 from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership, Role
 from annotation.queue import Lost
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
-from judges.models import Attempt
-from tests.factories import make_collection, make_item, make_member, make_pair, make_query
+from judges.models import Attempt, JudgeVersion
+from judges.records import Turn
+from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judging_scene import debating_campaign, escalate
 
 pytestmark = pytest.mark.django_db
@@ -148,10 +153,10 @@ def test_easy_gold_of_both_labels_gets_arguments_that_are_written_once():
     made = list(Item.objects.filter(reason="check"))
     labels = Counter(Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade for item in made)
     assert set(labels) == {0, 1} and min(labels.values()) >= 3, "both labels"
-    ordinary = checks._ordinary(collection)[0]["turns"]
+    ordinary = checks.looks(collection)[0][0].shape
     for item in made:
         assert item.pair_id in easy and item.shown_as == "disagreement"
-        assert matching.shape_of(item.turns) == matching.shape_of(ordinary), "it looks like what people read"
+        assert matching.shape_of(item.turns) == ordinary, "it looks like what people read"
         assert all(turn["reason"] for turn in item.turns)
         assert {turn["verdict"] for turn in item.turns if turn["side"] == "for"} == {1}
         assert {turn["verdict"] for turn in item.turns if turn["side"] == "against"} == {0}
@@ -164,20 +169,84 @@ def test_easy_gold_of_both_labels_gets_arguments_that_are_written_once():
     assert "check" in reasons
 
 
-def test_reasons_that_came_with_the_gold_set_serve_where_they_have_the_form():
+def argued(pair, rounds: int, couples: int = 1, by: str = "a model") -> GoldArguments:
+    """Arguments of models about a gold pair."""
+    said = {seat: Turn(int(seat.side == "for"), f"{by}: {seat}") for seat in arguments.seats(Form(rounds, couples))}
+    turns = [turn for number in range(1, rounds + 1) for turn in arguments.stored(said, number)]
+    return GoldArguments.objects.create(pair=pair, couples=couples, rounds=rounds, turns=turns, written_by=by)
+
+
+def test_what_models_argued_serves_in_as_many_rounds_as_people_read():
     pair = make_pair(make_collection())
-    turns = [
-        {"side": side, "round": 1, "couple": 0, "verdict": int(side == "for"), "reason": f"{side}!", "quotes": []}
-        for side in ("for", "against")
-    ]
-    made = GoldSet.objects.create(collection=pair.collection)
-    GoldPair.objects.create(gold_set=made, pair=pair, place=0, stratum="", turns=turns, written_by="a model")
-    assert arguments.written(pair, 1) == turns
-    two = arguments.written(pair, 2)
-    assert [(turn["side"], turn["round"], turn["verdict"]) for turn in two] == [
+    kept = argued(pair, 2)
+    assert arguments.of_models(pair, Form(2)) == kept.turns
+    assert arguments.of_models(pair, Form(1)) == kept.turns[:2]
+    assert arguments.of_models(pair, Form(3)) is None is arguments.of_models(pair, Form(2, couples=2))
+    offline = arguments.offline(pair, Form(2))
+    assert [(turn["side"], turn["round"], turn["verdict"]) for turn in offline] == [
         ("for", 1, 1), ("against", 1, 0), ("for", 2, 1), ("against", 2, 0),
     ]  # fmt: skip
-    assert two == arguments.written(pair, 2)
+
+
+@pytest.mark.parametrize("provider", ["openai", "offline"])
+def test_a_check_shows_the_words_of_those_who_wrote_the_debates_around_it(provider):
+    """Ten easy pairs, half of them argued about by models: beside models' debates only these become checks."""
+    collection = make_collection(checks=0.2)
+    make_scene(collection, ordinary=8, known=0)
+    JudgeVersion.objects.update(provider=provider)
+    easy = [make_pair(collection) for _ in range(10)]
+    for number, pair in enumerate(easy):
+        gold(pair, number % 2)
+        if number < 5:
+            argued(pair, 3)
+    assert checks.make(collection=collection, count=4, seed=1, by=None) == 4
+    for item in Item.objects.filter(reason="check"):
+        assert matching.shape_of(item.turns) == "2 rounds, 4 turns, 0-1"
+        of_models = all(turn["reason"].startswith("a model") for turn in item.turns)
+        assert of_models is (provider == "openai")
+        assert not any(turn["reason"].startswith("a model") for turn in item.turns) or of_models
+
+
+def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
+    collection = make_collection("books", checks=0.2)
+    make_scene(collection, ordinary=2, known=0)
+    for number in range(5):
+        gold(pair := make_pair(collection), number % 2)
+        if number < 2:
+            argued(pair, 2)
+    make_member(collection, "charlie", Role.ADMIN)
+    client = Client()
+    client.login(username="charlie", password="charlie-password")
+    JudgeVersion.objects.update(provider="offline")
+    page = client.get("/c/books/care/").text
+    assert "with only the offline pair's: 5" in page and "No model is configured" in page
+    assert "/care/checks/arguments/" not in page
+    assert client.post("/c/books/care/checks/arguments/").status_code == 422
+    JudgeVersion.objects.update(provider="openai")
+    page = client.get("/c/books/care/").text
+    assert "with models' words: 2; with only the offline pair's: 3" in page.replace("Gold pairs with", "with").replace(
+        "&#x27;", "'"
+    )
+    assert "Cost: about 12 calls" in page and "Write arguments for 3 pairs" in page
+    assert not ArgumentsRequest.objects.exists(), "the page alone asks nobody"
+    assert client.post("/c/books/care/checks/arguments/").status_code == 302
+    asked = ArgumentsRequest.objects.get()
+    assert asked.gold_set is None and asked.ended_at is None
+    page = client.get("/c/books/care/").text
+    assert "Asked for" in page and "disabled>Write arguments" in page
+    assert client.post("/c/books/care/checks/arguments/").status_code == 422, "it is asked for already"
+
+
+def test_each_of_four_agents_has_a_statement_of_its_own():
+    document = "Mappings map keys to values. Dictionaries keep the order of insertion. Sets have none."
+    collection = make_collection()
+    query = make_query(collection, "Do dictionaries keep their order?", answers=["The order of insertion is kept."])
+    pair = make_pair(collection, query, make_document(collection, document))
+    for one in (pair, make_pair(collection, make_query(collection, "?"), make_document(collection, "."))):
+        turns = arguments.offline(one, Form(3, couples=2))
+        for number in (1, 2, 3):
+            said = [turn["reason"] for turn in turns if turn["round"] == number]
+            assert len(said) == len(set(said)) == 4
 
 
 def test_easy_gold_becomes_checks_beside_debates_of_four_agents():
@@ -191,18 +260,20 @@ def test_easy_gold_becomes_checks_beside_debates_of_four_agents():
     for number in range(20):
         gold(make_pair(collection), number % 2)
     shape = "2 rounds, 8 turns, 0-0-1-1"
-    assert matching.shape_of(checks._ordinary(collection)[0]["turns"]) == shape
+    assert checks.looks(collection)[0][0].shape == shape
     assert checks.make(collection=collection, count=6, seed=1, by=None) == 6
     for item in Item.objects.filter(reason="check"):
         assert matching.shape_of(item.turns) == shape
         said = {(turn["round"], turn["couple"], turn["side"], turn["verdict"]) for turn in item.turns}
         sides = (("for", 1), ("against", 0))
         assert said == {(number, couple, *side) for number in (1, 2) for couple in (0, 1) for side in sides}
+        for number in (1, 2):
+            assert len({turn["reason"] for turn in item.turns if turn["round"] == number}) == 4, "each its own"
 
 
 def test_a_kept_stance_is_told_by_the_form_of_a_debate():
-    assert matching.stance_of("3 rounds, 6 turns, 0-1") == (3, 1)
-    assert matching.stance_of("2 rounds, 8 turns, 0-0-1-1") == (2, 2)
+    assert matching.stance_of("3 rounds, 6 turns, 0-1") == Form(3)
+    assert matching.stance_of("2 rounds, 8 turns, 0-0-1-1") == Form(2, couples=2)
     others = (
         "",
         "2 rounds, 4 turns, 1-0",
@@ -224,13 +295,56 @@ def test_dreams_own_form_is_a_relevant_pair_with_arguments_about_something_else(
     assert sent.status_code == 302, sent.text[:500]
     made = list(Item.objects.filter(reason="check"))
     assert len(made) == 4
-    shape = matching.shape_of(checks._ordinary(collection)[0]["turns"])
+    shape = checks.looks(collection)[0][0].shape
     for item in made:
         assert Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade == 1
         assert matching.shape_of(item.turns) == shape
         assert all(quote["start"] is None for turn in item.turns for quote in turn["quotes"])
         said = Attempt.objects.exclude(pair=item.pair_id).values_list("reason", flat=True)
         assert {turn["reason"] for turn in item.turns} <= set(said), "of a debate about another query"
+
+
+def test_dreams_form_beside_four_agents_shows_what_each_of_them_said():
+    collection = make_collection("books", checks=0.2)
+    campaign = debating_campaign(collection)
+    for _ in range(4):
+        item = escalate(campaign, make_pair(collection))
+        for turn in Attempt.objects.filter(pair=item.pair_id):
+            turn.pk, turn.sample, turn.reason = None, 1, f"Another says: {turn.reason}"
+            turn.save()
+    gold(make_pair(collection), 1)
+    out = StringIO()
+    call_command("attention_checks", "books", "--count=1", "--form=dream", "--json", stdout=out, stderr=StringIO())
+    assert json.loads(out.getvalue()) == {
+        "collection": "books", "form": "dream", "made": 1, "standing": 1, "answered": 0, "gold": 0,
+        "gold_by_models": 0, "gold_offline": 0,
+    }  # fmt: skip
+    turns = Item.objects.get(reason="check").turns
+    assert matching.shape_of(turns) == "2 rounds, 8 turns, 0-0-1-1"
+    assert len({turn["reason"] for turn in turns}) == 8
+
+
+def test_the_command_counts_says_what_arguments_cost_and_asks_only_when_told(monkeypatch):
+    collection = make_collection("books", checks=0.2)
+    make_scene(collection, ordinary=2, known=0)
+    JudgeVersion.objects.update(provider="openai")
+    gold(make_pair(collection), 1)
+
+    def run(*options: str) -> tuple[dict[str, object], str]:
+        out, err = StringIO(), StringIO()
+        call_command("attention_checks", "books", "--json", *options, stdout=out, stderr=err)
+        return json.loads(out.getvalue()), err.getvalue()
+
+    document, said = run("--estimate")
+    assert document["asked"] is False and "estimate: about 4 calls" in said
+    assert (document["gold_by_models"], document["gold_offline"]) == (0, 1)
+    assert not ArgumentsRequest.objects.exists()
+    assert run("--write-arguments")[0]["asked"] is True and ArgumentsRequest.objects.count() == 1
+    assert run("--count", "1")[0]["made"] == 1
+    assert run("--withdraw")[0]["withdrawn"] == 1
+    with pytest.raises(SystemExit) as end:
+        run("--count", "0")
+    assert end.value.code == 2
 
 
 def test_checks_come_in_their_share_and_leave_no_label():

@@ -2,27 +2,36 @@
 
 from typing import Any
 
+import psycopg
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 
-from annotation.care import gold, gold_reasons
-from annotation.care.models import GoldPair, GoldSet
+from annotation.care import arguments, gold, gold_reasons
+from annotation.care.matching import Form
+from annotation.care.models import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
 from annotation.models import Role
 from annotation.tasks import write_gold_reasons
 from judges import wakeups
-from judges.models import Campaign
+from judges.models import Campaign, JudgeVersion
 from judges.selectors import status
-from tests.engine_parts import collection_of, make_panel
+from judges.tasks import LOOKS, database
+from tests.engine_parts import collection_of, make_judge, make_panel
+from tests.evidence import make_campaign
 from tests.factories import make_member
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "model_server"]
 
 
-def test_the_default_panels_debaters_write_them(
+def request_of(made: GoldSet) -> ArgumentsRequest:
+    return ArgumentsRequest.objects.get(gold_set=made)
+
+
+def test_the_default_panels_debaters_argue_for_two_rounds(
     instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A side that gives in keeps the offline reason: there is always one for each."""
+    """A side that gives in keeps the offline reason beside an expert's pair, and such arguments make no check."""
     monkeypatch.setenv(KEY_ENV, KEY)
     books = collection_of(8)
     make_panel(model_server, debate=("d1", "d2"))
@@ -31,9 +40,9 @@ def test_the_default_panels_debaters_write_them(
     )
     made = gold.draw(collection=books, size=3, seed=1, spot=0, by=None)
     assert set(GoldPair.objects.values_list("written_by", flat=True)) == {"offline"}
-    write_gold_reasons(made.pk)
+    write_gold_reasons(request_of(made).pk)
     rows = list(GoldPair.objects.filter(gold_set=made).select_related("pair__query", "pair__document"))
-    assert len(rows) == 8 and len(model_server.requests()) == 16
+    assert len(rows) == 8 and len(model_server.requests()) == 7 * 4 + 2
     for row in rows:
         gave_in = "number 0 " in row.pair.query.text
         assert row.written_by == ("a, offline" if gave_in else "a, b")
@@ -43,16 +52,55 @@ def test_the_default_panels_debaters_write_them(
         for turn in row.turns:
             for quote in turn["quotes"]:
                 assert row.pair.document.text[quote["start"] : quote["end"]] == quote["text"]
+        argued = arguments.of_models(row.pair, Form(2))
+        said = [(turn["round"], turn["side"], turn["verdict"], turn["reason"]) for turn in argued or []]
+        assert said == ([] if gave_in else [
+            (1, "for", 1, "Scripted yes of A in round 1."), (1, "against", 0, "Scripted no of B in round 1."),
+            (2, "for", 1, "Scripted yes of A in round 2."), (2, "against", 0, "Scripted no of B in round 2."),
+        ])  # fmt: skip
+    ended = request_of(made)
+    assert (ended.written, ended.lost) == (7, 1) and ended.ended_at is not None
     assert status(books)["campaign"] is None, "it judges nothing"
     assert Campaign.objects.get().panel == "main, gold reasons"
-    write_gold_reasons(made.pk)
-    assert len(model_server.requests()) <= 16 + 2, "only what no model has written is asked again"
+    write_gold_reasons(ended.pk)
+    assert len(model_server.requests()) == 7 * 4 + 2, "a request that ended is not done again"
+
+
+def test_four_agents_argue_where_four_debate_each_in_its_own_words(
+    instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_ENV, KEY)
+    books = collection_of(6)
+    panel = make_panel(model_server, debate=("stance", "stance"))
+    panel.debate = ["a", "a", "b", "b"]
+    panel.save()
+    made = gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
+    write_gold_reasons(request_of(made).pk)
+    for kept in GoldArguments.objects.all():
+        assert (kept.couples, kept.rounds, kept.written_by) == (2, 2, "a, b")
+        assert len({turn["reason"] for turn in kept.turns}) == len(kept.turns) == 8
+    assert GoldArguments.objects.count() == 6
 
 
 @pytest.mark.django_db
 def test_without_a_model_the_offline_pair_writes(model_server: LocalModels) -> None:
-    collection_of(8)
-    assert gold_reasons.writers() is None
+    books = collection_of(8)
+    assert gold_reasons.writers(books) is None
+    assert not gold_reasons.write_later(books, by=None)
+
+
+@pytest.mark.django_db
+def test_the_debaters_of_the_last_campaign_write_before_those_of_the_panel(model_server: LocalModels) -> None:
+    """What a check shows shall read like the debates around it."""
+    books = collection_of(8)
+    make_panel(model_server)
+    judges = [make_judge(model_server, name) for name in ("x", "y")]
+    make_campaign(books, judges, policy="debate")
+    found = gold_reasons.writers(books)
+    assert found is not None and [judge.name for judge in found.debaters] == ["x", "y"]
+    JudgeVersion.objects.filter(name="x").update(is_current=False)
+    found = gold_reasons.writers(books)
+    assert found is not None and [judge.name for judge in found.debaters] == ["a", "b"]
 
 
 def admin(collection: Any) -> Client:
@@ -62,12 +110,37 @@ def admin(collection: Any) -> Client:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_redis_a_sample_is_drawn_all_the_same(model_server: LocalModels, redis_is_away: None) -> None:
+def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
+    model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
     books = collection_of(8)
     make_panel(model_server, debate=("d1", "d2"))
-    drawn = admin(books).post(f"/c/{books.name}/gold/", {"size": 3, "seed": 1, "spot": 0})
-    assert drawn.status_code == 302
-    assert GoldSet.objects.count() == 1
+    sent: list[Any] = []
+    monkeypatch.setattr(wakeups.messenger(), "send_task", lambda task, args, **_rest: sent.append((task, args)))
+    page = admin(books).get(f"/c/{books.name}/gold/").text
+    assert "a, b write the reasons" in page and "Cost for 55 pairs, practice included: about 220 calls" in page
+    with monkeypatch.context() as away:
+        away.setattr(wakeups, "is_away", lambda: True)
+        drawn = admin(books).post(f"/c/{books.name}/gold/", {"size": 3, "seed": 1, "spot": 0})
+        assert drawn.status_code == 302
+        look_for_lost_messages()
+    made = GoldSet.objects.get()
+    assert sent == [], "nothing can be sent"
+    look_for_lost_messages()
+    look_for_lost_messages()
+    assert sent == [("annotation.write_gold_reasons", [request_of(made).pk])], "once, not at every look"
+    ArgumentsRequest.objects.update(posted_at=Now() - 2 * gold_reasons.AGAIN)
+    look_for_lost_messages()
+    assert len(sent) == 2, "whoever took it is gone"
+    ArgumentsRequest.objects.update(posted_at=None, ended_at=Now())
+    look_for_lost_messages()
+    assert len(sent) == 2
+
+
+def look_for_lost_messages() -> None:
+    """What every worker does every few seconds."""
+    for look in LOOKS:
+        look()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -82,4 +155,19 @@ def test_the_message_waits_in_the_queue_while_no_worker_lives(
     assert sent == [], "no model is configured"
     make_panel(model_server, debate=("d1", "d2"))
     made = gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
-    assert sent == [("annotation.write_gold_reasons", [made.pk])]
+    assert sent == [("annotation.write_gold_reasons", [request_of(made).pk])]
+
+
+def test_two_workers_do_not_ask_for_the_same_twice(
+    instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_ENV, KEY)
+    books = collection_of(6)
+    make_panel(model_server, debate=("stance", "stance"))
+    made = gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
+    with psycopg.connect(**database(), autocommit=True) as other:
+        other.execute(gold_reasons.LOCK, [request_of(made).pk])
+        write_gold_reasons(request_of(made).pk)
+        assert model_server.requests() == [] and request_of(made).tries == 0
+    write_gold_reasons(request_of(made).pk)
+    assert len(model_server.requests()) == 6 * 4

@@ -99,21 +99,21 @@ def test_both_begin_with_their_stance_where_it_is_not():
 
 def test_the_side_against_checks_the_quotes_it_is_shown():
     history = {FOR: Turn(1, "all of it", (Quote(ANSWER, 0, 59),)), AGAINST: Turn(0, 'Missing: "arbitrary".')}
-    convinced = argue(Side.AGAINST, STATED, ALONE, history)
+    convinced = argue(AGAINST, STATED, ALONE, history)
     assert convinced.verdict == 1
     assert convinced.reason.endswith("I give in.")
     invented = history | {FOR: Turn(1, "all of it", (Quote(ANSWER),))}
-    stays = argue(Side.AGAINST, UNRELATED, ALONE, invented)
+    stays = argue(AGAINST, UNRELATED, ALONE, invented)
     assert stays.verdict == 0
     assert "1 of its quotations stand nowhere in the document" in stays.reason
 
 
 def test_the_side_for_looks_up_what_the_other_side_misses():
     history = {FOR: Turn(1, "it does"), AGAINST: Turn(0, 'Missing: "arbitrary", "hashable".')}
-    stays = argue(Side.FOR, STATED, ALONE, history)
+    stays = argue(FOR, STATED, ALONE, history)
     assert (stays.verdict, stays.reason.startswith("I looked for what the other side misses.")) == (1, True)
     assert 'Elsewhere in the document: "hashable", "arbitrary". Nowhere: none of them.' in stays.reason
-    assert argue(Side.FOR, UNRELATED, ALONE, history).verdict == 0
+    assert argue(FOR, UNRELATED, ALONE, history).verdict == 0
 
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")

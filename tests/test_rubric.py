@@ -19,6 +19,7 @@ from django.utils.translation import override
 
 from annotation import guidelines, texts
 from annotation.care import gold, gold_reasons
+from annotation.care.matching import Form
 from annotation.exports.sets.completion import PROMPT
 from annotation.models import Guideline, Role
 from config import demo
@@ -147,16 +148,16 @@ def gold_desk(collection: Collection) -> str:
 
 
 def asked_for_gold_reasons(inputs: Inputs) -> list[Prompt]:
-    """What the writers of reasons beside gold pairs are asked."""
+    """What the writers of arguments about gold pairs are asked, in both rounds."""
     found: list[Prompt] = []
 
     async def ask(_claimed: object, question: Question) -> Turn:
         found.append(question.prompt)
-        return Turn(1, "It says so.")
+        return Turn(1 - question.slot[2], "It says so.")
 
     judges = [Judge(n, name, "openai", name) for n, name in enumerate("ab")]
     caller = SimpleNamespace(plan=SimpleNamespace(debaters=judges), ask=ask)
-    asyncio.run(gold_reasons._argue(caller, SimpleNamespace(inputs=inputs)))
+    asyncio.run(gold_reasons.Arguing(Form(2))(caller, SimpleNamespace(inputs=inputs)))
     return found
 
 
@@ -192,7 +193,7 @@ def test_people_judges_exports_and_reranker_are_told_the_same(rubric, instructio
     whole["guidelines"] = read_page(desk(books))
     whole["gold desk"] = read_page(gold_desk(books))
     whole |= {f"gold reason {n}": read_prompt(prompt.system) for n, prompt in enumerate(asked_for_gold_reasons(inputs))}
-    assert set(whole.values()) == {definition.text} and len(whole) == 15
+    assert set(whole.values()) == {definition.text} and len(whole) == 17
 
     stated = {prompt.name: prompt.user for prompt in (write_prompt(inputs), measure_prompt(inputs, Target("c", "e")))}
     stated = {name: read_prompt(text) for name, text in stated.items()}

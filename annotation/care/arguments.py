@@ -1,29 +1,34 @@
-"""Arguments for and against a gold pair, written once: so that easy pairs of both labels can be checks too.
+"""Arguments for and against a gold pair, each agent keeping its stance: so that easy pairs can be checks too.
 
-A debate about an easy pair agrees, so it never looks like one that people are asked about. Here each side keeps its
-stance through all rounds. What a gold set brought with it (annotation.care.gold) serves where it has the form that is
-needed; else the offline pair writes.
+A debate about an easy pair agrees, so it never looks like one that people are asked about. Configured models write such
+arguments (annotation.care.gold_reasons); else the offline pair does.
 """
 
 from dataclasses import asdict
 from typing import Any
 
-from annotation.care.models import GoldPair
+from annotation.care.matching import Form
+from annotation.care.models import GoldArguments
 from corpus.models import Pair
-from judges import offline_debate
-from judges.debate import AGAINST, FOR
+from judges import debate, offline_debate
 from judges.offline import Alone
 from judges.quotes import locate
-from judges.records import Inputs, Seat, Side, Turn
-
-SEATS = {Side.FOR: FOR, Side.AGAINST: AGAINST}
+from judges.records import Inputs, Seat, Turn
 
 
-def written(pair: Pair, rounds: int, couples: int = 1) -> list[dict[str, Any]]:
-    """One turn for and one against of each couple in each round. The pair's query and document are loaded."""
-    kept = GoldPair.objects.filter(pair=pair).exclude(turns=[]).order_by("-pk").values_list("turns", flat=True).first()
-    if kept and couples == 1 and max(turn["round"] for turn in kept) == rounds:
-        return list(kept)
+def seats(form: Form) -> tuple[Seat, ...]:
+    """The agents that a debate of this form has."""
+    return debate.seats(2 * form.couples)
+
+
+def of_models(pair: Pair, form: Form) -> list[dict[str, Any]] | None:
+    """What models argued, in the first rounds where they argued in more; None where they did not."""
+    kept = GoldArguments.objects.filter(pair=pair, couples=form.couples, rounds__gte=form.rounds).first()
+    return [turn for turn in kept.turns if turn["round"] <= form.rounds] if kept else None
+
+
+def offline(pair: Pair, form: Form) -> list[dict[str, Any]]:
+    """What the offline agents say. The pair's query and document are loaded."""
     inputs = Inputs(
         query=pair.query.text,
         answers=tuple(pair.query.answers),
@@ -31,28 +36,31 @@ def written(pair: Pair, rounds: int, couples: int = 1) -> list[dict[str, Any]]:
         document=pair.document.text,
     )
     turns: list[dict[str, Any]] = []
-    before: dict[Any, Turn] | None = None
-    for number in range(1, rounds + 1):
-        spoken: dict[Any, Turn] = {}
-        for side, seat in SEATS.items():
-            said = offline_debate.stand(side, inputs, Alone(), before)
-            spoken[seat] = Turn(
-                said.verdict, said.reason, tuple(locate(quote, inputs.document) for quote in said.quotes)
-            )
+    before: dict[Seat, Turn] | None = None
+    for number in range(1, form.rounds + 1):
+        spoken = {}
+        for seat in seats(form):
+            said = offline_debate.stand(seat, inputs, Alone(), before)
+            quotes = tuple(locate(quote, inputs.document) for quote in said.quotes)
+            spoken[seat] = Turn(said.verdict, said.reason, quotes)
         before = spoken
-        turns += [_turn(seat, number, spoken[seat], couple) for couple in range(couples) for seat in SEATS.values()]
+        turns += stored(spoken, number)
     return turns
 
 
-def _turn(seat: Seat, number: int, said: Turn, couple: int) -> dict[str, Any]:
-    return {
-        "side": seat.side.value,
-        "round": number,
-        "couple": couple,
-        "verdict": said.verdict,
-        "reason": said.reason,
-        "quotes": [asdict(quote) for quote in said.quotes],
-    }
+def stored(spoken: dict[Seat, Turn], number: int) -> list[dict[str, Any]]:
+    """The turns of a round as items keep them."""
+    return [
+        {
+            "side": seat.side.value,
+            "round": number,
+            "couple": seat.couple,
+            "verdict": said.verdict,
+            "reason": said.reason,
+            "quotes": [asdict(quote) for quote in said.quotes],
+        }
+        for seat, said in spoken.items()
+    ]
 
 
 def elsewhere(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,16 +7,18 @@ pair, arguments for and against are written for it once (annotation.care.argumen
 DREAM's own form is another: a pair that is known to be relevant, beside two arguments about something else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from random import Random
+from typing import Any
 
 from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from annotation.auditing import record
 from annotation.care import arguments
-from annotation.care.matching import BLIND, Dressed, Look, Turn, dress, shape_of, stance_of
+from annotation.care.matching import BLIND, Dressed, Form, Look, Turn, dress, shape_of, stance_of
 from annotation.care.truth import REFERENCE
 from annotation.models import User
 from annotation.queue import rows
@@ -34,9 +36,11 @@ ORDINARY_READ = 2_000
 LAST = 1e12
 
 _TURNS = """
-(SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict)
+(SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict,
+                                   'offline', v.provider = 'offline')
                  ORDER BY t.round, t.sample, t.role DESC)
- FROM judges_attempt t WHERE t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
+ FROM judges_attempt t JOIN judges_judgeversion v ON v.id = t.judge_id
+ WHERE t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
     SELECT max(c.campaign_id) FROM judges_attempt c
     WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against'))) AS turns,
 (SELECT sum(length(t.reason) + length(t.quotes::text)) FROM judges_attempt t
@@ -51,7 +55,8 @@ FROM (SELECT * FROM corpus_item WHERE collection_id = %(collection)s AND state <
 JOIN corpus_pair p ON p.id = i.pair_id JOIN corpus_document d ON d.id = p.document_id
 """
 _GOLD = f"""
-SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, g.grade, {_TURNS}
+SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, g.grade, {_TURNS},
+       (SELECT json_object_agg(a.couples, a.rounds) FROM annotation_goldarguments a WHERE a.pair_id = p.id) AS argued
 FROM ({REFERENCE}) g JOIN corpus_pair p ON p.id = g.pair_id
 JOIN corpus_query q ON q.id = p.query_id AND q.is_current
 JOIN corpus_document d ON d.id = p.document_id AND d.is_current
@@ -79,27 +84,38 @@ class Pool:
     """Ordinary items that show what a check must look like."""
 
 
-def pool(collection: Collection) -> Pool:
-    """Counts for the page; three statements."""
+def looks(collection: Collection) -> tuple[list[Look], list[Look]]:
+    """What people read here, and the gold that could be shown like it; two statements."""
+    ordinary = _read(_ORDINARY, collection, others=["evidence", *MEASURING])
+    return [_look(row, collection) for row in ordinary], [_look(row, collection) for row in _read(_GOLD, collection)]
+
+
+def pool(collection: Collection, ordinary: Sequence[Look], gold: Sequence[Look]) -> Pool:
+    """Counts for the page, of what `looks` found."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     counted = list(checks.values_list("done", flat=True))
-    gold = _read(_GOLD, collection)
-    ordinary = _ordinary(collection)
-    debated, relevant = sum(bool(row["turns"]) for row in gold), sum(_grade(row, collection) for row in gold)
+    debated, relevant = sum(bool(look.shape) for look in gold), sum(look.relevant for look in gold)
     return Pool(len(counted), sum(counted), len(gold), debated, relevant, len(ordinary))
+
+
+def usual_form(ordinary: Sequence[Look]) -> Form | None:
+    """The form of debate that people read most, with as many rounds as any with as many agents; None for none."""
+    found = Counter(form for look in ordinary if (form := stance_of(look.shape)))
+    if not found:
+        return None
+    couples = found.most_common(1)[0][0].couples
+    return Form(max(form.rounds for form in found if form.couples == couples), couples)
 
 
 @transaction.atomic
 def make(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
     """Make up to `count` checks; how many there are now more. Raises BadInput that says what is missing."""
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
-    ordinary = [_look(row) for row in _ordinary(collection)]
+    ordinary, gold = looks(collection)
     if not ordinary:
         raise BadInput(
             _("no pair waits for people yet, so nothing shows what a check must look like: start a campaign")
         )
-    rows_of_gold = _read(_GOLD, collection)
-    gold = [replace(_look(row), relevant=_grade(row, collection)) for row in rows_of_gold]
     if not gold:
         raise BadInput(_("no gold pair is left for checks: import reference grades, or let experts make gold"))
     if form == DREAM:
@@ -136,13 +152,17 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None, form
 
 
 def _write(pair: int, twin: Look) -> list[Turn] | None:
-    """Arguments that make a gold pair look like the twin; None where its debate cannot be had by keeping a stance."""
+    """Arguments that make a gold pair look like the twin; None where its debate cannot be had by keeping a stance.
+
+    Whose words they are is the twin's way too: beside debates of the offline pair a model would stand out.
+    """
     if not twin.shape:
         return []
     form = stance_of(twin.shape)
     if form is None:
         return None
-    return arguments.written(Pair.objects.select_related("query", "document").get(pk=pair), *form)
+    found = Pair.objects.select_related("query", "document").get(pk=pair)
+    return (arguments.of_models(found, form) if twin.by_models else None) or arguments.offline(found, form)
 
 
 def _dream(ordinary: Sequence[Look], gold: Sequence[Look], *, count: int, seed: int) -> list[Dressed]:
@@ -168,15 +188,11 @@ def _sides(round: Round) -> Iterator[Turn]:
             yield {
                 "side": side,
                 "round": round.number,
-                "couple": 0,
+                "couple": round.couple,
                 "verdict": said.verdict,
                 "reason": said.reason,
                 "quotes": [asdict(quote) for quote in said.quotes],
             }
-
-
-def _grade(row: Mapping[str, object], collection: Collection) -> bool:
-    return int(str(row["grade"])) >= collection.relevant_from
 
 
 @transaction.atomic
@@ -193,24 +209,22 @@ def _seq(pair: int) -> int:
     return Item.objects.filter(pair=pair, reason=Item.Reason.CHECK).count()
 
 
-def _ordinary(collection: Collection) -> list[dict[str, object]]:
-    return _read(_ORDINARY, collection, others=["evidence", *MEASURING])
-
-
-def _read(statement: str, collection: Collection, **values: object) -> list[dict[str, object]]:
+def _read(statement: str, collection: Collection, **values: object) -> list[dict[str, Any]]:
     connection.ensure_connection()
     return rows(connection.connection, statement, collection=collection.pk, **values)
 
 
-def _look(row: dict[str, object]) -> Look:
+def _look(row: dict[str, Any], collection: Collection) -> Look:
     turns = row["turns"] or []
-    assert isinstance(turns, list)
     return Look(
-        pair=int(str(row["pair"])),
+        pair=row["pair"],
         shape=shape_of(turns),
-        debate=int(str(row["debate"] or 0)),
-        document=int(str(row["document"])),
-        reason=str(row.get("reason", "")),
-        arm=str(row.get("arm", "")),
-        query=int(str(row["query"])),
+        debate=int(row["debate"] or 0),
+        document=row["document"],
+        reason=row.get("reason", ""),
+        arm=row.get("arm", ""),
+        query=row["query"],
+        relevant=row.get("grade", collection.relevant_from) >= collection.relevant_from,
+        by_models=bool(turns) and not any(turn["offline"] for turn in turns),
+        argued={int(couples): rounds for couples, rounds in (row.get("argued") or {}).items()},
     )

@@ -30,7 +30,7 @@ from corpus.models import Assessor, Collection, Judgment, Pair
 from judges import offline_debate
 from judges.offline import Alone
 from judges.quotes import locate
-from judges.records import Inputs, Side
+from judges.records import Inputs, Seat, Side
 from judges.selectors import Round, debate_of
 
 PRACTICE = 5
@@ -119,7 +119,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
         )
         for place, one in enumerate(drawn)
     )
-    gold_reasons.write_later(made)
+    gold_reasons.write_later(collection, gold_set=made, by=by)
     record(by, "gold.made", collection, n=len(drawn), seed=seed, gold=made.pk)
     return made
 
@@ -145,7 +145,7 @@ def _reasons(pair: Pair) -> dict[str, Any]:
     )
     turns = []
     for side in Side:
-        said = offline_debate.stand(side, inputs, Alone())
+        said = offline_debate.stand(Seat(side), inputs, Alone())
         quotes = [asdict(locate(quote, pair.document.text)) for quote in said.quotes]
         turns.append(_turn(side.value, said.reason, quotes))
     return {"turns": turns, "written_by": "offline"}

@@ -2,13 +2,21 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log
 from random import Random
 from typing import Any
 
 Turn = dict[str, Any]
 """A turn as annotation.entry reads them from an item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A debate in which each agent keeps its stance: so many rounds, by so many couples of one for and one against."""
+
+    rounds: int
+    couples: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,18 @@ class Look:
     query: int = 0
     relevant: bool = True
     """Of a gold pair: what is known to be right."""
+    by_models: bool = False
+    """Models wrote its debate, not the offline pair."""
+    argued: Mapping[int, int] = field(default_factory=dict)
+    """Of a gold pair: in how many rounds models argued about it, by the number of couples."""
+
+    def has_arguments(self, form: Form | None) -> bool:
+        """Models wrote arguments of this form about the pair."""
+        return form is not None and self.argued.get(form.couples, 0) >= form.rounds
+
+    def speaks(self, form: Form) -> bool:
+        """As a check it would show models' words in this form: arguments, or their own debate."""
+        return self.has_arguments(form) or (self.by_models and stance_of(self.shape) == form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +78,9 @@ def dress(
     """Up to `count` checks: each is the twin of an ordinary item that was drawn at random.
 
     Which label it has is drawn too, so that both come as often while there are both. A twin has a debate of the same
-    shape, its own or a written one, and among some that are left the nearest lengths. Ordinary items for which no gold
-    pair is left have no twin, so fewer may come back.
+    shape, its own or a written one, if possible by writers of its kind (models, or the offline pair), and among some
+    that are left the nearest lengths. Ordinary items for which no gold pair is left have no twin, so fewer may come
+    back.
     """
     chance = Random(seed)
     left = {look.pair: look for look in gold}
@@ -71,28 +92,42 @@ def dress(
         label = chance.random() < 0.5
         looks = [look for look in left.values() if look.relevant is label] or list(left.values())
         chance.shuffle(looks)
-        own = [look for look in looks if twin.reason in BLIND or look.shape == twin.shape]
-        fits: list[tuple[Look, list[Turn] | None]] = [(look, None) for look in own]
-        others = [look for look in looks if look not in own] if len(own) < TRIED else []
-        for look in others[: TRIED - len(own)]:
-            if (turns := write(look.pair, twin)) is not None:
-                fits.append((replace(look, debate=length(turns)), turns))
-        if not fits:
+        fit = _best(twin, looks, write, length)
+        if fit is None:
             continue
-        look, turns = min(fits, key=lambda fit, twin=twin: distance(fit[0], twin))  # type: ignore[misc]
+        look, turns = fit
         del left[look.pair]
         found.append(Dressed(look.pair, twin.reason, twin.arm, turns))
     return found
 
 
-def stance_of(shape: str) -> tuple[int, int] | None:
-    """Rounds and couples of a debate in which each side kept its stance to the end; None for any other shape."""
+def _best(
+    twin: Look, looks: Sequence[Look], write: Writer, length: Callable[[list[Turn]], int]
+) -> tuple[Look, list[Turn] | None] | None:
+    """The look, with its own debate (None) or a written one, that is most like the twin; None where none can be."""
+    own = [look for look in looks if twin.reason in BLIND or look.shape == twin.shape]
+    fits: list[tuple[Look, list[Turn] | None]] = [(look, None) for look in own]
+    form = stance_of(twin.shape)
+    others = [look for look in looks if look not in own] if len(own) < TRIED else []
+    others.sort(key=lambda look: look.has_arguments(form) != twin.by_models)
+    for look in others[: TRIED - len(own)]:
+        if (turns := write(look.pair, twin)) is not None:
+            by_models = twin.by_models and look.has_arguments(form)
+            fits.append((replace(look, debate=length(turns), by_models=by_models), turns))
+    blind = twin.reason in BLIND
+    return min(
+        fits, key=lambda fit: (not blind and fit[0].by_models != twin.by_models, distance(fit[0], twin)), default=None
+    )
+
+
+def stance_of(shape: str) -> Form | None:
+    """The form of a debate in which each side kept its stance to the end; None for any other shape."""
     found = re.fullmatch(r"(\d+) rounds, (\d+) turns, ([01-]+)", shape)
     if not found:
         return None
     rounds, turns, couples = int(found[1]), int(found[2]), found[3].count("0")
     kept = "-".join("0" * couples + "1" * couples)
-    return (rounds, couples) if couples and found[3] == kept and turns == 2 * rounds * couples else None
+    return Form(rounds, couples) if couples and found[3] == kept and turns == 2 * rounds * couples else None
 
 
 def distance(a: Look, b: Look) -> float:

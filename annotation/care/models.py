@@ -141,6 +141,48 @@ class GoldPair(models.Model):
         return f"{self.gold_set}: {self.pair_id}"
 
 
+class GoldArguments(models.Model):
+    """What configured models say for and against a gold pair, each keeping its stance: an attention check shows it."""
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="gold_arguments", db_index=False)
+    couples = models.PositiveSmallIntegerField(help_text="Of one agent for and one against.")
+    rounds = models.PositiveSmallIntegerField()
+    turns = models.JSONField(help_text="As a debate's turns.")
+    written_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pair", "couples"], name="gold_arguments_once")]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}: {self.rounds} rounds by {self.written_by}"
+
+
+class ArgumentsRequest(models.Model):
+    """That models shall argue about gold pairs. It stands until a worker is done, so no lost message loses it."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="argument_requests", db_index=False)
+    gold_set = models.ForeignKey(
+        GoldSet, models.CASCADE, null=True, related_name="+", help_text="Null: all gold that could become checks."
+    )
+    asked_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    posted_at = models.DateTimeField(null=True, help_text="When workers were last told.")
+    tries = models.PositiveSmallIntegerField(default=0)
+    written = models.PositiveIntegerField(default=0, help_text="Pairs that have arguments now.")
+    lost = models.PositiveIntegerField(default=0, help_text="Pairs about which a model did not argue as asked.")
+    created_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["collection", "-id"], name="arguments_newest"),
+            models.Index(fields=["id"], name="arguments_waiting", condition=Q(ended_at=None)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.collection}: {self.written} written"
+
+
 class GoldAnswer(models.Model):
     """What an expert, or the senior after them, said about a gold pair. Append-only; the newest of a person holds.
 

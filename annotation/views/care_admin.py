@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.auditing import record
-from annotation.care import aside, checks, consent, people, qualification
+from annotation.care import aside, checks, consent, gold_reasons, people, qualification
 from annotation.care.models import SettingAside
 from annotation.forms_care import CareForm, ChecksForm, NoteForm, SizeForm, TextForm
 from annotation.models import Membership
@@ -56,6 +56,19 @@ def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """No check is lent any more."""
     n = checks.withdraw(collection=scope.collection, by=scope.user)
     messages.success(request, ngettext("%(n)s check was withdrawn.", "%(n)s checks were withdrawn.", n) % {"n": n})
+    return redirect("care", scope.collection.name)
+
+
+@action("admin")
+@require_POST
+def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Let the configured models argue about gold that has only the offline pair's words."""
+    with transaction.atomic():
+        asked = gold_reasons.write_later(scope.collection, by=scope.user)
+    if not asked:
+        problem = _("No model is configured that could argue, or a worker is at it already.")
+        return _care(request, scope, problem=problem, status=422)
+    messages.success(request, _("The models are asked. Reload to see how far they are."))
     return redirect("care", scope.collection.name)
 
 
@@ -116,6 +129,7 @@ def _care(
     if form is not None and form.is_bound:
         scope.collection.refresh_from_db()
     held = consent.current(scope.collection)
+    ordinary, gold = checks.looks(scope.collection)
     context = {
         "scope": scope,
         "section": "members",
@@ -124,7 +138,9 @@ def _care(
         "test": test or SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),
         "text": text or TextForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
         "consent": held if scope.collection.consent_version else None,
-        "pool": checks.pool(scope.collection),
+        "pool": checks.pool(scope.collection, ordinary, gold),
+        "arguments": gold_reasons.left(scope.collection, ordinary, gold),
+        "writing": gold_reasons.newest(scope.collection),
         "tests": qualification.tests(scope.collection),
         "annotators": qualification.standing_of(scope.collection),
         "batches": people.batch_counts(scope.collection.pk),

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation import guidelines, judging, shown
 from annotation.auditing import record
-from annotation.care import gold, near_pairs
+from annotation.care import gold, gold_reasons, near_pairs
 from annotation.care.models import GoldAnswer, GoldPair, GoldSet
 from annotation.debating import debate_of, text_of
 from annotation.forms_care import GoldForm
@@ -21,13 +21,15 @@ from annotation.queue import TooSoon
 from corpus.errors import BadInput
 
 Who = GoldAnswer.Who
+USUAL = 50
+"""Pairs of a sample, unless the form says otherwise."""
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The samples and how far they are; POST draws one."""
-    form = GoldForm(request.POST or None, initial={"size": 50, "seed": scope.collection.seed, "spot": 0.2})
+    form = GoldForm(request.POST or None, initial={"size": USUAL, "seed": scope.collection.seed, "spot": 0.2})
     problem = ""
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
@@ -47,6 +49,8 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
         "problem": problem,
         "sets": gold.progress(scope.collection),
         "members": members.order_by("-is_expert", "user__username"),
+        "drawn": USUAL + gold.PRACTICE,
+        "arguments": gold_reasons.of_sample(scope.collection, USUAL + gold.PRACTICE),
     }
     return render(request, "care/gold.html", context, status=422 if form.is_bound else 200)
 

@@ -88,6 +88,7 @@ NO_PAIR = {"entity": ("entity-system", "entity"), **SEARCHING}
 
 USERS = {
     "debate": ("debate-first", "debate-later"),
+    "argue": ("argue-first", "argue-later"),
     "vote": ("vote",),
     "adjudicate": ("adjudicate",),
     "decision": ("decision",),
@@ -95,6 +96,7 @@ USERS = {
 """Templates of the user message, by kind."""
 VARIANTS = {
     "debate": ("", "-3", "-4"),
+    "argue": ("", "-4"),
     "vote": ("", *(f"-0-{grades}" for grades in GRADED_SCHEMAS), *(f"-{name}" for name in BASELINES)),
     "adjudicate": ("",),
     "decision": tuple(f"-0-{grades}" for grades in SCALES.values()),
@@ -117,17 +119,41 @@ def turn_prompt(
 
     Raises ValueError when history is missing, or given in round 1 (DREAM 3.1: it replaces the stances).
     """
+    return _turn("debate", inputs, seat, round, history, agents)
+
+
+def argument_prompt(
+    inputs: Inputs,
+    seat: Seat,
+    round: int,
+    history: Mapping[Seat, Turn] | None = None,
+    agents: Sequence[Seat] = PAIR,
+) -> Prompt:
+    """The same question to an agent that keeps its stance in every round, so that people hear both sides."""
+    own = {} if history is None else {"response": "yes" if seat.side is Side.FOR else "no"}
+    return _turn("argue", inputs, seat, round, history, agents, **own)
+
+
+def _turn(
+    kind: str,
+    inputs: Inputs,
+    seat: Seat,
+    round: int,
+    history: Mapping[Seat, Turn] | None,
+    agents: Sequence[Seat],
+    **own: str,
+) -> Prompt:
     if (round == 1) != (history is None) or round < 1:
         raise ValueError(f"Round {round} of a debate does not go with {'no ' if history is None else ''}history.")
     named = dict(zip(agents, NAMES, strict=False))
-    places = {"inputs": inputs_block(inputs), "own": named[seat], "others": _others(named, seat)}
+    places = own | {"inputs": inputs_block(inputs), "own": named[seat], "others": _others(named, seat)}
     if history is None:
         stances = "\n".join(f"- {name} begins with: {STANCES[agent.side]}." for agent, name in named.items())
-        user = templates.render("debate-first", stances=stances, **places)
+        user = templates.render(f"{kind}-first", stances=stances, **places)
     else:
         told = fence(_history(history, named, seat))
-        user = templates.render("debate-later", history=told, round=str(round), previous=str(round - 1), **places)
-    return _prompt("debate", inputs, user, _many(agents))
+        user = templates.render(f"{kind}-later", history=told, round=str(round), previous=str(round - 1), **places)
+    return _prompt(kind, inputs, user, _many(agents))
 
 
 def vote_prompt(inputs: Inputs, grades: int = 1) -> Prompt:
@@ -288,7 +314,7 @@ def _system(kind: str, variant: str, form: str, definition: Definition) -> str:
     }
     if variant[1:] in BASELINES:
         return templates.render(f"{variant[1:]}-system", **places | {"definition": restated(definition)})
-    if kind == "debate":
+    if kind in ("debate", "argue"):
         agents = int(variant[-1]) if variant[-1:].isdigit() else 2
         places["assessors"] = f"{NUMBERS[agents]} assessors, {_list(NAMES[:agents])},"
     elif kind == "vote" and variant:

@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection
 from corpus.bm25 import Index, index_for
 from corpus.models import Document
 from judges import offline, offline_debate, offline_evidence, offline_rewriting, writings
-from judges.records import Body, Inputs, Judge, Rejected, Reply, Request, Side, Unreachable
+from judges.records import Body, Inputs, Judge, Rejected, Reply, Request, Seat, Side, Unreachable
 
 FRESH_S = 60.0
 """Seconds for which a collection's word counts are used without asking whether its documents changed."""
@@ -106,10 +106,10 @@ def answer(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
     if request.role in writings.ROLES:
         return _written(request, lexicon)
     if request.role in DEBATERS:
-        told = offline_debate.argue(Side(request.role), inputs, lexicon, request.history)
+        told = offline_debate.argue(Seat(Side(request.role), request.sample), inputs, lexicon, request.history)
         return {"reference": list(told.quotes), "reason": told.reason, "response": _word(told.verdict)}
     if model in DEBATERS:
-        told = offline_debate.argue(Side(model), inputs, lexicon, None)
+        told = offline_debate.argue(Seat(Side(model)), inputs, lexicon, None)
         return {"reason": told.reason, "response": _word(told.verdict)}
     if model in WRITERS:
         raise Rejected(f"{model!r} writes texts or measures them: it cannot judge relevance.")

@@ -1,0 +1,83 @@
+"""attention_checks NAME [--count N]: make attention checks of gold, and let models argue about it (docs/care.md)."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db import transaction
+
+from annotation.care import checks, gold_reasons
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
+from corpus.models import Collection
+from corpus.selectors import collection_named
+
+MOST = 10_000
+FORMS = {"own": checks.OWN, "dream": checks.DREAM}
+
+
+class Command(QuorumCommand):
+    """Count, then do what is asked: withdraw, have arguments written, make."""
+
+    help = "Count attention checks and the gold they can be made of; make, withdraw, have arguments written by models."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """What to do; without any of it the command only counts."""
+        parser.add_argument("name", help="the collection")
+        parser.add_argument("--count", type=int, metavar="N", help="make so many checks")
+        parser.add_argument("--seed", type=int, help="of the draw; the collection's own unless given")
+        form = "own: arguments about the pair itself; dream: relevant pairs, arguments about something else (DREAM F.2)"
+        parser.add_argument("--form", choices=FORMS, default="own", help=form)
+        parser.add_argument("--withdraw", action="store_true", help="nobody gets the checks that stand any more")
+        argue = "let a worker ask the configured models for the arguments that gold lacks"
+        parser.add_argument("--write-arguments", action="store_true", help=argue)
+        parser.add_argument("--estimate", action="store_true", help="say what these would cost, and ask nobody")
+
+    def run(self, **options: Any) -> object:
+        """In this order, so that one call can make all anew."""
+        collection = collection_named(options["name"])
+        document: dict[str, Any] = {"collection": collection.name, "form": options["form"]}
+        if options["write_arguments"] or options["estimate"]:
+            document["asked"] = self.write(collection, only_estimate=options["estimate"])
+        if options["withdraw"]:
+            document["withdrawn"] = checks.withdraw(collection=collection, by=None)
+            self.say(f"{document['withdrawn']} checks were withdrawn")
+        if options["count"] is not None:
+            document["made"] = self.make(collection, options)
+        return document | self.counts(collection)
+
+    def make(self, collection: Collection, options: dict[str, Any]) -> int:
+        """New checks of the form."""
+        count, seed = options["count"], options["seed"]
+        if not 1 <= count <= MOST:
+            raise BadInput(f"--count {count}: give a number from 1 to {MOST:,}")
+        seed = collection.seed if seed is None else seed
+        made = checks.make(collection=collection, count=count, seed=seed, by=None, form=FORMS[options["form"]])
+        self.say(f"{made} checks were made")
+        return made
+
+    def write(self, collection: Collection, *, only_estimate: bool) -> bool:
+        """Say what the arguments cost; whether a worker was asked."""
+        left = gold_reasons.left(collection, *checks.looks(collection))
+        if not left.writers:
+            raise BadInput("no model is configured that could argue: configure_judges, then ask again")
+        if left.estimate is None:
+            self.say("models argued about all gold that could become checks")
+            return False
+        self.stderr.write(f"estimate: {left.estimate.line()}")
+        if only_estimate:
+            return False
+        with transaction.atomic():
+            asked = gold_reasons.write_later(collection, by=None)
+        self.say(f"a worker asks {left.writers} about {left.offline} pairs" if asked else "a worker is asked already")
+        return asked
+
+    def counts(self, collection: Collection) -> dict[str, Any]:
+        """What there is, for people and programs."""
+        ordinary, gold = checks.looks(collection)
+        pool, left = checks.pool(collection, ordinary, gold), gold_reasons.left(collection, ordinary, gold)
+        self.say(
+            f"{pool.standing} checks stand, answered {pool.answered} times; gold that could become checks: {pool.gold}"
+        )
+        self.say(f"gold with models' words: {left.by_models}, with only the offline pair's: {left.offline}")
+        counts = {"standing": pool.standing, "answered": pool.answered, "gold": pool.gold}
+        return counts | {"gold_by_models": left.by_models, "gold_offline": left.offline}
