@@ -117,11 +117,12 @@ def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
     make_panel(model_server, debate=("d1", "d2"))
     sent: list[Any] = []
     monkeypatch.setattr(wakeups.messenger(), "send_task", lambda task, args, **_rest: sent.append((task, args)))
-    page = admin(books).get(f"/c/{books.name}/gold/").text
+    charlie = admin(books)
+    page = charlie.get(f"/c/{books.name}/gold/").text
     assert "a, b write the reasons" in page and "Cost for 55 pairs, practice included: about 220 calls" in page
     with monkeypatch.context() as away:
         away.setattr(wakeups, "is_away", lambda: True)
-        drawn = admin(books).post(f"/c/{books.name}/gold/", {"size": 3, "seed": 1, "spot": 0})
+        drawn = charlie.post(f"/c/{books.name}/gold/", {"size": 3, "seed": 1, "spot": 0})
         assert drawn.status_code == 302
         look_for_lost_messages()
     made = GoldSet.objects.get()
