@@ -21,17 +21,14 @@ from typing import Any, ClassVar, get_args
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
 from django.utils.cache import patch_cache_control
-from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
 
-from annotation.entry import membership_of
 from annotation.languages import speak_to
 from annotation.models import Membership, Role, User
 from corpus.access import Action, View
@@ -154,17 +151,16 @@ def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> Publ
 
 
 def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Scope | None:
-    membership = _membership_by_session(request, collection)
-    user = membership.user if membership else _user(request)
+    user = _user(request)
     if user is None:
         return None
-    speak_to(user, request)
-    if membership is None and not user.is_owner:
-        membership = (
-            Membership.objects.select_related("collection", "assessor")
-            .filter(user=user, collection__name=collection, is_active=True)
-            .first()
-        )
+    membership = (
+        Membership.objects.select_related("collection", "assessor")
+        .filter(user=user, collection__name=collection, is_active=True)
+        .first()
+    )
+    if membership is not None:
+        membership.user = user
     scope = _scope(user, membership, collection)
     if scope.role < SMALLEST[name]:
         raise PermissionDenied(
@@ -192,37 +188,6 @@ def _user(request: HttpRequest) -> User | None:
         return None
     speak_to(request.user, request)
     return request.user
-
-
-def _membership_by_session(request: HttpRequest, collection: str) -> Membership | None:
-    """Session, user, membership, collection and assessor in one statement: the judging path counts its statements.
-
-    It checks what django.contrib.auth.get_user checks (backend known, account active, session of the present
-    password). Whatever it does not recognise is left to that function.
-    """
-    session = getattr(request, "session", None)
-    if session is None or not session.session_key or hasattr(request, "_cached_user"):
-        return None
-    found = membership_of(session.session_key, collection)
-    if found is None:
-        return None
-    membership, data = found
-    known = session.decode(data)
-    if not _is_of(known, membership.user):
-        return None
-    session._session_cache = known  # what it would load from the database once more
-    request._cached_user = membership.user  # type: ignore[attr-defined]  # request.user reads it
-    session.accessed = True
-    return membership
-
-
-def _is_of(session: dict[str, Any], user: User) -> bool:
-    """A session's data let this user in, and their password is the same still."""
-    return (
-        session.get(BACKEND_SESSION_KEY) in settings.AUTHENTICATION_BACKENDS
-        and session.get(SESSION_KEY) == str(user.pk)
-        and constant_time_compare(session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
-    )
 
 
 def to_sign_in(request: HttpRequest) -> HttpResponse:

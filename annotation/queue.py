@@ -8,7 +8,7 @@ import json
 import random
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -400,11 +400,6 @@ def _one(db: psycopg.Connection[Any], statement: str, **values: Any) -> dict[str
 
 def rows(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dict[str, Any]]:
     """The rows of a statement, which is planned once for a connection (Django's own cursors plan every time)."""
-    return [dict(zip(_names[statement], row, strict=True)) for row in tuples(db, statement, values)]
-
-
-def tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The same without the names of the columns."""
     if db.prepare_threshold is None:
         db.prepare_threshold = 0
     with psycopg.Cursor(db, row_factory=tuple_row) as cursor:
@@ -413,7 +408,7 @@ def tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any
         found = cursor.fetchall() if cursor.rownumber is not None else []
         if found and statement not in _names:
             _names[statement] = tuple(column.name for column in cursor.description or ())
-        return found
+    return [dict(zip(_names[statement], row, strict=True)) for row in found]
 
 
 _names: dict[str, tuple[str, ...]] = {}

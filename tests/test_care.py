@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation import entry, queue
+from annotation import queue
 from annotation.care import arguments, batches, checks, consent, matching, placing, qualification
 from annotation.care.matching import Form
 from annotation.care.models import ArgumentsRequest, Batch, Consent, GoldArguments
@@ -376,14 +376,13 @@ def test_a_check_or_a_repeat_costs_no_statement_more_than_any_pair(monkeypatch):
     client.post("/c/books/judge/next/", headers=HTMX)
     # The queue's statements run on the driver's own cursor, which Django does not log.
     asked: list[str] = []
-    plain = queue.tuples
+    plain = queue.rows
 
-    def counting(db, statement, values):
+    def counting(db, statement, **values):
         asked.append(statement)
-        return plain(db, statement, values)
+        return plain(db, statement, **values)
 
-    for module in (queue, entry):
-        monkeypatch.setattr(module, "tuples", counting)
+    monkeypatch.setattr(queue, "rows", counting)
     costs: dict[str, set[int]] = {"disagreement": set(), "check": set(), "repeat": set()}
     for _ in range(60):
         lease = Assignment.objects.select_related("item").get(membership=alice, state="open")

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 Turn = dict[str, Any]
-"""A turn as annotation.entry reads them from an item."""
+"""A turn as an item keeps it."""
 
 
 @dataclass(frozen=True, slots=True)

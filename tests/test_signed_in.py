@@ -1,4 +1,4 @@
-"""Who comes into a collection: the session, the account and the membership are read at once, and checked as ever."""
+"""Who comes into a collection: Django's session and account, and their membership, asked at every request."""
 
 from datetime import timedelta
 
@@ -7,13 +7,15 @@ from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
-from annotation import entry, sessions
+from annotation import sessions
 from annotation.models import Membership, User
 from tests.factories import make_collection, make_member, make_user
 
 pytestmark = pytest.mark.django_db
 PAGE = "/c/books/judge/"
+TABLES = ("django_session", "annotation_user", "annotation_membership")
 
 
 @pytest.fixture
@@ -24,23 +26,17 @@ def alice() -> Client:
     return client
 
 
-def key_of(client: Client) -> str:
-    return client.cookies["sessionid"].value
-
-
 def is_in(client: Client) -> bool:
     return client.get(PAGE).status_code == 200
 
 
-def test_a_session_is_read_with_its_member_and_not_once_more(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    membership, data = entry.membership_of(key_of(alice), "books") or (None, "")
-    assert membership == Membership.objects.get() and data
-
-    def never(*args: object, **values: object) -> None:
-        raise AssertionError("the session was read once more")
-
-    monkeypatch.setattr("django.contrib.sessions.backends.db.SessionStore.load", never)
-    assert is_in(alice)
+def test_a_page_of_a_collection_reads_session_account_and_membership_once_each(
+    alice: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_max_num_queries(20) as counted:
+        assert is_in(alice)
+    read = [table for query in counted.captured_queries for table in TABLES if f'FROM "{table}"' in query["sql"]]
+    assert read == list(TABLES)
 
 
 def test_a_session_that_was_ended_elsewhere_is_out_at_once(alice: Client) -> None:
@@ -50,15 +46,15 @@ def test_a_session_that_was_ended_elsewhere_is_out_at_once(alice: Client) -> Non
 
 
 def test_an_expired_session_is_not_read(alice: Client) -> None:
+    assert is_in(alice)
     Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
-    assert entry.membership_of(key_of(alice), "books") is None
+    assert not is_in(alice)
 
 
 def test_a_changed_password_lets_nobody_in_with_the_old_session(alice: Client) -> None:
     user = User.objects.get(username="alice")
     user.set_password("another long secret")
     user.save()
-    assert entry.membership_of(key_of(alice), "books") is not None
     assert not is_in(alice)
 
 
@@ -74,7 +70,7 @@ def test_a_row_that_names_another_person_does_not_make_one_of_them(alice: Client
     assert alice.get(PAGE).wsgi_request.user.username == "alice"
 
 
-def test_a_session_without_a_row_of_its_own_comes_in_by_the_ordinary_way(alice: Client) -> None:
+def test_a_session_without_a_row_of_its_own_comes_in_all_the_same(alice: Client) -> None:
     UserSession.objects.all().delete()
     assert is_in(alice)
 
@@ -88,3 +84,9 @@ def test_a_stranger_and_another_collection_are_not_let_in(alice: Client) -> None
     make_collection("birds")
     assert alice.get("/c/birds/judge/").status_code == 404
     assert Client().get(PAGE).status_code == 302
+
+
+def test_a_membership_that_was_ended_is_out_at_the_next_request(alice: Client) -> None:
+    assert is_in(alice)
+    Membership.objects.update(is_active=False)
+    assert alice.get(PAGE).status_code == 404
