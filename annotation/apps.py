@@ -10,9 +10,9 @@ class AnnotationConfig(AppConfig):
     def import_models(self) -> None:
         """Tables of parts that nothing else here needs have files of their own."""
         super().import_models()
-        import_module("annotation.aspect_models")
-        import_module("annotation.care.models")
+        import_module("annotation.models.aspects")
+        import_module("annotation.models.quality_control")
 
     def ready(self) -> None:
         """Listen to what Django and allauth do with accounts."""
-        from annotation import auth_events  # noqa: F401
+        from annotation.accounts import auth_events  # noqa: F401

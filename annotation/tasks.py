@@ -2,17 +2,17 @@
 
 from celery import shared_task
 
-from annotation.agreement import standing as agreement
+from annotation.agreement import cached_results as agreement
 from annotation.aspects import drafts
-from annotation.care import gold_reasons, near_pairs
-from annotation.care.models import ArgumentsRequest
 from annotation.exports.listing import MAKE, tell_progress
 from annotation.exports.snapshots import fill
+from annotation.label_quality.statistics import COMPUTE, store
 from annotation.models import Snapshot, StoredAgreement
+from annotation.models.quality_control import ArgumentsRequest
 from annotation.panels.self_checks import TASK, run_later
+from annotation.policies import cached_results as policies
 from annotation.policies import lara_live, waking
-from annotation.policies import standing as policies
-from annotation.trust.statistics import COMPUTE, store
+from annotation.quality_control import gold_reasons, near_pairs
 from corpus.models import Collection
 from judges.models import Campaign
 from judges.tasks import LOOKS

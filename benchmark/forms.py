@@ -10,16 +10,16 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from benchmark.importing import name_of
-from benchmark.making import paying
 from benchmark.models import RUN_NAME, Qrels, Run
-from benchmark.pages.chosen import K, title
+from benchmark.runs import llm_budget
+from benchmark.runs.importing import name_of
+from benchmark.systems.chosen import K, title
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
-from judges import configurations
+from judges.campaigns import configurations
 from judges.models import Panel
-from judges.panels import judges_that_vote
+from judges.panels.offline_panel import judges_that_vote
 
 PEOPLE = "people"
 OWN_PANEL = ":chosen"
@@ -199,8 +199,8 @@ class MakeForm(forms.Form):
             del self.fields[name]
         ready = Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY).order_by("name")
         names = [(run.name, run.name) for run in ready] if "run" in wanted else []
-        judges = paying.judges_for(kind) if "judge" in wanted else []
-        dense = paying.judges_for(Run.Kind.DENSE) if "over" in wanted else []
+        judges = llm_budget.judges_for(kind) if "judge" in wanted else []
+        dense = llm_budget.judges_for(Run.Kind.DENSE) if "over" in wanted else []
         self._choose(
             run=names,
             judge=[(name, name) for name in judges],

@@ -10,9 +10,10 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from redis.exceptions import RedisError
 
-from benchmark import filling, making, waking
+from benchmark import hole_filling
 from benchmark.models import Report, Run
 from benchmark.report import reports
+from benchmark.runs import builders, waking
 from jobs import leases
 
 LOOK_S = 5.0
@@ -25,7 +26,7 @@ stopping = multiprocessing.get_context("fork").Value("b", 0)
 def _make_runs() -> None:
     """Take runs up until none waits."""
     while not stopping.value and (run := leases.claim(Run)) is not None:
-        making.work(run, lambda: bool(stopping.value))
+        builders.work(run, lambda: bool(stopping.value))
 
 
 make_run = shared_task(_make_runs, name=waking.MAKE_RUN, ignore_result=True)
@@ -56,7 +57,7 @@ def _live() -> None:
                 waking.wake_runs()
             if leases.free(Report).exists():
                 waking.wake_reports()
-            filling.advance_due()
+            hole_filling.advance_due()
         except RedisError as error:
             logger.warning("Redis is away: %s", error)
         except Exception:

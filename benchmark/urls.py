@@ -2,7 +2,13 @@
 
 from django.urls import URLPattern, path
 
-from benchmark.views import filling, home, qrels, queries, report, runs, safety, suites, systems
+from benchmark.bounds import views as safety
+from benchmark.hole_filling import views
+from benchmark.qrels import views as qrels
+from benchmark.report.views import report
+from benchmark.runs import views as runs
+from benchmark.suites import views as suites
+from benchmark.systems.views import home, queries, systems
 
 HERE = "c/<slug:name>/benchmark/"
 
@@ -17,9 +23,9 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}runs/<int:run>/<slug:act>/", runs.control, name="control_run"),
     path(f"{HERE}safety/", safety.safety, name="safety"),
     path(f"{HERE}safety/send/", safety.send, name="send_pairs"),
-    path(f"{HERE}filling/", filling.fillings, name="fillings"),
-    path(f"{HERE}filling/<int:filling>/", filling.filling, name="filling"),
-    path(f"{HERE}filling/<int:filling>/<slug:act>/", filling.control, name="control_filling"),
+    path(f"{HERE}filling/", views.fillings, name="fillings"),
+    path(f"{HERE}filling/<int:filling>/", views.filling, name="filling"),
+    path(f"{HERE}filling/<int:filling>/<slug:act>/", views.control, name="control_filling"),
     path(f"{HERE}report/", report.newest, name="benchmark_report"),
     path(f"{HERE}report/make/", report.make, name="make_report"),
     path(f"{HERE}report/<int:report>/", report.report, name="report"),

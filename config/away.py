@@ -14,7 +14,7 @@ from django.template.loader import get_template
 from django.views import defaults
 from redis.exceptions import RedisError
 
-from judges import wakeups
+from judges.engine import notifications
 
 COME_BACK_S = 5
 ENDED = {"57P01", "57P02", "57P03", "53300"}
@@ -72,4 +72,4 @@ class InOneLine(logging.Filter):
 
 def services(request: HttpRequest) -> dict[str, Any]:
     """For pages: whether Redis is away, asked when a page wants to know."""
-    return {"redis_is_away": wakeups.is_away}
+    return {"redis_is_away": notifications.is_away}

@@ -6,11 +6,11 @@ from typing import Any, TextIO
 
 from django.core.management import call_command
 
-from annotation.accounts import create_accounts
+from annotation.accounts.invitations import create_accounts
 from annotation.models import User
 from corpus import bundled
 from corpus.models import Collection
-from judges import configurations, forecasts
+from judges.campaigns import configurations, forecasts
 
 ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
 """How many accounts of each role."""

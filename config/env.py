@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from corpus import keys
+from corpus.collections import secrets
 from corpus.errors import BadInput
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,9 +15,9 @@ def text(name: str, default: str = "") -> str:
 
 
 def secret(name: str) -> str:
-    """A secret from the environment or from a secret file (corpus.keys); one that cannot be read stops the program."""
+    """A secret from the environment or from a secret file; one that cannot be read stops the program."""
     try:
-        return keys.secret(name)
+        return secrets.secret(name)
     except BadInput as error:
         raise SystemExit(str(error)) from None
 

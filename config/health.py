@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from redis.exceptions import RedisError
 
 from config.services.migrations import are_pending
-from judges import wakeups
+from judges.engine import notifications
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def _reasons() -> list[str]:
 
 def _degraded() -> list[str]:
     try:
-        wakeups.redis().ping()
+        notifications.redis().ping()
     except (RedisError, OSError) as error:
         log.warning("Redis does not answer: %s", _line(error))
         return ["Redis does not answer: workers and judges' calls wait"]

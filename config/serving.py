@@ -21,9 +21,9 @@ from config.checks import connections
 from config.services import embedded, start_keeper
 from corpus.errors import BadInput, QuorumError
 from jobs.processes import die_with_parent, spawn, stop
-from judges.fleet import worker_command
-from judges.wakeups import live_workers
-from training import fleet
+from judges.engine.notifications import live_workers
+from judges.engine.worker_pool import worker_command
+from training.jobs import worker_pool
 
 READY_PATIENCE = 60.0
 LOOK_S = 0.5
@@ -89,7 +89,7 @@ class Children:
     def gpu_workers(self, count: int) -> None:
         """One Celery worker of the queue `gpu` with `count` processes, one job each; none for 0."""
         if count:
-            self._start("gpu workers", fleet.worker_command(count))
+            self._start("gpu workers", worker_pool.worker_command(count))
 
     def web(self, listener: socket.socket) -> None:
         """gunicorn on a socket that stays ours, so that visitors wait and are not refused while it restarts."""
@@ -106,9 +106,9 @@ class Children:
         self._start("web", args, keep=[listener.fileno()])
 
     def model(self, listener: socket.socket, settings: dict[str, str]) -> None:
-        """gunicorn with one model (training/service) on a socket that stays ours."""
+        """gunicorn with one model (training/serving) on a socket that stays ours."""
         args = [sys.executable, "-m", "gunicorn", "-c", str(env.ROOT / "training" / "service" / "gunicorn.py")]
-        args += ["--log-level", "warning", "--bind", f"fd://{listener.fileno()}", "training.service.wsgi"]
+        args += ["--log-level", "warning", "--bind", f"fd://{listener.fileno()}", "training.serving.wsgi"]
         self._start("model", args, keep=[listener.fileno()], settings=settings)
 
     def _start(

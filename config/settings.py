@@ -52,7 +52,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "annotation.languages.LanguageMiddleware",
+    "annotation.accounts.languages.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -137,7 +137,7 @@ CONTENT_SECURITY_POLICY = {
 
 AUTH_USER_MODEL = "annotation.User"
 ACCESS = "annotation.permissions.action"
-AUDIT = "annotation.auditing.record"
+AUDIT = "annotation.audit_log.recording.record"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -152,7 +152,7 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 # A room full of annotators signs in from one address; guessing one account's password stays hard.
 ACCOUNT_RATE_LIMITS = {"login": "300/m/ip", "login_failed": "60/m/ip,5/5m/key"}
-ACCOUNT_ADAPTER = "annotation.accounts.InvitationOnlyAdapter"
+ACCOUNT_ADAPTER = "annotation.accounts.invitations.InvitationOnlyAdapter"
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Quorum] "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if PRODUCTION else "http"
@@ -160,18 +160,18 @@ PASSWORD_RESET_TIMEOUT = 86_400  # one day
 # Behind so many proxies that set X-Forwarded-For; 0: the address of the connection is the visitor's.
 ALLAUTH_TRUSTED_PROXY_COUNT = int(env.number("QUORUM_TRUSTED_PROXIES", 0))
 
-MFA_ADAPTER = "annotation.second_factor.Adapter"
+MFA_ADAPTER = "annotation.accounts.second_factor.Adapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Quorum"
 MFA_TOTP_TOLERANCE = 1  # a phone's clock may be 30 seconds off
 MFA_FORMS = {
-    "authenticate": "annotation.second_factor.SignInForm",
-    "reauthenticate": "annotation.second_factor.ConfirmForm",
+    "authenticate": "annotation.accounts.second_factor.SignInForm",
+    "reauthenticate": "annotation.accounts.second_factor.ConfirmForm",
 }
 
 # Sign-in by an OpenID Connect provider, when its address is given. Only from here: never from the database.
 OIDC_URL = env.text("QUORUM_OIDC_URL").rstrip("/")
-SOCIALACCOUNT_ADAPTER = "annotation.single_sign_on.Adapter"
+SOCIALACCOUNT_ADAPTER = "annotation.accounts.single_sign_on.Adapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 SOCIALACCOUNT_PROVIDERS = single_sign_on.providers(OIDC_URL)
 CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += single_sign_on.form_origins(OIDC_URL)
@@ -196,7 +196,7 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["config.formats"]
 LANGUAGE_COOKIE_NAME = "language"
 
-# Folders of base models that the training page may name, each in a folder of its own (training/bases.py).
+# Folders of base models that the training page may name, each in a folder of its own (training/recipes/base_models.py).
 BASE_MODELS = Path(env.text("QUORUM_BASE_MODELS", str(VAR / "bases"))).resolve()
 
 STATIC_URL = "/static/"

@@ -1,6 +1,6 @@
 """Recording an act from apps that stand below or beside the one that keeps the audit log.
 
-As with corpus.access, a setting (AUDIT) names the implementation: annotation.auditing.record.
+As with corpus.access, a setting (AUDIT) names the implementation: annotation.audit_log.recording.record.
 """
 
 import os
@@ -22,5 +22,5 @@ def shell() -> str:
 
 
 def record(by: Any, act: str, collection: Collection | None = None, **details: object) -> int:
-    """Append one act to the audit log, in the transaction of the act; its number. See annotation.auditing."""
+    """Append one act to the audit log, in the transaction of the act; its number."""
     return int(import_string(settings.AUDIT)(by, act, collection, **details))

@@ -18,7 +18,7 @@ class QuorumCommand(BaseCommand):
 
     as_json = False
     act = ""
-    """What the audit log calls it (annotation.auditing.ACTS), for commands that change something by themselves."""
+    """What the audit log calls it, for commands that change something by themselves."""
     # Django's checks import every page. `make check`, `serve` and `demo` run them; no other command waits for that.
     requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from django.db import connection, transaction
 
-from corpus.items import MEASURING
+from corpus.collections.task_order import MEASURING
 from corpus.models import Assessor, Collection, Judgment
 
 PEOPLE = "people"

@@ -20,9 +20,9 @@ def worker(kind: str) -> bool:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     if kind == "judge":
-        from judges.wakeups import live_workers
+        from judges.engine.notifications import live_workers
     else:
-        from training.fleet import live_workers
+        from training.jobs.worker_pool import live_workers
     return any(one.host == socket.gethostname() for one in live_workers())
 
 

@@ -10,9 +10,9 @@ class JudgesConfig(AppConfig):
     def import_models(self) -> None:
         """Canaries, batches, money, prices, probes and retrieval have files of their own: the engine needs none."""
         super().import_models()
-        import_module("judges.canary_models")
-        import_module("judges.batching.models")
-        import_module("judges.money_models")
-        import_module("judges.price_models")
-        import_module("judges.probe_models")
-        import_module("judges.retrieval_models")
+        import_module("judges.models.canaries")
+        import_module("judges.models.batches")
+        import_module("judges.models.costs")
+        import_module("judges.models.prices")
+        import_module("judges.models.probes")
+        import_module("judges.models.retrieval")

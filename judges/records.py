@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
-from corpus.evidence import Target
+from corpus.evidence.measures import Target
 from corpus.rubric import BY_QUERY, Definition
 from judges.presets import Preset, preset
 
@@ -17,7 +17,7 @@ ALTERNATIVES = 20
 """To each token of an answer: what OpenAI, Google and the servers that speak OpenAI's format give at most."""
 
 RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed"})
-"""Roles that are about no pair: what runs ask (judges.retrieval)."""
+"""Roles that are about no pair: what runs ask (judges.retrieval.asking)."""
 
 
 class Side(StrEnum):

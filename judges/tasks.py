@@ -13,11 +13,12 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from redis.exceptions import RedisError
 
 from jobs.processes import watch_parent
-from judges import canaries, wakeups
-from judges.batching.models import Batch
-from judges.canary_models import CanaryRound
+from judges.engine import notifications
 from judges.engine import plan as plans
 from judges.models import Campaign
+from judges.models.batches import Batch
+from judges.models.canaries import CanaryRound
+from judges.probes import canaries
 
 BEAT_S = 2.0
 LOOK_EVERY = 5
@@ -31,7 +32,7 @@ _child: Any = None
 
 def _drain(campaign_id: int, generation: int) -> None:
     """Work on a campaign for a while, then queue itself again."""
-    if stopping.value or not wakeups.is_current(campaign_id, generation):
+    if stopping.value or not notifications.is_current(campaign_id, generation):
         return
     if not _in_work().filter(pk=campaign_id).exists():
         return
@@ -43,11 +44,11 @@ def _drain(campaign_id: int, generation: int) -> None:
         logger.warning("PostgreSQL is away: %s", error)
         return
     except Exception as error:
-        wakeups.drain_broke(campaign_id, error)
+        notifications.drain_broke(campaign_id, error)
         raise
-    wakeups.drain_worked(campaign_id)
+    notifications.drain_worked(campaign_id)
     if more:
-        wakeups.again(campaign_id, generation)
+        notifications.again(campaign_id, generation)
 
 
 def _in_work() -> QuerySet[Campaign]:
@@ -59,11 +60,11 @@ def _in_work() -> QuerySet[Campaign]:
     return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out)).exclude(policy=Campaign.Policy.LARA)
 
 
-drain = shared_task(_drain, name=wakeups.DRAIN, ignore_result=True)
+drain = shared_task(_drain, name=notifications.DRAIN, ignore_result=True)
 
 
 def _canaries(now: bool = False, paid: bool = False) -> None:
-    """Ask the judges that are due, unless another worker does; `now`: those of the default panel (judges.canaries)."""
+    """Ask the judges that are due, unless another worker does; `now`: those of the default panel."""
     if stopping.value:
         return
     if now:
@@ -80,7 +81,7 @@ def child() -> Any:
     global _child
     if _child is None:
         from judges.engine.child import Child
-        from judges.engine.drain import Pace
+        from judges.engine.worker_loop import Pace
 
         _child = Child(
             dsn=database(),
@@ -106,14 +107,14 @@ def database() -> dict[str, Any]:
 def wake_running() -> None:
     """Wake-ups for running campaigns that nobody works on."""
     for campaign in _in_work().values_list("pk", flat=True):
-        if not wakeups.is_drained(campaign):
-            wakeups.send(campaign)
+        if not notifications.is_drained(campaign):
+            notifications.send(campaign)
 
 
 def wake_canaries() -> None:
     """A wake-up once canaries are due; whoever comes first takes it, the others find nothing."""
     if canaries.is_due():
-        wakeups.post(canaries.TASK)
+        notifications.post(canaries.TASK)
 
 
 LOOKS: list[Callable[[], None]] = [wake_running, wake_canaries]
@@ -125,9 +126,9 @@ def _begin(sender: Any = None, **_: Any) -> None:
         return  # a worker of another queue judges nothing
     slots = int(sender.pool.num_processes) if getattr(sender, "pool", None) else 1
     watch_parent()
-    wakeups.say_alive(slots)
+    notifications.say_alive(slots)
     for campaign in _in_work().values_list("pk", flat=True):
-        wakeups.send(campaign)
+        notifications.send(campaign)
     connection.close()
     threading.Thread(target=_live, args=(slots,), name="worker-beat", daemon=True).start()
 
@@ -139,7 +140,7 @@ def _live(slots: int) -> None:
         pause.wait(BEAT_S)
         beat += 1
         try:
-            wakeups.say_alive(slots)
+            notifications.say_alive(slots)
             if beat % LOOK_EVERY == 0:
                 for look in LOOKS:
                     look()
@@ -149,7 +150,7 @@ def _live(slots: int) -> None:
             logger.exception("the worker cannot look for running campaigns")
         finally:
             close_old_connections()
-    wakeups.say_gone(slots)
+    notifications.say_gone(slots)
 
 
 def _shut_down(**_: Any) -> None:

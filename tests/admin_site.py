@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Membership, Role
 from corpus.models import Collection, Item, Judgment, Label, Pair
-from judges import tallies
+from judges.campaigns import counters
 from judges.models import Attempt, AttemptBody, Audit, Campaign, Work
 from tests.evidence import make_assessor, make_attempt, make_judge, make_judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
@@ -61,7 +61,7 @@ def judged_collection(pairs: int = 18, name: str = "books") -> Collection:
             make_document(collection, text, title=title, external_id=f"doc-{number}#1"),
         )
         _judge(campaign, pair, judges, STATES[number % len(STATES)], number)
-    tallies.add(campaign.pk, "pairs", pairs)
+    counters.add(campaign.pk, "pairs", pairs)
     return collection
 
 
@@ -80,23 +80,23 @@ def _judge(campaign: Campaign, pair: Pair, judges: list, state: str, number: int
     if state == "labelled":
         work.label, work.agreed_in_round = 1 - number % 2, 1
         Label.objects.create(pair=pair, grade=work.label, origin=campaign.policy)
-        tallies.add(campaign.pk, f"labelled:{work.label}", 1)
-        tallies.add(campaign.pk, "agreed:1", 1)
+        counters.add(campaign.pk, f"labelled:{work.label}", 1)
+        counters.add(campaign.pk, "agreed:1", 1)
         for place, judge in enumerate(judges):
             make_attempt(campaign, pair, judge, work.label, sample=place, cost=None, tokens_in=300, tokens_out=20)
     elif state == "escalated":
         work.reason = ["disagreement", "conflict", "split"][number % 3]
         make_item(pair, work.reason, campaign=campaign.pk)
-        tallies.add(campaign.pk, f"escalated:{work.reason}", 1)
+        counters.add(campaign.pk, f"escalated:{work.reason}", 1)
     else:
         work.reason, work.error = "error", "HTTP 503 from http://127.0.0.1:8001/v1: overloaded, 4 tries"
-        tallies.add(campaign.pk, "failed", 1)
+        counters.add(campaign.pk, "failed", 1)
     work.save()
-    tallies.add(campaign.pk, "calls", 7)
-    tallies.add(campaign.pk, "cost", 0.000642)
-    tallies.add(campaign.pk, "calls_without_price", 5 if state == "labelled" else 0)
-    tallies.add(campaign.pk, "tokens_in", 2320)
-    tallies.add(campaign.pk, "tokens_out", 224)
+    counters.add(campaign.pk, "calls", 7)
+    counters.add(campaign.pk, "cost", 0.000642)
+    counters.add(campaign.pk, "calls_without_price", 5 if state == "labelled" else 0)
+    counters.add(campaign.pk, "tokens_in", 2320)
+    counters.add(campaign.pk, "tokens_out", 224)
 
 
 def _reason(side: str) -> str:
@@ -153,7 +153,7 @@ def _settle(item: Item, member: Membership) -> None:
     Assignment.objects.create(item=item, membership=member, state="done", judgment=judgment, **_ended())
     Item.objects.filter(pk=item.pk).update(state="settled", taken=1, done=1, settled_at=timezone.now())
     Label.objects.create(pair=item.pair, grade=1, origin="people")
-    tallies.add(item.campaign or 0, "settled", 1)
+    counters.add(item.campaign or 0, "settled", 1)
 
 
 def _ended() -> dict[str, object]:
@@ -172,9 +172,9 @@ def audited(books: Collection, right: int, wrong: int) -> Campaign:
         Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=ROUTE, probability=1.0, label=1)
         for person in people:
             make_judgment(pair, person, int(number < right), item=item, milliseconds=20_000)
-    tallies.add(campaign.pk, f"route:{ROUTE}", right + wrong)
-    tallies.add(campaign.pk, "labelled:1", right + wrong)
-    tallies.add(campaign.pk, "agreed:1", right + wrong)
-    tallies.add(campaign.pk, "pairs", right + wrong)
-    tallies.add(campaign.pk, "audited", right + wrong)
+    counters.add(campaign.pk, f"route:{ROUTE}", right + wrong)
+    counters.add(campaign.pk, "labelled:1", right + wrong)
+    counters.add(campaign.pk, "agreed:1", right + wrong)
+    counters.add(campaign.pk, "pairs", right + wrong)
+    counters.add(campaign.pk, "audited", right + wrong)
     return campaign

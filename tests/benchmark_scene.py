@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from annotation import queue
-from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership, Role
-from benchmark import filling, qrels
+from annotation.queue import assignment
+from annotation.queue.annotators import Answer, Desk
+from benchmark import hole_filling, qrels
 from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report import reports
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
@@ -110,21 +110,21 @@ def trec(ranked: Mapping[str, list[str]], tag: str = "system") -> str:
 def judge_all(member: Membership) -> int:
     """The member judges what the queue lends, truthfully."""
     known, count = truth(), 0
-    lent = queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(member)))
     while lent is not None:
         lease = Assignment.objects.select_related("item__pair__query", "item__pair__document").get(pk=lent)
         pair = lease.item.pair
         grade = int(pair.document.external_id in known[pair.query.external_id])
         member.refresh_from_db()
         answer = Answer(lease.item_id, lease.token, grade)
-        lent = queue.in_transaction(lambda db, answer=answer: queue.submit(db, Desk.of(member), answer))
+        lent = assignment.in_transaction(lambda db, answer=answer: assignment.submit(db, Desk.of(member), answer))
         count += 1
     return count
 
 
 def filled(collection: Collection, runs: list[Run]) -> Filling:
     """A filling to depth 10, settled to its end by what people would say (`judge_all` goes through the queue)."""
-    begun = filling.start(collection=collection, runs=runs, depth=DEPTH, policy="people", by="charlie")
+    begun = hole_filling.start(collection=collection, runs=runs, depth=DEPTH, policy="people", by="charlie")
     known = truth()
     pairs = Pair.objects.filter(pk__in=begun.pairs).select_related("query", "document")
     Label.objects.bulk_create(
@@ -132,7 +132,7 @@ def filled(collection: Collection, runs: list[Run]) -> Filling:
         for pair in pairs
     )
     Item.objects.filter(pair__in=begun.pairs).update(state=Item.State.SETTLED)
-    return filling.advance(begun)
+    return hole_filling.advance(begun)
 
 
 def reported(collection: Collection, runs: list[Run], before: Qrels, after: Qrels) -> tuple[Report, Report]:

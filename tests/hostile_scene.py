@@ -4,11 +4,11 @@ import json
 import zlib
 
 from annotation.models import Role
-from corpus.items import next_place
+from corpus.collections.task_order import next_place
 from corpus.models import Collection, Item, Pair, Target
-from judges.injections import INJECTIONS
+from judges.domain.quotes import locate
 from judges.models import AttemptBody, Campaign, JudgeVersion
-from judges.quotes import locate
+from judges.probes.injections import INJECTIONS
 from tests.evidence import make_attempt, make_campaign, make_judge, make_label
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 

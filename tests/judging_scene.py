@@ -1,9 +1,9 @@
 """Escalated pairs with a debate to read: for the pages of judging and adjudication, and their bench."""
 
-from corpus.items import next_place
+from corpus.collections.task_order import next_place
 from corpus.models import Collection, Document, Item, Pair
+from judges.domain.quotes import locate
 from judges.models import Campaign, JudgeVersion
-from judges.quotes import locate
 from tests.evidence import make_attempt, make_campaign, make_judge
 from tests.factories import make_document, make_pair, make_query
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Membership
 from corpus.models import Collection, Pair
-from judges import tallies
+from judges.campaigns import counters
 from judges.models import Audit, Campaign, Work
 from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment, make_label
 from tests.factories import make_collection, make_item, make_member, make_pair
@@ -45,9 +45,9 @@ def judged_books() -> Collection:
         make_label(pair, 1, campaign.policy)
         make_judgment(pair, gold, int(number > 0))
     for key, n in {"pairs": 5, "labelled:1": 4, "escalated:split": 1, "settled": 1, "calls": 18, "cost": 1.0}.items():
-        tallies.add(campaign.pk, key, n)
-    tallies.add(campaign.pk, "calls_without_price", 8)
-    tallies.add(campaign.pk, "calls_cached", 4)
+        counters.add(campaign.pk, key, n)
+    counters.add(campaign.pk, "calls_without_price", 8)
+    counters.add(campaign.pk, "calls_cached", 4)
     enter()
     return books
 
@@ -72,5 +72,5 @@ def audits(campaign: Campaign, right: int, wrong: int) -> None:
         Audit.objects.create(campaign=campaign, pair=work.pair, item=item, stratum="r1.m5.y", probability=1.0, label=1)
         for person in people:
             make_judgment(work.pair, person, int(number < right), item=item)
-    tallies.add(campaign.pk, "route:r1.m5.y", labelled.count())
-    tallies.add(campaign.pk, "audited", right + wrong)
+    counters.add(campaign.pk, "route:r1.m5.y", labelled.count())
+    counters.add(campaign.pk, "audited", right + wrong)

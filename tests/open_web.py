@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from annotation.fetching import addresses
-from annotation.fetching.addresses import Place
+from annotation.data.url_fetch import addresses
+from annotation.data.url_fetch.addresses import Place
 
 PUBLIC = "93.184.215.14"
 SENTENCE = "Ice sheets spread under their own weight because ice creeps under stress. "

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchmark import rankings
 from benchmark.models import Run
+from benchmark.runs import rankings
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState
 

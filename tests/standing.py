@@ -12,11 +12,11 @@ _running: list["subprocess.Popen[str]"] = []
 
 def standing_worker(environment: dict[str, str]) -> "subprocess.Popen[str]":
     """The worker with two processes that stands already, or a new one."""
-    from judges import fleet
+    from judges.engine import worker_pool
 
     if not _running or _running[0].poll() is not None:
         end_standing_worker()
-        command = fleet.worker_command(2, "tests")
+        command = worker_pool.worker_command(2, "tests")
         _running.append(spawn(command, environment, cwd=ROOT, stderr=subprocess.DEVNULL))
     return _running[0]
 

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation import members
+from annotation.accounts import members
 from annotation.models import Invitation, Membership, Role, User
 from corpus.models import Assessor, Collection
 from tests.factories import make_collection, make_member, make_user

@@ -10,7 +10,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from annotation.models import User
 from corpus.models import Collection
-from judges.panels import ensure_offline
+from judges.panels.offline_panel import ensure_offline
 from tests.admin_site import audited, judged_collection, people_at_work
 from tests.factories import make_user
 

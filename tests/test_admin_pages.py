@@ -9,15 +9,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
-from annotation import guidelines, pairs
-from annotation.assessments import pairs_where
+from annotation.agreement.assessments import pairs_where
+from annotation.data import guidelines, pairs
 from annotation.models import Invitation, Membership
 from corpus.models import Collection, Item, Pair
-from judges import tallies
-from judges.batching.models import Batch
+from judges.campaigns import counters
+from judges.domain.protocol import Protocol
 from judges.models import Campaign, Panel, Work
-from judges.panels import ensure_offline
-from judges.protocol import Protocol
+from judges.models.batches import Batch
+from judges.panels.offline_panel import ensure_offline
 from tests.admin_site import judged_collection, people_at_work
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
 
@@ -139,7 +139,7 @@ def test_a_page_costs_the_same_however_much_it_lists(
         make_item(make_pair(books), place=1000 + number)
         make_member(books, f"person-{number}")
         campaign = Campaign.objects.create(collection=books, policy="debate", panel="main", state="finished")
-        tallies.add(campaign.pk, "pairs", 1)
+        counters.add(campaign.pk, "pairs", 1)
     assert queries(charlie, address) <= before <= most
 
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.prose import to_html
+from annotation.judging.text_formatting import to_html
 
 
 @given(st.text())

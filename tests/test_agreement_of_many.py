@@ -13,9 +13,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from annotation.agreement import standing
+from annotation.agreement import cached_results
+from annotation.agreement.assessments import known_assessors
 from annotation.agreement.measures import MANY, Couples, measure
-from annotation.assessments import known_assessors
 from annotation.models import Role, StoredAgreement
 from annotation.tasks import compute_agreement
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
@@ -139,9 +139,9 @@ def test_above_forty_assessors_there_are_lists_and_clusters_and_no_matrix(crowd)
 
 
 def test_clusters_are_those_who_agree_with_each_other():
+    from annotation.agreement.assessments import Assessments
     from annotation.agreement.clusters import clusters
     from annotation.agreement.report import OneAssessor, Report
-    from annotation.assessments import Assessments
 
     random = np.random.default_rng(1)
     truth, other = random.integers(0, 2, (2, 200))
@@ -155,16 +155,16 @@ def test_clusters_are_those_who_agree_with_each_other():
 
 
 def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd, monkeypatch):
-    monkeypatch.setattr(standing, "GRADES_OF_MANY", 100)
-    monkeypatch.setattr("judges.wakeups.live_workers", lambda: [object()])
+    monkeypatch.setattr(cached_results, "GRADES_OF_MANY", 100)
+    monkeypatch.setattr("judges.engine.notifications.live_workers", lambda: [object()])
     sent: list[list[int]] = []
 
     class Messenger:
         def send_task(self, name, args, **options):
-            assert name == standing.COMPUTE
+            assert name == cached_results.COMPUTE
             sent.append(args)
 
-    monkeypatch.setattr("judges.wakeups.messenger", Messenger)
+    monkeypatch.setattr("judges.engine.notifications.messenger", Messenger)
     client = sees(crowd)
     page = client.get("/c/crowd/agreement/")
     assert "Not measured yet" in page.text and not StoredAgreement.objects.exists()
@@ -180,7 +180,7 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
     def never(*args, **options):
         raise AssertionError("the page measures nothing")
 
-    monkeypatch.setattr(standing, "compute", never)
+    monkeypatch.setattr(cached_results, "compute", never)
     page = client.get("/c/crowd/agreement/")
     assert "As of" in page.text and "worker-0" in page.text and page.context["couples"].page.paginator.count > 300
     assert client.get("/c/crowd/agreement/aggregate/").status_code == 200
@@ -196,12 +196,12 @@ def test_many_couples_are_measured_by_a_worker_however_few_their_grades(db, monk
     def never(*args, **options):
         raise AssertionError("the page measures nothing")
 
-    monkeypatch.setattr(standing, "compute", never)
+    monkeypatch.setattr(cached_results, "compute", never)
     assert "Not measured yet" in sees(collection).get("/c/couples/agreement/").text
 
 
 def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says_why_there_is_none(crowd, monkeypatch):
-    monkeypatch.setattr(standing, "COUPLES", 100)
+    monkeypatch.setattr(cached_results, "COUPLES", 100)
     client = sees(crowd)
     answer = client.get("/c/crowd/agreement/table.csv", follow=True)
     assert [str(one) for one in answer.context["messages"]] == ["Not measured yet"]
@@ -213,7 +213,7 @@ def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says
     def fails(*args, **options):
         raise MemoryError
 
-    monkeypatch.setattr(standing, "compute", fails)
+    monkeypatch.setattr(cached_results, "compute", fails)
     with pytest.raises(MemoryError):
         compute_agreement(row.pk)
     page = client.get("/c/crowd/agreement/").text
@@ -223,7 +223,7 @@ def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says
 def test_stored_figures_are_those_that_would_be_measured_now(crowd, monkeypatch):
     client, shown = sees(crowd), []
     for largest in (1_000_000, 100):
-        monkeypatch.setattr(standing, "GRADES_OF_MANY", largest)
+        monkeypatch.setattr(cached_results, "GRADES_OF_MANY", largest)
         client.post("/c/crowd/agreement/measure/")
         page = client.get("/c/crowd/agreement/")
         shown.append((page.context["summary"], [(p.a, p.b, p.kappa) for p, _ in page.context["couples"].rows]))
@@ -272,7 +272,7 @@ import numpy as np
 from annotation.agreement import aggregates
 from annotation.agreement.measures import measure
 from annotation.agreement.report import OneAssessor, Report, document
-from annotation.assessments import Assessments, Known
+from annotation.agreement.assessments import Assessments, Known
 from tests.test_agreement_of_many import votes_of
 grades = np.full((956, 19168), -1, dtype=np.int16)
 for who, item, grade in votes_of(956, 19168, 3):

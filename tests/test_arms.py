@@ -1,4 +1,4 @@
-"""Weights of the arms and how they are drawn (corpus.arms)."""
+"""Weights of the arms and how they are drawn (corpus.collections.arms)."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.arms import ARMS, SHOWN_ONLY, draw, weights_of
+from corpus.collections.arms import ARMS, SHOWN_ONLY, draw, weights_of
 
 WEIGHTS = st.tuples(*[st.integers(0, 7)] * 3).filter(any)
 

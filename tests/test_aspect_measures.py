@@ -9,8 +9,8 @@ from django.core.management import call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects
-from benchmark.measures import ranked
+from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects
+from benchmark.measures.rankings import ranked
 from corpus.aspects.files import Row
 from corpus.errors import BadInput
 

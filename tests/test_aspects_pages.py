@@ -256,7 +256,7 @@ def test_what_a_paused_person_does_is_refused_and_kept_in_the_form(desk: Desk) -
 
 
 def test_what_waits_for_review_is_never_cut_off_by_what_does_not(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    from annotation.aspects import desk as module
+    from annotation.aspects import workspace as module
 
     monkeypatch.setattr(module, "MOST", 2)
     desk.add("Flow")

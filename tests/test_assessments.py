@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from annotation.agreement.assessments import assessments, choose, known_assessors, pairs_where
 from annotation.agreement.report import agreement_report, document
-from annotation.assessments import assessments, choose, known_assessors, pairs_where
 from corpus.errors import BadInput
 from corpus.models import Judgment
-from judges.ensemble import drawn_first, pair_seed
+from judges.domain.ensemble import drawn_first, pair_seed
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_turn, make_votes
 from tests.factories import make_collection, make_item, make_pair
 

@@ -9,10 +9,11 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from judges import checks, ledger, prices
-from judges.caps import caps_of
+from judges.costs import ledger, prices
+from judges.costs.accounting import of_calls, of_status
+from judges.costs.spending_limits import caps_of
 from judges.models import Attempt, Campaign
-from judges.money import of_calls, of_status
+from judges.probes import checks
 from judges.providers import anthropic, google, openai, responses
 from judges.records import Judge, Usage
 from tests.called import call

@@ -13,8 +13,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation import audit_log
-from annotation.auditing import record
+from annotation.audit_log import selectors
+from annotation.audit_log.recording import record
 from annotation.models import AuditEntry, Role, Snapshot, User
 from config import env
 from corpus.errors import BadInput
@@ -175,19 +175,19 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
     """Which modules speak to a network, and whose addresses they use. A new one has to come into this table."""
     speaks = {
         "annotation/fetching": "addresses that people give (passages): private ones are refused there",
-        "annotation/teachers/client.py": "the rerank API that the command's caller names",
-        "annotation/views/single_sign_on.py": "only the names of errors",
-        "annotation/accounts.py": "only the names of errors",
+        "annotation/reranker_scores/client.py": "the rerank API that the command's caller names",
+        "annotation/accounts/views/single_sign_on.py": "only the names of errors",
+        "annotation/accounts/invitations.py": "only the names of errors",
         "judges/providers": "the judges file of the owner",
-        "judges/batching/endpoints.py": "the judges file of the owner",
+        "judges/batch/endpoints.py": "the judges file of the owner",
         "judges/engine": "the name of this machine",
-        "judges/wakeups.py": "the name of this machine",
-        "judges/self_check.py": "the name of this machine",
-        "judges/canaries.py": "the name of this machine",
-        "training/fleet.py": "the name of this machine",
-        "training/supervisor.py": "the name of this machine",
+        "judges/engine/notifications.py": "the name of this machine",
+        "judges/probes/self_check.py": "the name of this machine",
+        "judges/probes/canaries.py": "the name of this machine",
+        "training/jobs/worker_pool.py": "the name of this machine",
+        "training/jobs/supervisor.py": "the name of this machine",
         "config": "the instance's own services",
-        "training/service": "answers; it asks nobody",
+        "training/serving": "answers; it asks nobody",
     }
     libraries = {
         "requests",
@@ -231,7 +231,7 @@ def _imports(path: Path) -> set[str]:
     ],
 )  # fmt: skip
 def test_a_page_to_fetch_never_lies_inside(url: str) -> None:
-    from annotation.fetching.pages import fetch
+    from annotation.data.url_fetch.pages import fetch
 
     with pytest.raises(BadInput):
         fetch(url)
@@ -354,7 +354,7 @@ def test_no_cell_of_any_csv_is_a_formula() -> None:
         for route in routes(world)
         if (response := client.get(route.path)).headers.get("Content-Type", "").startswith("text/csv")
     }
-    texts["audit log"] = "".join(audit_log.csv(audit_log.entries(world.collection, audit_log.Filters())))
+    texts["audit log"] = "".join(selectors.csv(selectors.entries(world.collection, selectors.Filters())))
     assert len(texts) >= 3
     assert "+cmd" in texts["audit log"]
     for name, text in texts.items():

@@ -12,12 +12,12 @@ from django.db.utils import DatabaseError
 from django.http import QueryDict
 from django.test import Client
 
-from annotation import audit_log
-from annotation.auditing import record
+from annotation.audit_log import selectors
+from annotation.audit_log.recording import record
 from annotation.management.commands.configure_collection import Command
 from annotation.models import AuditEntry, Role
+from corpus.collections.removal import delete_collection
 from corpus.models import Collection
-from corpus.removal import delete_collection
 from tests.factories import make_collection, make_member, make_user
 
 pytestmark = pytest.mark.django_db
@@ -110,8 +110,8 @@ def test_pages_go_back_by_key_and_lose_nothing(django_assert_max_num_queries) ->
 )
 def test_filters_choose_lines_and_nonsense_is_left_out(query: str, number: int) -> None:
     _client, birds = told()
-    filters = audit_log.Filters.read(QueryDict(query))
-    assert audit_log.entries(birds, filters).count() == number
+    filters = selectors.Filters.read(QueryDict(query))
+    assert selectors.entries(birds, filters).count() == number
 
 
 def test_the_export_holds_what_is_filtered_in_both_formats() -> None:

@@ -11,12 +11,12 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 
-from annotation.auditing import ACTS
-from annotation.care.models import GoldSet, SettingAside
+from annotation.audit_log.recording import ACTS
 from annotation.models import AuditEntry
+from annotation.models.quality_control import GoldSet, SettingAside
 from benchmark.models import Run
 from corpus.models import Item
-from judges import wakeups
+from judges.engine import notifications
 from judges.models import Campaign
 from tests.attacked_site import Attacked
 from tests.factories import make_item, make_pair
@@ -216,9 +216,9 @@ class Walk:
         self.conflict = make_item(make_pair(world.collection), state=Item.State.CONFLICT)
         for _ in range(6):  # a gold sample draws one pair beside five for practice
             make_pair(world.collection)
-        monkeypatch.setattr(wakeups, "live_workers", lambda: 1)
-        monkeypatch.setattr("training.views.jobs.begin_training", lambda **given: world.job)
-        monkeypatch.setattr("training.views.TrainForm.is_valid", _fine)
+        monkeypatch.setattr(notifications, "live_workers", lambda: 1)
+        monkeypatch.setattr("training.jobs.views.lifecycle.begin_training", lambda **given: world.job)
+        monkeypatch.setattr("training.jobs.views.TrainForm.is_valid", _fine)
         world.model.job.options = {**world.job.options, "data": "/nowhere", "base": "tiny:qwen3"}
         world.model.job.save()
 
@@ -352,7 +352,7 @@ def test_the_log_holds_no_text_of_documents_and_no_passwords(walk: Walk) -> None
 
 
 def test_the_page_shows_hostile_details_as_text() -> None:
-    from annotation.auditing import record
+    from annotation.audit_log.recording import record
 
     world = Attacked("fine")
     record(world.people["admin"], "settings.changed", world.collection, title="<script>alert(1)</script>")

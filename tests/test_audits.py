@@ -8,20 +8,20 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 
-from annotation import queue
 from annotation.agreement.proportions import Stratum, exact, overall, sequence, weighted_sequence
-from annotation.desks import Answer, Desk
+from annotation.label_quality import audits
+from annotation.label_quality.audits import verdict
 from annotation.models import Role
 from annotation.policies.reading import truths_of
-from annotation.trust import audits
-from annotation.trust.audits import verdict
+from annotation.queue import assignment
+from annotation.queue.annotators import Answer, Desk
+from corpus.collections.task_order import next_place
 from corpus.errors import BadInput
-from corpus.items import next_place
 from corpus.models import Assessor, Collection, Item, Judgment, Label
-from judges import sampling, selectors, tallies
-from judges.audits import Route, allocate, chance, route_of, target
+from judges.campaigns import audit_sampling, counters, selectors
+from judges.campaigns.stopped_routes import Answered
+from judges.domain.audits import Route, allocate, chance, route_of, target
 from judges.models import Audit, Campaign, Work
-from judges.stopping import Answered
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
 from tests.evidence import make_campaign, make_judge
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
@@ -144,10 +144,10 @@ def test_without_a_sample_there_is_no_estimate_and_a_perfect_sample_is_not_certa
 
 def audited(collection: Collection, campaign: Campaign, route: Route, size: int, drawn: int) -> list[Item]:
     """A route of so many labelled pairs, so many of them drawn."""
-    tallies.add(campaign.pk, f"route:{route.key}", size)
-    tallies.add(campaign.pk, f"labelled:{route.label}", size)
-    tallies.add(campaign.pk, "pairs", size)
-    tallies.add(campaign.pk, "escalated:audit", drawn)
+    counters.add(campaign.pk, f"route:{route.key}", size)
+    counters.add(campaign.pk, f"labelled:{route.label}", size)
+    counters.add(campaign.pk, "pairs", size)
+    counters.add(campaign.pk, "escalated:audit", drawn)
     items = []
     for _ in range(drawn):
         item = make_item(make_pair(collection), "audit", overlap=2, campaign=campaign.pk, place=next_place())
@@ -161,12 +161,12 @@ def answer(member, grade):
     """The member judges the next item; its id, or None when nothing is left."""
     member.refresh_from_db()
     desk = Desk.of(member)
-    lent = queue.in_transaction(lambda db: queue.claim(db, desk))
+    lent = assignment.in_transaction(lambda db: assignment.claim(db, desk))
     if lent is None:
         return None
     lease = member.assignments.get(pk=lent)
     grade = grade(lease.item) if callable(grade) else grade
-    queue.in_transaction(lambda db: queue.submit(db, desk, Answer(lease.item_id, lease.token, grade)))
+    assignment.in_transaction(lambda db: assignment.submit(db, desk, Answer(lease.item_id, lease.token, grade)))
     return lease.item_id
 
 
@@ -192,7 +192,7 @@ def test_audits_are_settled_by_two_and_measured_by_route(books, campaign):
     for member in (alice, bob):
         while answer(member, truth):
             pass
-    found = audits(books, campaign, tallies.read(campaign.pk))
+    found = audits(books, campaign, counters.read(campaign.pk))
     first, second = found.routes
     assert (first.population, first.drawn, first.settled, first.right) == (90, 6, 6, 5)
     assert first.accuracy.value == pytest.approx(5 / 6) and first.accuracy.n == 6
@@ -214,14 +214,14 @@ def test_status_counts_audits_apart(books, campaign):
         assert answer(member, 1)
     after = selectors.status(books, campaign)
     assert (after["settled"], after["open"], after["audits"]) == (0, 0, 1) and sums_up(after)
-    assert tallies.read(campaign.pk)["audited"] == 1
+    assert counters.read(campaign.pk)["audited"] == 1
 
 
 def test_two_who_differ_on_an_audit_leave_it_to_an_adjudicator(books, campaign):
     (item,) = audited(books, campaign, Route(1, 0, 1), 20, 1)
     for name, grade in (("alice", 1), ("bob", 0)):
         answer(make_member(books, name), grade)
-    found = audits(books, campaign, tallies.read(campaign.pk))
+    found = audits(books, campaign, counters.read(campaign.pk))
     assert (found.conflicts, found.settled) == (1, 0)
     assert found.overall.value is None and "not measured" in found.overall.reason
     item.refresh_from_db()
@@ -245,7 +245,7 @@ def test_the_engine_draws_audits_with_the_labels(worker: object, model_server: L
     assert Item.objects.filter(reason="audit", overlap=2, state="open").count() == 12
     audit = Audit.objects.first()
     assert (audit.stratum, audit.label, audit.probability) == ("r1.m3.y", 1, 1.0)
-    assert tallies.read(status["campaign"])["route:r1.m3.y"] == 12
+    assert counters.read(status["campaign"])["route:r1.m3.y"] == 12
 
     again = judge("--again", check=True).json
     assert again["audits"] == 12
@@ -263,7 +263,7 @@ def test_an_audit_of_nought_draws_none_and_pairs_that_people_met_belong_to_no_ro
     make_item(collection.pair_set.order_by("pk").first(), place=next_place())
     status = judge("--again", check=True).json
     assert (status["labelled"], status["audits"]) == (4, 3)
-    assert tallies.read(status["campaign"])["route:r1.m5.y"] == 3
+    assert counters.read(status["campaign"])["route:r1.m5.y"] == 3
 
 
 # The sample filled up when the campaign ends, and more on request
@@ -271,8 +271,8 @@ def test_an_audit_of_nought_draws_none_and_pairs_that_people_met_belong_to_no_ro
 
 def labelled(collection: Collection, campaign: Campaign, route: Route, size: int) -> None:
     """Pairs that the campaign labelled by a route, none of them drawn yet."""
-    tallies.add(campaign.pk, f"route:{route.key}", size)
-    tallies.add(campaign.pk, f"labelled:{route.label}", size)
+    counters.add(campaign.pk, f"route:{route.key}", size)
+    counters.add(campaign.pk, f"labelled:{route.label}", size)
     query = make_query(collection)
     for _ in range(size):
         pair = make_pair(collection, query, make_document(collection))
@@ -280,7 +280,7 @@ def labelled(collection: Collection, campaign: Campaign, route: Route, size: int
 
 
 def fill_up(campaign: Campaign) -> int:
-    return sampling.fill_up(connection.connection, campaign=campaign.pk, collection=campaign.collection_id)
+    return audit_sampling.fill_up(connection.connection, campaign=campaign.pk, collection=campaign.collection_id)
 
 
 @pytest.fixture
@@ -305,7 +305,7 @@ def test_the_sample_of_a_campaign_has_its_size_in_all_and_not_in_each_route(demo
     for key, n, size in (("r1.m5.n", None, 120), ("r2.m3.y", None, 2)):
         n = Audit.objects.filter(stratum=key).count()
         assert set(Audit.objects.filter(stratum=key).values_list("probability", flat=True)) == {n / size}
-    assert tallies.read(demo_like.pk)["escalated:audit"] == 30
+    assert counters.read(demo_like.pk)["escalated:audit"] == 30
     assert fill_up(demo_like) == 0, "the same again changes nothing"
     assert Audit.objects.count() == 30
 
@@ -383,7 +383,7 @@ def test_pairs_that_join_a_campaign_after_its_end_are_sampled_apart_and_the_esti
             for part in range(2):
                 end_part(fresh, part, 0.02)
             answer_all(right, assessor)
-            found = audits(fresh.collection, fresh, tallies.read(campaign.pk))
+            found = audits(fresh.collection, fresh, counters.read(campaign.pk))
             assert found is not None and found.covered == pytest.approx(1)
             values.append(found.overall.value)
             assert found.routes[0].accuracy.value == pytest.approx(found.overall.value)
@@ -407,8 +407,8 @@ def test_every_audited_pair_has_the_probability_of_its_own_part(books, campaign)
         assert known.count() == n and set(known.values_list("probability", flat=True)) == {n / size}
     Campaign.objects.filter(pk=campaign.pk).update(state="finished")
     campaign.refresh_from_db()
-    assert sampling.draw_more(campaign=campaign, up_to=90, route=SURE.key) == 35
-    assert sampling.draw_more(campaign=campaign, up_to=90, route=SURE.key) == 0, "the same again changes nothing"
+    assert audit_sampling.draw_more(campaign=campaign, up_to=90, route=SURE.key) == 35
+    assert audit_sampling.draw_more(campaign=campaign, up_to=90, route=SURE.key) == 0, "the same again changes nothing"
     weight = sum(1 / one for one in Audit.objects.values_list("probability", flat=True))
     assert weight == pytest.approx(303), "the sample stands for all labelled pairs, whatever was drawn of each part"
 
@@ -447,7 +447,7 @@ def test_the_draw_of_a_route_is_fair(books, campaign):
     for seed in range(times):
         Collection.objects.filter(pk=books.pk).update(seed=seed)
         with transaction.atomic():
-            assert sampling._draw(connection.connection, campaign.pk, {f"{SURE.key}/0": n}) == n
+            assert audit_sampling._draw(connection.connection, campaign.pk, {f"{SURE.key}/0": n}) == n
             for pair in Audit.objects.values_list("pair", flat=True):
                 hits[pair] += 1
             transaction.set_rollback(True)
@@ -468,7 +468,7 @@ def test_more_are_drawn_only_once_the_campaign_has_ended(books, campaign):
         Campaign.objects.filter(pk=campaign.pk).update(state=state)
         campaign.refresh_from_db()
         with pytest.raises(BadInput, match="once the campaign has ended"):
-            sampling.draw_more(campaign=campaign, up_to=40)
+            audit_sampling.draw_more(campaign=campaign, up_to=40)
         for form in ({"up_to": 40}, {"up_to": 40, "route": SURE.key}):
             answered = client.post(draw, form, follow=True)
             assert answered.status_code == 200 and Audit.objects.count() == 0
@@ -479,7 +479,7 @@ def test_more_are_drawn_only_once_the_campaign_has_ended(books, campaign):
         assert 'id="not-yet"' in page
     stale = Campaign.objects.get(pk=campaign.pk)
     Campaign.objects.filter(pk=campaign.pk).update(state="finished")
-    assert sampling.draw_more(campaign=stale, up_to=40) == 40, "as it is now, not as the caller read it"
+    assert audit_sampling.draw_more(campaign=stale, up_to=40) == 40, "as it is now, not as the caller read it"
     page = client.get("/c/books/audits/").text
     assert "not-yet" not in page and "more</button>" in page
     Campaign.objects.filter(pk=campaign.pk).update(state="cancelled")

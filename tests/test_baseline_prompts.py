@@ -6,8 +6,8 @@ import pytest
 
 from corpus.models import Label
 from corpus.rubric import RUBRICS, Rubric
-from judges.judges_file import parse
 from judges.models import Attempt
+from judges.panels.judges_file import parse
 from judges.prompts import GRADED_SCHEMAS, ballot, relevant_grade, versions
 from judges.records import Inputs, Judge
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker

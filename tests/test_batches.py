@@ -15,13 +15,14 @@ from google.genai.errors import ClientError
 from config.env import ROOT
 from corpus.models import Document
 from jobs.processes import spawn, stop
-from judges import campaigns, configurations, fleet, selectors, wakeups
-from judges.batching import store
-from judges.batching.endpoints import MOST, Most, refused
-from judges.batching.flight import is_of_account
-from judges.batching.models import Batch, BatchCall
+from judges.batch import store
+from judges.batch.endpoints import MOST, Most, refused
+from judges.batch.flight import is_of_account
+from judges.campaigns import configurations, lifecycle, selectors
+from judges.campaigns.progress import summary
+from judges.engine import notifications, worker_pool
 from judges.models import Attempt, Campaign, JudgeVersion, Reservation, Work
-from judges.progress import summary
+from judges.models.batches import Batch, BatchCall
 from judges.tasks import database
 from tests.engine_parts import (
     FAST,
@@ -100,16 +101,16 @@ def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     model_server.batch_delay(1.5)
     wanted = configurations.configuration(policy="debate", options=configurations.Options(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
-    campaign = campaigns.start_or_join(collection=collection, wanted=wanted).campaign
+    campaign = lifecycle.start_or_join(collection=collection, wanted=wanted).campaign
     assert campaign is not None
     environment = {**instance_environment, **FAST, "QUORUM_LOOPBACK_ONLY": "1"}
     for round in (1, 2):
-        child = spawn(fleet.worker_command(1, f"batch{round}"), environment, cwd=ROOT)
+        child = spawn(worker_pool.worker_command(1, f"batch{round}"), environment, cwd=ROOT)
         until(lambda round=round: Batch.objects.exclude(provider_id="").count() == round)  # type: ignore[misc]
         child.kill()
         child.wait()
         stop([child])
-    child = spawn(fleet.worker_command(1, "batch3"), environment, cwd=ROOT)
+    child = spawn(worker_pool.worker_command(1, "batch3"), environment, cwd=ROOT)
     try:
         until(lambda: state_of(campaign) == "finished")
     finally:
@@ -130,7 +131,7 @@ def test_a_batch_that_was_sent_by_a_process_that_died_at_once_is_found_again(
     campaign = Campaign.objects.get()
     Batch.objects.update(provider_id="", sent_at=Now())  # as the kill left it
     model_server.batch_delay(0)
-    wakeups.send(campaign.pk)
+    notifications.send(campaign.pk)
     until(lambda: state_of(campaign) == "finished")
     assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 4
 
@@ -146,7 +147,7 @@ def begun(models: LocalModels, provider: str, pairs: int = 3, **settings: object
     models.batches(**settings)
     wanted = configurations.configuration(policy="single", voters=["v1"], options=configurations.Options(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
-    started = campaigns.start_or_join(collection=collection, wanted=wanted)
+    started = lifecycle.start_or_join(collection=collection, wanted=wanted)
     assert started.campaign is not None
     return started.campaign, before
 
@@ -188,7 +189,7 @@ def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
 def test_a_lost_batch_of_a_cancelled_campaign_counts_as_paid_for(worker: object, model_server: LocalModels) -> None:
     campaign, before = begun(model_server, "google", refuse=[500, 1])
     until(lambda: Batch.objects.exclude(problem="").exists())
-    campaigns.cancel(campaign=campaign)
+    lifecycle.cancel(campaign=campaign)
     until(lambda: not Batch.objects.filter(ended_at=None).exists())
     assert model_server.stats()["batch_posts"] - before == 1
     assert set(Attempt.objects.values_list("outcome", "cost")) == {("error", None)}
@@ -276,7 +277,7 @@ def test_a_key_that_dies_while_a_batch_is_out_pauses_the_campaign(
     campaign.refresh_from_db()
     assert "v1, account" in campaign.paused_because and "401" in campaign.paused_because
     model_server.batches(look=[0, 0], delay=0)
-    campaigns.resume(campaign=campaign)
+    lifecycle.resume(campaign=campaign)
     until(lambda: state_of(campaign) == "finished")
     assert model_server.stats()["batch_posts"] - before == 1 and set(asked(model_server).values()) == {1}
 
@@ -341,7 +342,7 @@ def judge_in_background(*options: str) -> None:
     """Start it without waiting."""
     wanted = configurations.configuration(policy=options[1], options=configurations.Options(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
-    campaigns.start_or_join(collection=collection, wanted=wanted)
+    lifecycle.start_or_join(collection=collection, wanted=wanted)
 
 
 def test_failed_calls_of_a_batch_are_in_the_next_one(worker: object, model_server: LocalModels) -> None:
@@ -369,12 +370,12 @@ def test_paused_batches_come_home_and_a_resumed_campaign_asks_only_what_is_missi
     model_server.batch_delay(1.0)
     judge_in_background("--policy", "debate")
     until(lambda: Batch.objects.exclude(provider_id="").exists())
-    campaign = campaigns.pause(campaign=Campaign.objects.get())
+    campaign = lifecycle.pause(campaign=Campaign.objects.get())
     until(lambda: not Batch.objects.filter(ended_at=None).exists())
     until(lambda: not Work.objects.filter(state="running").exists())
     assert Attempt.objects.filter(counts=True).count() == 2 * PAIRS and state_of(campaign) == "paused"
     model_server.batch_delay(0)
-    campaigns.resume(campaign=campaign)
+    lifecycle.resume(campaign=campaign)
     until(lambda: state_of(campaign) == "finished")
     assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 4 * PAIRS
 
@@ -385,7 +386,7 @@ def test_a_cancelled_campaign_ends_its_batches(worker: object, model_server: Loc
     model_server.batch_delay(3600)
     judge_in_background("--policy", "debate")
     until(lambda: Batch.objects.exclude(provider_id="").exists())
-    campaigns.cancel(campaign=Campaign.objects.get())
+    lifecycle.cancel(campaign=Campaign.objects.get())
     until(lambda: not Batch.objects.filter(ended_at=None).exists())
     assert not model_server.requests() and not Attempt.objects.filter(counts=True).exists()
 
@@ -398,7 +399,7 @@ def test_a_cancel_that_was_not_heard_is_said_again(
     campaign, _ = begun(model_server, "openai", delay=3600)
     until(lambda: Batch.objects.exclude(provider_id="").exists())
     model_server.batches(cancel=[status, asked_for if status == 409 else asked_for - 1])
-    campaigns.cancel(campaign=campaign)
+    lifecycle.cancel(campaign=campaign)
     if status == 409:
         time.sleep(1.0)  # ten polls: it is only looked at
         assert not Batch.objects.filter(ended_at__isnull=False).exists()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from bm25s.tokenization import Tokenized
 
-from corpus import bm25, postings
-from corpus.bm25 import Index, index_for
-from corpus.text import words
+from corpus.search import bm25, postings
+from corpus.search.bm25 import Index, index_for
+from corpus.search.text import words
 from tests.factories import make_collection, make_document
 
 TEXTS = {40: "the cat sat on the mat", 30: "a cat and a dog", 20: "the cat sat on the mat", 10: "dogs bark"}

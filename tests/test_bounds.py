@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.safety import assess
-from benchmark.safety.bounds import discounts, ideal, largest, smallest
-from benchmark.safety.order import Judged, Rankings, Safety
+from benchmark.bounds import assess
+from benchmark.bounds.bounds import discounts, ideal, largest, smallest
+from benchmark.bounds.order import Judged, Rankings, Safety
 from tests.speed import slowness
 
 D2 = 1 / math.log2(3)

@@ -10,7 +10,7 @@ import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-from annotation.auditing import record
+from annotation.audit_log.recording import record
 from annotation.models import AuditEntry, Role, User
 from tests.factories import make_collection, make_member, make_user
 from tests.oidc_provider import SECRET, Provider

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from annotation.aspect_models import PassageDraft
 from annotation.aspects import drafts, second
 from annotation.models import Membership
+from annotation.models.aspects import PassageDraft
 from corpus.aspects import documents, revising
 from corpus.aspects.entries import Wording
 from corpus.models import Aspect, Collection, Document, Label, Query

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from annotation.models import Role
-from annotation.numbers import meant
+from annotation.queue.public_ids import meant
 from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report import reports
 from corpus.models import Collection, Item

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from annotation.care import aside, checks, consent, gold, qualification
-from annotation.care.models import Consent, GoldAnswer
 from annotation.models import Assignment, Membership, Role
+from annotation.models.quality_control import Consent, GoldAnswer
+from annotation.quality_control import attention_checks, consent, exclusion, gold, qualification
 from corpus.models import Assessor, Item, Judgment, Label
 from judges.models import Campaign
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
@@ -141,7 +141,7 @@ def test_an_adjudicator_settles_one_conflict_after_the_other_by_keyboard_and_nev
 def test_the_admins_pages_of_care_are_clean_in_light_dark_and_on_a_phone(collection, new_page, violations, instance):
     make_scene(collection, 4)
     known_pairs(collection, 12)
-    checks.make(collection=collection, count=3, seed=1, by=None)
+    attention_checks.make(collection=collection, count=3, seed=1, by=None)
     qualification.make(collection=collection, size=3, seed=1, by=None)
     admin, alice = make_member(collection, "admin", Role.ADMIN), make_member(collection, "alice")
     item = Item.objects.filter(reason="disagreement").first()
@@ -150,8 +150,8 @@ def test_the_admins_pages_of_care_are_clean_in_light_dark_and_on_a_phone(collect
         item=item, membership=alice, state="done", lease_until="2030-01-01T00:00Z", judgment=given
     )
     Item.objects.filter(pk=item.pk).update(taken=1, done=1, state="settled")
-    aside.set_aside(membership=alice, by=admin.user, note="asleep")
-    aside.pause(membership=alice, by=admin.user, note="Let us talk first.")
+    exclusion.set_aside(membership=alice, by=admin.user, note="asleep")
+    exclusion.pause(membership=alice, by=admin.user, note="Let us talk first.")
     gold.draw(collection=collection, size=2, seed=1, spot=1, by=None)
     addresses = ("care/", f"people/{alice.pk}/", "gold/", "care/near-duplicates/", "agreement/people/", "members/")
     for look, options in (("light", {}), ("dark", {"color_scheme": "dark"}), ("phone", PHONE)):

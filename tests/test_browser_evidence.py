@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Target
-from corpus.targets import newest_targets
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.test_evidence_pages import PROBLEM, failed_texts
 

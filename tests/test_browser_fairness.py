@@ -3,7 +3,7 @@
 import pytest
 from django.db.models import F
 
-from annotation.fairness.studies import make_study
+from annotation.experiments.studies import make_study
 from annotation.models import Assignment, Role
 from corpus.models import Item, Judgment, Label
 from judges.models import JudgeVersion

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.models import User
 from corpus.models import Pair
-from judges.injections import INJECTIONS
+from judges.probes.injections import INJECTIONS
 from tests.hostile_scene import TEXTS, hostile_collection
 from tests.plugin_browser import NewPage
 

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Role
-from annotation.numbers import meant
+from annotation.queue.public_ids import meant
 from corpus.models import Item, Judgment, Label
 from tests.factories import make_collection, make_member
 from tests.judging_scene import EVIL, make_evil_item, make_scene

@@ -9,8 +9,8 @@ import pytest
 
 from annotation.models import Role, User
 from corpus.models import Collection
+from judges.costs.price_rows import enter_price
 from judges.models import Campaign, JudgeVersion
-from judges.price_rows import enter_price
 from tests.factories import make_member
 from tests.money_scene import audits, judged_books
 

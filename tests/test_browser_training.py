@@ -14,7 +14,7 @@ from tests.conftest import Manage
 from tests.factories import make_member
 from tests.instances import ROOT
 from tests.test_reach import OVERFLOW
-from training import fleet
+from training.jobs import worker_pool
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -30,7 +30,9 @@ TOPICS = ["owls", "foxes", "bats", "frogs", "moths", "hares", "crows", "newts"]
 def worker(instance: dict[str, str]) -> Iterator[None]:
     """A real worker of the queue."""
     environment = {**instance, "OMP_NUM_THREADS": "1"}
-    child: subprocess.Popen[str] = spawn(fleet.worker_command(1), environment, cwd=ROOT, stdout=subprocess.DEVNULL)
+    child: subprocess.Popen[str] = spawn(
+        worker_pool.worker_command(1), environment, cwd=ROOT, stdout=subprocess.DEVNULL
+    )
     yield
     stop([child], patience=15)
 

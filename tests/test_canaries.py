@@ -16,15 +16,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotation.label_quality.canaries import LIMIT, Flips, alarms, flips, followed, judges_of
 from annotation.models import Role, User
-from annotation.trust.canaries import LIMIT, Flips, alarms, flips, followed, judges_of
 from corpus.models import Collection
-from judges import canaries, wakeups
-from judges.canary_models import CanaryAnswer, CanaryRound, CanarySchedule
-from judges.canary_texts import BASES
-from judges.canary_texts import canaries as questions
-from judges.injections import INJECTIONS
+from judges.engine import notifications
 from judges.models import Campaign, JudgeVersion
+from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
+from judges.probes import canaries
+from judges.probes.canary_texts import BASES
+from judges.probes.canary_texts import canaries as questions
+from judges.probes.injections import INJECTIONS
 from judges.records import Judge
 from judges.tasks import wake_canaries
 from tests.conftest import Finished, Manage
@@ -200,7 +201,7 @@ def test_a_worker_asks_when_they_are_due_and_two_of_them_ask_once(
     CanarySchedule.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     assert not canaries.is_due(), "0 hours: never"
     assert run("--every", "-1").code == 2
-    assert wakeups.live_workers()
+    assert notifications.live_workers()
 
 
 def test_offline_judges_are_measured_without_a_collection(instance: dict[str, str]) -> None:

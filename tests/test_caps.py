@@ -14,17 +14,18 @@ from django.db import connection
 from django.db.models import Sum
 
 from config.env import ROOT
-from corpus.configure import configure, read_settings
+from corpus.collections.configure import configure, read_settings
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.processes import spawn
-from judges import campaigns, configurations, fleet, measuring
-from judges.caps import caps_of
-from judges.engine import budget
+from judges.campaigns import configurations, lifecycle
+from judges.campaigns.selectors import status
+from judges.costs.spending_limits import caps_of
+from judges.engine import budget, worker_pool
+from judges.evidence import measuring
+from judges.evidence.outputs import Row
 from judges.models import Attempt, Campaign, Panel, Reservation
-from judges.money_models import Account, Ledger
-from judges.outputs import Row
-from judges.selectors import status
+from judges.models.costs import Account, Ledger
 from judges.tasks import database
 from tests.engine_parts import (
     FAST,
@@ -50,7 +51,7 @@ def make_dear_panel(models: LocalModels) -> Panel:
 
 def start(collection: Collection, policy: str) -> Campaign:
     """A campaign that the standing worker takes up."""
-    started = campaigns.start_or_join(collection=collection, wanted=configurations.configuration(policy=policy))
+    started = lifecycle.start_or_join(collection=collection, wanted=configurations.configuration(policy=policy))
     assert started.campaign is not None
     return started.campaign
 
@@ -252,7 +253,7 @@ def test_workers_that_are_killed_do_not_carry_the_collection_beyond_its_budget(
     model_server.script({"*": {"verdict": "yes", "latency": 0.2}})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "64"}
     workers = [
-        spawn(fleet.worker_command(1, f"capped{number}"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+        spawn(worker_pool.worker_command(1, f"capped{number}"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
         for number in range(2)
     ]
     try:

@@ -10,13 +10,21 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation import queue
-from annotation.care import arguments, batches, checks, consent, matching, placing, qualification
-from annotation.care.matching import Form
-from annotation.care.models import ArgumentsRequest, Batch, Consent, GoldArguments
-from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership, Role
-from annotation.queue import Lost
+from annotation.models.quality_control import ArgumentsRequest, Batch, Consent, GoldArguments
+from annotation.quality_control import (
+    arguments,
+    attention_checks,
+    batches,
+    check_scheduling,
+    consent,
+    matching,
+    qualification,
+)
+from annotation.quality_control.matching import Form
+from annotation.queue import assignment
+from annotation.queue.annotators import Answer, Desk
+from annotation.queue.assignment import Lost
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.models import Attempt, JudgeVersion
@@ -33,13 +41,13 @@ def desk(member: Membership) -> Desk:
 
 
 def claim(member: Membership) -> Assignment | None:
-    lent = queue.in_transaction(lambda db: queue.claim(db, desk(member)))
+    lent = assignment.in_transaction(lambda db: assignment.claim(db, desk(member)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
 def submit(member: Membership, lease: Assignment, grade: int) -> Assignment | None:
     answer = Answer(lease.item_id, lease.token, grade, "", 1000)
-    lent = queue.in_transaction(lambda db: queue.submit(db, desk(member), answer))
+    lent = assignment.in_transaction(lambda db: assignment.submit(db, desk(member), answer))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
@@ -62,7 +70,8 @@ def make_scene(collection, *, ordinary: int, known: int, grade: int = 1) -> None
 def test_each_of_a_thousand_batches_of_twenty_has_exactly_two_checks_at_seeded_places():
     def kinds(annotator, repeats=0.0):
         return [
-            placing.place(seed=1, annotator=annotator, number=n, checks=0.1, repeats=repeats) for n in range(20_000)
+            check_scheduling.place(seed=1, annotator=annotator, number=n, checks=0.1, repeats=repeats)
+            for n in range(20_000)
         ]
 
     alice, bob = kinds(7), kinds(8)
@@ -81,7 +90,7 @@ def test_a_batch_has_its_share_of_checks_and_one_at_least(size, share, wanted):
     begins = range(3, 3 + 40 * size, size)
     for begin in begins:
         walk = [
-            placing.place(seed=4, annotator=1, number=n, checks=share, repeats=0, size=size, closed_to=3)
+            check_scheduling.place(seed=4, annotator=1, number=n, checks=share, repeats=0, size=size, closed_to=3)
             for n in range(begin, begin + size)
         ]
         assert walk.count("check") == wanted
@@ -90,7 +99,7 @@ def test_a_batch_has_its_share_of_checks_and_one_at_least(size, share, wanted):
 def test_batches_of_the_queue_have_exactly_two_checks():
     collection = make_collection(checks=0.1)
     make_scene(collection, ordinary=90, known=12)
-    checks.make(collection=collection, count=12, seed=1, by=None)
+    attention_checks.make(collection=collection, count=12, seed=1, by=None)
     alice = make_member(collection, "alice")
     lease = claim(alice)
     while lease is not None:
@@ -102,7 +111,7 @@ def test_batches_of_the_queue_have_exactly_two_checks():
 def test_a_batch_without_a_check_is_not_checked_and_not_accepted():
     collection = make_collection("books", checks=0.1, batch=10)
     make_scene(collection, ordinary=20, known=1)
-    checks.make(collection=collection, count=1, seed=1, by=None)
+    attention_checks.make(collection=collection, count=1, seed=1, by=None)
     alice = make_member(collection, "alice")
     lease = claim(alice)
     for _ in range(20):
@@ -127,15 +136,15 @@ def test_whole_queries_make_up_for_the_places_that_a_page_passes_over():
         pair = make_pair(collection)
         escalate(campaign, pair).delete()
         gold(pair, 1)
-    checks.make(collection=collection, count=10, seed=1, by=None)
+    attention_checks.make(collection=collection, count=10, seed=1, by=None)
     alice = make_member(collection, "alice")
     for _ in range(30):
-        lease = queue.in_transaction(lambda db: queue.claim_query(db, desk(alice)))
+        lease = assignment.in_transaction(lambda db: assignment.claim_query(db, desk(alice)))
         if lease is None:
             break
         for held in Assignment.objects.filter(membership=alice, state="open").select_related("item"):
             answer = Answer(held.item_id, held.token, 1, "", 1000)
-            queue.in_transaction(lambda db, answer=answer: queue.settle(db, desk(alice), answer))
+            assignment.in_transaction(lambda db, answer=answer: assignment.settle(db, desk(alice), answer))
     lent = Assignment.objects.filter(membership=alice, item__reason="check").count()
     assert lent >= 2 * (60 // 20) - 1, "the places that pages of five pass over would leave two of ten"
 
@@ -149,11 +158,11 @@ def test_easy_gold_of_both_labels_gets_arguments_that_are_written_once():
         pair = make_pair(collection)
         gold(pair, number % 2)
         easy.append(pair.pk)
-    assert checks.make(collection=collection, count=10, seed=1, by=None) == 10
+    assert attention_checks.make(collection=collection, count=10, seed=1, by=None) == 10
     made = list(Item.objects.filter(reason="check"))
     labels = Counter(Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade for item in made)
     assert set(labels) == {0, 1} and min(labels.values()) >= 3, "both labels"
-    ordinary = checks.looks(collection)[0][0].shape
+    ordinary = attention_checks.looks(collection)[0][0].shape
     for item in made:
         assert item.pair_id in easy and item.shown_as == "disagreement"
         assert matching.shape_of(item.turns) == ordinary, "it looks like what people read"
@@ -199,7 +208,7 @@ def test_a_check_shows_the_words_of_those_who_wrote_the_debates_around_it(provid
         gold(pair, number % 2)
         if number < 5:
             argued(pair, 3)
-    assert checks.make(collection=collection, count=4, seed=1, by=None) == 4
+    assert attention_checks.make(collection=collection, count=4, seed=1, by=None) == 4
     for item in Item.objects.filter(reason="check"):
         assert matching.shape_of(item.turns) == "2 rounds, 4 turns, 0-1"
         of_models = all(turn["reason"].startswith("a model") for turn in item.turns)
@@ -260,8 +269,8 @@ def test_easy_gold_becomes_checks_beside_debates_of_four_agents():
     for number in range(20):
         gold(make_pair(collection), number % 2)
     shape = "2 rounds, 8 turns, 0-0-1-1"
-    assert checks.looks(collection)[0][0].shape == shape
-    assert checks.make(collection=collection, count=6, seed=1, by=None) == 6
+    assert attention_checks.looks(collection)[0][0].shape == shape
+    assert attention_checks.make(collection=collection, count=6, seed=1, by=None) == 6
     for item in Item.objects.filter(reason="check"):
         assert matching.shape_of(item.turns) == shape
         said = {(turn["round"], turn["couple"], turn["side"], turn["verdict"]) for turn in item.turns}
@@ -295,7 +304,7 @@ def test_dreams_own_form_is_a_relevant_pair_with_arguments_about_something_else(
     assert sent.status_code == 302, sent.text[:500]
     made = list(Item.objects.filter(reason="check"))
     assert len(made) == 4
-    shape = checks.looks(collection)[0][0].shape
+    shape = attention_checks.looks(collection)[0][0].shape
     for item in made:
         assert Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade == 1
         assert matching.shape_of(item.turns) == shape
@@ -350,7 +359,7 @@ def test_the_command_counts_says_what_arguments_cost_and_asks_only_when_told(mon
 def test_checks_come_in_their_share_and_leave_no_label():
     collection = make_collection(checks=0.1)
     make_scene(collection, ordinary=36, known=30)
-    assert checks.make(collection=collection, count=30, seed=1, by=None) == 30
+    assert attention_checks.make(collection=collection, count=30, seed=1, by=None) == 30
     alice = make_member(collection, "alice")
     reasons = Counter()
     lease = claim(alice)
@@ -358,7 +367,7 @@ def test_checks_come_in_their_share_and_leave_no_label():
         reasons[lease.item.reason] += 1
         lease = submit(alice, lease, 1)
     lent = sum(reasons.values())
-    drawn = [placing.place(seed=0, annotator=alice.pk, number=n, checks=0.1, repeats=0) for n in range(lent)]
+    drawn = [check_scheduling.place(seed=0, annotator=alice.pk, number=n, checks=0.1, repeats=0) for n in range(lent)]
     assert reasons == {"disagreement": 36, "check": drawn.count("check")}
     assert drawn.count("check") > 0
     assert Label.objects.count() == 36
@@ -369,20 +378,20 @@ def test_checks_come_in_their_share_and_leave_no_label():
 def test_a_check_or_a_repeat_costs_no_statement_more_than_any_pair(monkeypatch):
     collection = make_collection("books", checks=0.2, repeats=0.2, batch=1000)
     make_scene(collection, ordinary=60, known=20)
-    checks.make(collection=collection, count=20, seed=1, by=None)
+    attention_checks.make(collection=collection, count=20, seed=1, by=None)
     alice = make_member(collection, "alice")
     client = Client()
     client.login(username="alice", password="alice-password")
     client.post("/c/books/judge/next/", headers=HTMX)
     # The queue's statements run on the driver's own cursor, which Django does not log.
     asked: list[str] = []
-    plain = queue.rows
+    plain = assignment.rows
 
     def counting(db, statement, **values):
         asked.append(statement)
         return plain(db, statement, **values)
 
-    monkeypatch.setattr(queue, "rows", counting)
+    monkeypatch.setattr(assignment, "rows", counting)
     costs: dict[str, set[int]] = {"disagreement": set(), "check": set(), "repeat": set()}
     for _ in range(60):
         lease = Assignment.objects.select_related("item").get(membership=alice, state="open")
@@ -413,21 +422,21 @@ def test_without_checks_the_queue_goes_on_as_ever():
 def test_checks_need_ordinary_items_and_gold_and_say_which_is_missing():
     collection = make_collection()
     with pytest.raises(BadInput, match="no pair waits"):
-        checks.make(collection=collection, count=3, seed=1, by=None)
+        attention_checks.make(collection=collection, count=3, seed=1, by=None)
     make_scene(collection, ordinary=2, known=0)
     with pytest.raises(BadInput, match="no gold pair is left"):
-        checks.make(collection=collection, count=3, seed=1, by=None)
+        attention_checks.make(collection=collection, count=3, seed=1, by=None)
     gold(make_pair(collection), 0)
     with pytest.raises(BadInput, match="DREAM's form needs relevant gold"):
-        checks.make(collection=collection, count=3, seed=1, by=None, form="dream")
-    assert checks.make(collection=collection, count=3, seed=1, by=None) == 1, "arguments are written for it"
+        attention_checks.make(collection=collection, count=3, seed=1, by=None, form="dream")
+    assert attention_checks.make(collection=collection, count=3, seed=1, by=None) == 1, "arguments are written for it"
 
 
 def with_two_checks(collection, member) -> None:
     """The first seed with which the member's first ten items hold two checks."""
     shares = {"annotator": member.pk, "checks": 0.2, "repeats": 0, "size": 10}
     for seed in range(1000):
-        if [placing.place(seed=seed, number=n, **shares) for n in range(10)].count("check") == 2:
+        if [check_scheduling.place(seed=seed, number=n, **shares) for n in range(10)].count("check") == 2:
             break
     Collection.objects.filter(pk=collection.pk).update(seed=seed)
 
@@ -436,7 +445,7 @@ def with_two_checks(collection, member) -> None:
 def test_a_batch_whose_checks_are_missed_goes_back_to_the_queue_and_one_whose_checks_are_passed_stays(grade, missed):
     collection = make_collection(checks=0.2, batch=10)
     make_scene(collection, ordinary=9, known=3)
-    checks.make(collection=collection, count=3, seed=1, by=None)
+    attention_checks.make(collection=collection, count=3, seed=1, by=None)
     alice, bob = make_member(collection, "alice"), make_member(collection, "bob")
     with_two_checks(collection, alice)
     lease = claim(alice)
@@ -458,7 +467,7 @@ def test_a_batch_whose_checks_are_missed_goes_back_to_the_queue_and_one_whose_ch
 def test_a_returned_batch_is_announced_to_its_author_until_they_have_read_of_it():
     collection = make_collection("books", checks=0.2, batch=10)
     make_scene(collection, ordinary=12, known=3)
-    checks.make(collection=collection, count=3, seed=1, by=None)
+    attention_checks.make(collection=collection, count=3, seed=1, by=None)
     alice = make_member(collection, "alice")
     with_two_checks(collection, alice)
     client = Client()
@@ -478,12 +487,12 @@ def test_a_returned_batch_is_announced_to_its_author_until_they_have_read_of_it(
 
 
 def test_a_batch_that_is_accepted_after_all_is_not_announced():
-    from annotation.care import aside
-    from annotation.care.models import SettingAside
+    from annotation.models.quality_control import SettingAside
+    from annotation.quality_control import exclusion
 
     collection = make_collection("books", checks=0.2, batch=10)
     make_scene(collection, ordinary=12, known=3)
-    checks.make(collection=collection, count=3, seed=1, by=None)
+    attention_checks.make(collection=collection, count=3, seed=1, by=None)
     alice = make_member(collection, "alice")
     with_two_checks(collection, alice)
     lease = claim(alice)
@@ -491,7 +500,7 @@ def test_a_batch_that_is_accepted_after_all_is_not_announced():
         lease = submit(alice, lease, 0)
     alice.refresh_from_db()
     assert alice.returned == 1
-    aside.bring_back(act=SettingAside.objects.get(), by=None)
+    exclusion.bring_back(act=SettingAside.objects.get(), by=None)
     alice.refresh_from_db()
     assert alice.returned == 0
 
@@ -614,7 +623,7 @@ def test_nobody_is_lent_a_pair_before_they_agree_and_a_new_text_asks_again():
 
 
 def test_changed_guidelines_are_announced_until_they_are_acknowledged():
-    from annotation import guidelines
+    from annotation.data import guidelines
 
     collection = make_collection("books")
     make_item(make_pair(collection))
@@ -635,7 +644,7 @@ def test_changed_guidelines_are_announced_until_they_are_acknowledged():
 
 
 def test_a_paused_person_meets_a_calm_page():
-    from annotation.care import aside
+    from annotation.quality_control import exclusion
 
     collection = make_collection("books")
     make_item(make_pair(collection))
@@ -644,7 +653,7 @@ def test_a_paused_person_meets_a_calm_page():
     client.login(username="alice", password="alice-password")
     client.post("/c/books/judge/next/")
     held = Assignment.objects.get()
-    aside.pause(membership=alice, by=None, note="Let us talk first.")
+    exclusion.pause(membership=alice, by=None, note="Let us talk first.")
     page = client.get("/c/books/judge/").text
     assert "Your work here is paused" in page and "Let us talk first." in page
     refused = client.post(
@@ -653,4 +662,4 @@ def test_a_paused_person_meets_a_calm_page():
     assert refused.status_code == 409 and "mine" in refused.text
     assert not Judgment.objects.exists()
     with pytest.raises(Lost):
-        queue.in_transaction(lambda db: queue.skip(db, desk(alice), held.item_id, held.token, "other"))
+        assignment.in_transaction(lambda db: assignment.skip(db, desk(alice), held.item_id, held.token, "other"))

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from corpus.charts import Bar, Chart, Dot, Link, Node, Place, Span, bars, bump, flow, heat, intervals, line, scatter
-from corpus.charts.drawing import ticks
+from charts import Bar, Chart, Dot, Link, Node, Place, Span, bars, bump, flow, heat, intervals, line, scatter
+from charts.drawing import ticks
 
 NASTY = '=1+1 <b onmouseover="x">&'
 

@@ -14,15 +14,16 @@ import pytest
 from django.core.management import call_command
 
 from corpus.errors import BadInput
-from judges import judges_file, remedies
-from judges.checks import Checked, check
-from judges.judge_keys import decided
 from judges.management.commands.check_judges import table
 from judges.management.commands.presets import EXAMPLES
 from judges.models import JudgeVersion
+from judges.models.probes import JudgeProbe
+from judges.panels import judges_file
+from judges.panels.judge_keys import decided
 from judges.presets import PRESETS, SCHEMA_MODES
-from judges.probe_models import JudgeProbe
-from judges.probes import SHOWN
+from judges.probes import remedies
+from judges.probes.checks import Checked, check
+from judges.probes.stored import SHOWN
 from judges.providers import open_provider
 from judges.records import Judge, Rejected, Reply
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
@@ -252,7 +253,7 @@ def test_a_refused_temperature_is_tried_without_and_named(alike: Any, model_serv
 
 
 async def _reply(judge: Judge) -> Any:
-    from judges.checks import request
+    from judges.probes.checks import request
     from judges.providers import close_providers
 
     try:

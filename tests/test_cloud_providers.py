@@ -24,10 +24,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from corpus.errors import BadInput
 from judges import providers
-from judges.configuration import take_over
-from judges.file_lines import Lines
-from judges.judge_keys import read_judge
-from judges.judges_file import parse
+from judges.domain.verdicts import parse as read
+from judges.domain.verdicts import parse_vote
+from judges.panels.configuration import take_over
+from judges.panels.file_lines import Lines
+from judges.panels.judge_keys import read_judge
+from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.presets.thinking import known_to_think
 from judges.prompts import VOTE_SCHEMA, ballot, vote_prompt
@@ -37,8 +39,6 @@ from judges.providers import tokens as access
 from judges.providers import wire as wires
 from judges.providers.tokens import Tokens, from_command
 from judges.records import Inputs, Judge, Prompt, ProviderError, Refused, Rejected, Reply, Request
-from judges.verdicts import parse as read
-from judges.verdicts import parse_vote
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.claude import ACCESS_KEY, SECRET_KEY

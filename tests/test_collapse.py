@@ -2,10 +2,10 @@
 
 import pytest
 
-from judges.collapse import rests_on_collapse, without_evidence
-from judges.debate import AGAINST, FOR
+from judges.domain.debate import AGAINST, FOR
+from judges.domain.stance_flips import rests_on_collapse, without_evidence
+from judges.domain.verdicts import Gone
 from judges.records import Quote, Seat, Side, Turn
-from judges.verdicts import Gone
 
 
 def turn(verdict: int, *spans: tuple[int, int] | None) -> Turn:

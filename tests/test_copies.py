@@ -10,28 +10,28 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from annotation.agreement import cached_results
 from annotation.agreement import page as agreement_page
-from annotation.agreement import standing
+from annotation.agreement.assessments import assessments, choose, known_assessors
 from annotation.agreement.report import agreement_report, document
-from annotation.assessments import assessments, choose, known_assessors
-from annotation.dashboard import kappa_bar
+from annotation.dashboard.collection import kappa_bar
 from annotation.exports.formats import FORMATS
 from annotation.exports.sets.options import Options
 from annotation.exports.sets.rows import Row
 from annotation.exports.sets.source import Source, votes
 from annotation.exports.snapshots import begin, fill
+from annotation.label_quality import kappas, statistics
+from annotation.label_quality.records import dump
 from annotation.models import Role
 from annotation.panels import independence, subsets
 from annotation.panels.applying import change, make_panel
 from annotation.panels.report import choose_panel
 from annotation.policies.reading import panel_of
-from annotation.trust import kappas, statistics
-from annotation.trust.records import dump
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges.ensemble import drawn_first, pair_seed
+from judges.domain.ensemble import drawn_first, pair_seed
 from judges.models import Campaign, JudgeVersion, Panel
-from judges.panels import ensure_offline
+from judges.panels.offline_panel import ensure_offline
 from tests.evidence import make_campaign, make_judge, make_label, make_votes
 from tests.factories import make_collection, make_member, make_pair
 from tests.panel_scene import HONEST, PAIRS, add_pairs, answers, cast, refer, vote
@@ -115,12 +115,12 @@ def test_agreement_says_whose_kappa_is_that_of_one_model_with_itself(sampled: Ca
 def test_stored_figures_of_samples_keep_who_they_are(sampled: Campaign) -> None:
     books, known = sampled.collection, known_assessors(sampled.collection)
     asked = agreement_page.Asked(tuple(choose(known)), "all", "kappa", None, True)
-    row, _made = standing.StoredAgreement.objects.update_or_create(
-        collection=books, key=standing.key_of(asked), defaults={"options": standing._options(asked)}
+    row, _made = cached_results.StoredAgreement.objects.update_or_create(
+        collection=books, key=cached_results.key_of(asked), defaults={"options": cached_results._options(asked)}
     )
-    standing.store(row)
+    cached_results.store(row)
     row.refresh_from_db()
-    report, _second, _clusters = standing._read(books, asked, known, row.values)
+    report, _second, _clusters = cached_results._read(books, asked, known, row.values)
     assert [one.name for one in report.assessors] == ["judge #1", "judge #2", "judge #3"]
     assert report.copies == ((0, 1, 2),)
 

@@ -6,12 +6,12 @@ torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.learnable import pairs  # noqa: E402
-from training.data import Example, TrainingSet  # noqa: E402
-from training.engine.batching import Epochs, pack  # noqa: E402
-from training.engine.cross_encoder import CrossEncoder, features  # noqa: E402
-from training.engine.recipe import Task  # noqa: E402
-from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
-from training.recipes import options  # noqa: E402
+from training.recipes.data import Example, TrainingSet  # noqa: E402
+from training.recipes.table import options  # noqa: E402
+from training.trainers.batching import Epochs, pack  # noqa: E402
+from training.trainers.cross_encoder import CrossEncoder, features  # noqa: E402
+from training.trainers.recipe import Task  # noqa: E402
+from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.assessments import pairs_where
+from annotation.agreement.assessments import pairs_where
 from annotation.models import Computed, Role
 from corpus.models import Collection, Item, Pair
 from tests.admin_site import ROUTE, audited, judged_collection, people_at_work
@@ -135,10 +135,10 @@ def test_judgments_of_an_annotator_open_as_pairs(books: Collection, charlie: Cli
 def test_the_home_of_a_large_collection_reads_stored_figures(
     books: Collection, charlie: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotation.trust.statistics.SMALL", 10)
+    monkeypatch.setattr("annotation.label_quality.statistics.SMALL", 10)
     audited(books, right=8, wrong=1)
     assert "not computed yet" in get(charlie, "/c/books/")
-    from annotation.trust import refresh
+    from annotation.label_quality import refresh
 
     refresh(books)
     assert Computed.objects.count() == 1

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.debate import AGAINST, FOR, Agreed, Ask, Broken, Disagreed, next_move
+from judges.domain.debate import AGAINST, FOR, Agreed, Ask, Broken, Disagreed, next_move
+from judges.domain.verdicts import Gone
 from judges.records import Seat, Turn
-from judges.verdicts import Gone
 
 YES, NO = Turn(1, "yes, because"), Turn(0, "no, because")
 

@@ -2,7 +2,7 @@
 
 from django.template.loader import render_to_string
 
-from annotation.debating import DebateTurn, debate_of, text_of
+from annotation.judging.debates import DebateTurn, debate_of, text_of
 
 EVIL = "<script>alert(1)</script>"
 

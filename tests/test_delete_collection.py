@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from annotation.models import Assignment, AuditEntry, Guideline, Invitation, Membership
 from benchmark.models import Filling, Qrels, QrelsRow, Ranking, Report, ReportValues, Run, Suite, SuiteMember
+from corpus.collections.removal import rows_of
 from corpus.models import Collection, Document, Judgment, Label
-from corpus.removal import rows_of
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Tally, Work
 from tests.factories import make_collection, make_item, make_member, make_pair
 

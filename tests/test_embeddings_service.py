@@ -17,17 +17,17 @@ torch = pytest.importorskip("torch", reason="needs the training extra: make inst
 
 from transformers import AutoModel, AutoTokenizer  # noqa: E402
 
-from benchmark import making, rankings  # noqa: E402
 from benchmark.models import Ranking, Run  # noqa: E402
+from benchmark.runs import builders, rankings  # noqa: E402
 from config.env import ROOT  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
 from jobs import leases  # noqa: E402
 from judges.models import JudgeVersion  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
-from training.embedder import is_embedder, open_embedder, pooling_of  # noqa: E402
-from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
-from training.service.embeddings import Embeddings  # noqa: E402
+from training.serving.embedder import is_embedder, open_embedder, pooling_of  # noqa: E402
+from training.serving.embeddings import Embeddings  # noqa: E402
+from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
 TEXTS = [
     "A dictionary maps keys to values, and a mapping object maps hashable values.",
@@ -194,8 +194,8 @@ def test_a_served_encoder_makes_dense_runs_and_answers_openais_client(
     things = make_collection("things")
     keys = {make_document(things, text, external_id=f"d{place}").pk: text for place, text in enumerate(TEXTS)}
     make_query(things, "hashable keys", external_id="q")
-    run = making.start(collection=things, name="dense", kind="dense", recipe={"judge": "ours"}, depth=3)
-    making.work(leases.claim(Run, pk=run.pk), lambda: False)
+    run = builders.start(collection=things, name="dense", kind="dense", recipe={"judge": "ours"}, depth=3)
+    builders.work(leases.claim(Run, pk=run.pk), lambda: False)
     run.refresh_from_db()
     assert (run.state, run.error) == ("ready", "")
     ((documents, scores),) = rankings.scores_of(run).values()

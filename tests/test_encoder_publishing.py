@@ -9,11 +9,11 @@ torch = pytest.importorskip("torch")
 from corpus.errors import BadInput  # noqa: E402
 from tests.published import PAIRS, by_cross_encoder, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import dev_rows  # noqa: E402
-from training.calibration import Calibration  # noqa: E402
-from training.engine.encoder import EncoderTrained, load_encoder, longest_input  # noqa: E402
-from training.engine.finishing import FixedPair, finish  # noqa: E402
-from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
-from training.publication import Record  # noqa: E402
+from training.recipes.calibration import Calibration  # noqa: E402
+from training.serving.publication import Record  # noqa: E402
+from training.trainers.encoder import EncoderTrained, load_encoder, longest_input  # noqa: E402
+from training.trainers.finishing import FixedPair, finish  # noqa: E402
+from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +95,8 @@ def test_the_tiny_encoder_is_the_same_at_every_run(tmp_path):
 
 
 def test_the_tiny_encoder_is_a_base_by_its_name_for_training_and_for_scoring(tmp_path):
-    from training.engine.base import find_base
-    from training.scorer import open_scorer
+    from training.serving.scorer import open_scorer
+    from training.trainers.base import find_base
 
     scorer = open_scorer(find_base("tiny:encoder", tmp_path))
     assert scorer.words == "tiny model, CPU" and len(scorer.margins("query", ["one", "two"])) == 2

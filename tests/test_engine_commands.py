@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from config.env import ROOT
-from judges import wakeups
+from judges.engine import notifications
 from judges.models import Campaign
 from tests.conftest import Manage
 from tests.engine_parts import (
@@ -106,9 +106,9 @@ def test_waiting_ends_when_no_drain_can_work(worker: object, model_server: Local
     Campaign.objects.all().delete()
     done = judge("--policy", "debate", "--limit", 1, check=True)
     campaign = Campaign.objects.get(pk=done.json["campaign"])
-    for number in range(wakeups.TRIES):
-        assert wakeups.broken(campaign.pk) == ""
-        wakeups.drain_broke(campaign.pk, KeyError(f"judge {number}"))
-    assert wakeups.broken(campaign.pk) == f"KeyError: 'judge {wakeups.TRIES - 1}'"
-    wakeups.drain_worked(campaign.pk)
-    assert wakeups.broken(campaign.pk) == ""
+    for number in range(notifications.TRIES):
+        assert notifications.broken(campaign.pk) == ""
+        notifications.drain_broke(campaign.pk, KeyError(f"judge {number}"))
+    assert notifications.broken(campaign.pk) == f"KeyError: 'judge {notifications.TRIES - 1}'"
+    notifications.drain_worked(campaign.pk)
+    assert notifications.broken(campaign.pk) == ""

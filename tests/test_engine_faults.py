@@ -13,19 +13,19 @@ from django.db import connection
 from corpus.errors import BadInput
 from corpus.models import Label
 from corpus.rubric import BY_QUERY
-from judges import campaigns, configurations, tallies
-from judges.engine import claims, pairs
+from judges.campaigns import configurations, counters, lifecycle
+from judges.costs.prices import Price
+from judges.domain.routing import Gone, Outcome, Reason, State
+from judges.engine import leases, pairs
 from judges.engine import plan as plans
 from judges.engine.answers import Sent, dump, load
+from judges.engine.pending_answers import Spool, orphans
 from judges.engine.plan import Plan
+from judges.engine.recovery import take_over
 from judges.engine.rows import Attempted, Decided, Row, store
-from judges.engine.spool import Spool, orphans
-from judges.engine.takeover import take_over
 from judges.engine.writer import Writer
 from judges.models import Attempt, AttemptBody, Campaign, Work
-from judges.prices import Price
 from judges.records import BadAnswer, Body, Overloaded, ProviderError, RateLimited, Reply
-from judges.routing import Gone, Outcome, Reason, State
 from judges.tasks import database
 from tests.engine_parts import collection_of
 
@@ -33,21 +33,21 @@ from tests.engine_parts import collection_of
 @pytest.fixture
 def plan(instance: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Plan:
     """A running campaign of two pairs with the offline panel, whose work nobody has claimed."""
-    monkeypatch.setattr("judges.wakeups.send", lambda campaign: None)
+    monkeypatch.setattr("judges.engine.notifications.send", lambda campaign: None)
     collection = collection_of(2)
-    started = campaigns.start_or_join(collection=collection, wanted=configurations.configuration(panel="offline"))
+    started = lifecycle.start_or_join(collection=collection, wanted=configurations.configuration(panel="offline"))
     assert started.campaign is not None and started.added == 2
     found = plans.load(started.campaign.pk)
     assert found is not None
     return found
 
 
-def claim(plan: Plan, lease: float) -> list[claims.Claimed]:
+def claim(plan: Plan, lease: float) -> list[leases.Claimed]:
     with psycopg.connect(**database()) as own:
-        return claims.claim(own, campaign=plan.campaign, collection=plan.collection, rubric=BY_QUERY, lease=lease)
+        return leases.claim(own, campaign=plan.campaign, collection=plan.collection, rubric=BY_QUERY, lease=lease)
 
 
-def outcome_of(plan: Plan, claimed: claims.Claimed) -> Decided:
+def outcome_of(plan: Plan, claimed: leases.Claimed) -> Decided:
     return pairs.decided(plan, claimed, Outcome(State.LABELLED, 1, Reason.NONE, 1, 0.0))
 
 
@@ -66,7 +66,7 @@ def test_a_late_write_of_an_old_lease_is_refused(plan: Plan) -> None:
     write(outcome_of(plan, new[0]))
     assert Label.objects.get().pair_id == new[0].pair
     write(outcome_of(plan, new[0]))
-    assert tallies.read(plan.campaign)["labelled:1"] == 1, "written twice, counted once"
+    assert counters.read(plan.campaign)["labelled:1"] == 1, "written twice, counted once"
 
 
 def test_a_held_lease_is_not_claimed_and_the_fourth_claim_gives_up(plan: Plan) -> None:
@@ -77,31 +77,31 @@ def test_a_held_lease_is_not_claimed_and_the_fourth_claim_gives_up(plan: Plan) -
     assert len(claim(plan, lease=0)) == 2
     assert claim(plan, lease=60) == []
     assert Work.objects.filter(state="failed", reason="error").count() == 2
-    assert tallies.read(plan.campaign)["failed"] == 2
+    assert counters.read(plan.campaign)["failed"] == 2
 
 
 def test_released_pairs_are_pending_as_before(plan: Plan) -> None:
     held = claim(plan, lease=60)
     with psycopg.connect(**database()) as own:
-        assert claims.renew(own, held, 60) == {one.work for one in held}
-        claims.release(own, held)
+        assert leases.renew(own, held, 60) == {one.work for one in held}
+        leases.release(own, held)
     assert list(Work.objects.values_list("state", "claims")) == [("pending", 0)] * 2
 
 
 def test_two_starts_are_one_campaign_and_paused_ones_are_left(plan: Plan) -> None:
     campaign = Campaign.objects.get()
     wanted = configurations.configuration(panel="offline")
-    again = campaigns.start_or_join(collection=campaign.collection, wanted=wanted)
+    again = lifecycle.start_or_join(collection=campaign.collection, wanted=wanted)
     assert (again.campaign, again.added, again.joined) == (campaign, 0, True)
-    campaigns.pause(campaign=campaign)
+    lifecycle.pause(campaign=campaign)
     with pytest.raises(BadInput, match="paused"):
-        campaigns.start_or_join(collection=campaign.collection, wanted=wanted)
+        lifecycle.start_or_join(collection=campaign.collection, wanted=wanted)
     assert claim(plan, lease=60) == [], "nothing of a paused campaign is claimed"
-    campaigns.resume(campaign=campaign)
-    campaigns.cancel(campaign=campaign)
+    lifecycle.resume(campaign=campaign)
+    lifecycle.cancel(campaign=campaign)
     with pytest.raises(BadInput, match="cancelled"):
-        campaigns.resume(campaign=campaign)
-    fresh = campaigns.start_or_join(collection=campaign.collection, wanted=wanted)
+        lifecycle.resume(campaign=campaign)
+    fresh = lifecycle.start_or_join(collection=campaign.collection, wanted=wanted)
     assert fresh.campaign != campaign and fresh.added == 2
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM judges_campaign")
@@ -122,7 +122,7 @@ def test_a_dead_workers_spool_is_taken_over_once(plan: Plan, tmp_path: Path) -> 
     attempt = Attempt.objects.get()
     assert (attempt.verdict, attempt.counts, attempt.reason) == (1, True, "It says so.")
     assert b"It says so." in zlib.decompress(AttemptBody.objects.get().raw)
-    assert tallies.read(plan.campaign)["calls"] == 1
+    assert counters.read(plan.campaign)["calls"] == 1
     Work.objects.update(lease_until="2000-01-01T00:00Z")
     again = next(one for one in claim(plan, lease=60) if one.pair == held.pair)
     assert list(again.ended) == [("vote", 0, 0)], "whoever claims the pair goes on from it"
@@ -137,7 +137,7 @@ async def taken_over(folder: Path) -> int:
         await asyncio.to_thread(writer.stop)
 
 
-def sent_of(plan: Plan, held: claims.Claimed) -> Sent:
+def sent_of(plan: Plan, held: leases.Claimed) -> Sent:
     row: Row = {"id": 7, "work": held.work, "fence": held.fence, "campaign": plan.campaign, "pair": held.pair}
     judge = plan.voters[0]
     row |= {"judge": judge.id, "prompt": next(iter(plan.prompt_ids.values())), "role": "vote", "round": 0, "sample": 0}
@@ -154,7 +154,7 @@ def test_a_line_of_the_spool_holds_the_whole_call(plan: Plan) -> None:
 
 
 def test_files_of_the_spool_go_when_all_in_them_is_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judges.engine.spool.ROOM", 10)
+    monkeypatch.setattr("judges.engine.pending_answers.ROOM", 10)
     spool = Spool(tmp_path)
     first, second = spool.keep(b"a long line of it"), spool.keep(b"another")
     assert first is not second and len(list(tmp_path.glob("*.jsonl"))) == 2
@@ -170,7 +170,7 @@ def test_an_answer_that_our_parser_breaks_on_leaves_its_attempt(plan: Plan, monk
     def broken(text: str, rules: object) -> None:
         raise ZeroDivisionError("by Bob")
 
-    monkeypatch.setattr("judges.verdicts.parse_vote", broken)
+    monkeypatch.setattr("judges.domain.verdicts.parse_vote", broken)
     decision, attempted = sent_of(plan, claim(plan, lease=60)[0]).ended(Reply(raw="paid for", text="{}"))
     assert decision == Gone("error")
     write(attempted)

@@ -11,10 +11,10 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
 from corpus.models import Collection
-from judges import campaigns, configurations
+from judges.campaigns import configurations, lifecycle
+from judges.campaigns.selectors import status
 from judges.engine.limits import Account, Limits
 from judges.models import Attempt, Campaign, JudgeVersion, Work
-from judges.selectors import status
 from tests.engine_parts import (
     _standing_worker,
     collection_of,
@@ -41,7 +41,7 @@ def panel_of_two_accounts(models: LocalModels, **debaters: Any) -> None:
 
 
 def begin(collection: Collection) -> Campaign:
-    started = campaigns.start_or_join(collection=collection, wanted=configurations.configuration())
+    started = lifecycle.start_or_join(collection=collection, wanted=configurations.configuration())
     assert started.campaign is not None
     return started.campaign
 
@@ -97,7 +97,7 @@ def test_requests_are_paced_over_the_minute_across_workers(worker: object, model
     make_panel(model_server, requests_per_minute=30)
     campaign = begin(collection)
     until(lambda: len(model_server.requests()) >= 5)
-    campaigns.cancel(campaign=campaign)
+    lifecycle.cancel(campaign=campaign)
     arrived = sorted(request["arrived"] for request in model_server.requests())
     assert all(later - earlier > 1.5 for earlier, later in pairwise(arrived)), arrived
     assert arrived[4] - arrived[0] < 30, "and none waits for the next minute"
@@ -112,7 +112,7 @@ def test_tokens_a_minute_hold_across_workers(worker: object, model_server: Local
     used = Attempt.objects.aggregate(all=Sum(F("tokens_in") + F("tokens_out")))["all"]
     assert 0 < used <= 30_000
     assert Work.objects.filter(state="labelled").count() < 40, "the limit is what holds it back"
-    campaigns.cancel(campaign=campaign)
+    lifecycle.cancel(campaign=campaign)
 
 
 def test_what_ended_last_is_told_before_the_connection_is_released(instance: object) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from judges.ensemble import Count, count, drawn_first, drawn_order, next_votes, pair_seed
+from judges.domain.ensemble import Count, count, drawn_first, drawn_order, next_votes, pair_seed
 
 
 def test_without_early_stop_all_missing_votes_are_asked_at_once():

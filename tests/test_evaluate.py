@@ -10,9 +10,9 @@ from django.core.management import call_command
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from benchmark.measures import compare, evaluate, parse
-from benchmark.report import paired
-from benchmark.runs import read_qrels, read_run, write_run
+from benchmark.measures.rankings import compare, evaluate, parse
+from benchmark.runs.files import read_qrels, read_run, write_run
+from benchmark.significance import paired
 from corpus.errors import BadInput
 from tests.conftest import Manage
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus import evidence
-from corpus.evidence import Malformed, Target, measure
-from judges import quality
+from corpus.evidence import measures
+from corpus.evidence.measures import Malformed, Target, measure
+from judges.evidence import quality
 
 GOOD = "<contribution>It states the boiling point.</contribution>\n<evidence>Water boils at 100 °C.</evidence>"
 DOCUMENT = "On 12 May 2021 Anna Berg measured that water boils at 100.5 °C, 3% above the 1,200 earlier readings."
@@ -39,15 +39,15 @@ DOCUMENT = "On 12 May 2021 Anna Berg measured that water boils at 100.5 °C, 3% 
     ],
 )
 def test_the_format_score_of_every_branch(output: str, score: float) -> None:
-    assert evidence.format_score(output) == score
+    assert measures.format_score(output) == score
 
 
 def test_an_output_is_read_into_verdict_and_fields() -> None:
-    output = evidence.parse_output(f"yes\n{GOOD}")
-    assert (output.verdict, output.target) == (1, evidence.parse_target(GOOD))
-    assert evidence.parse_output("no") == evidence.Output(0, None, None, "")
-    assert evidence.parse_output("perhaps").verdict is None
-    assert evidence.parse_output("yes\n<contribution>only this one</contribution>").target is None
+    output = measures.parse_output(f"yes\n{GOOD}")
+    assert (output.verdict, output.target) == (1, measures.parse_target(GOOD))
+    assert measures.parse_output("no") == measures.Output(0, None, None, "")
+    assert measures.parse_output("perhaps").verdict is None
+    assert measures.parse_output("yes\n<contribution>only this one</contribution>").target is None
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_an_output_is_read_into_verdict_and_fields() -> None:
 )
 def test_a_target_is_both_fields_in_order_or_nothing(text: str, problem: str) -> None:
     with pytest.raises(Malformed, match=problem):
-        evidence.parse_target(text)
+        measures.parse_target(text)
 
 
 words = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1).filter(lambda text: text.strip())
@@ -73,24 +73,24 @@ words = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1).fi
 @given(words, words)
 def test_what_is_written_is_read_back(contribution: str, text: str) -> None:
     target = Target(contribution.strip(), text.strip())
-    if any(tag in f"{contribution} {text}" for tag in evidence.TAGS):
+    if any(tag in f"{contribution} {text}" for tag in measures.TAGS):
         with pytest.raises(Malformed):
-            evidence.check(contribution, text)
+            measures.check(contribution, text)
         return
-    assert evidence.parse_target(target.text) == target
-    assert evidence.format_score(f"yes\n{target.text}") >= 0.4
+    assert measures.parse_target(target.text) == target
+    assert measures.format_score(f"yes\n{target.text}") >= 0.4
 
 
 @given(st.text())
 def test_any_text_has_a_score(text: str) -> None:
-    assert evidence.format_score(text) in (0.0, 0.4, 0.7, 1.0)
-    for entity in evidence.pattern_entities(text):
+    assert measures.format_score(text) in (0.0, 0.4, 0.7, 1.0)
+    for entity in measures.pattern_entities(text):
         assert entity in text
 
 
 def test_dates_percentages_and_numbers_are_entities_each_once() -> None:
     text = "On 12 May 2021 (2021-05-12) 3.5% of 1,200 died; 40 percent and 1,200 again. May 3, 2020. 于2017年6月有35%。"
-    assert evidence.pattern_entities(text) == (
+    assert measures.pattern_entities(text) == (
         "12 May 2021", "2021-05-12", "3.5%", "1,200", "40 percent", "May 3, 2020", "2017年6月", "35%",
     )  # fmt: skip
 
@@ -103,8 +103,8 @@ def test_fidelity_is_the_share_of_entities_that_stand_in_the_document() -> None:
     assert set(found.missing) == {"100", "Anna Berger"}
     assert found.altered == ("100",)
     assert found.fidelity == pytest.approx(4 / 6)
-    assert evidence.fidelity(["100"], DOCUMENT, whole=False) == 1.0, "the paper takes any substring"
-    assert evidence.fidelity([], DOCUMENT) is None, "nothing to divide by is no 0 and no 1"
+    assert measures.fidelity(["100"], DOCUMENT, whole=False) == 1.0, "the paper takes any substring"
+    assert measures.fidelity([], DOCUMENT) is None, "nothing to divide by is no 0 and no 1"
 
 
 GERMAN = "Der Hund ist nicht in dem Haus, und die Katze sitzt auf dem Baum mit den Vögeln. " * 4
@@ -113,27 +113,27 @@ CHINESE = "水在海平面的沸点是一百摄氏度，高山上沸点更低，
 
 
 def test_the_language_is_the_documents_and_the_querys_where_it_has_several() -> None:
-    assert evidence.expected_language(GERMAN, "Where is the dog?") == "de"
-    assert evidence.expected_language(CHINESE, "When does water boil?") == "zh"
-    assert set(evidence.languages(GERMAN + ENGLISH)) == {"de", "en"}
-    assert evidence.expected_language(GERMAN + ENGLISH, "Wo ist der Hund und wo die Katze?") == "de"
-    assert evidence.expected_language(GERMAN + CHINESE, "Where is the dog of the house?") == "en"
+    assert measures.expected_language(GERMAN, "Where is the dog?") == "de"
+    assert measures.expected_language(CHINESE, "When does water boil?") == "zh"
+    assert set(measures.languages(GERMAN + ENGLISH)) == {"de", "en"}
+    assert measures.expected_language(GERMAN + ENGLISH, "Wo ist der Hund und wo die Katze?") == "de"
+    assert measures.expected_language(GERMAN + CHINESE, "Where is the dog of the house?") == "en"
 
 
 def test_a_text_in_another_language_does_not_fit_and_terms_do_not_count() -> None:
-    assert not evidence.language_fits("The dog is not in the house and the cat is on the tree.", GERMAN, "de")
-    assert evidence.language_fits("Hund, Katze, Vögeln", GERMAN, "de"), "its words are the document's"
-    assert evidence.language_fits("Transformer 使用位置编码，例如 RoPE。", CHINESE, "zh")
+    assert not measures.language_fits("The dog is not in the house and the cat is on the tree.", GERMAN, "de")
+    assert measures.language_fits("Hund, Katze, Vögeln", GERMAN, "de"), "its words are the document's"
+    assert measures.language_fits("Transformer 使用位置编码，例如 RoPE。", CHINESE, "zh")
 
 
 def test_compression_is_tokens_of_evidence_over_tokens_of_document() -> None:
-    assert evidence.compression("one two three", "one two three four five six") == 0.5
-    assert evidence.compression("one", "") is None
+    assert measures.compression("one two three", "one two three four five six") == 0.5
+    assert measures.compression("one", "") is None
     values = [0.1 * n for n in range(1, 12)]
-    assert evidence.quantiles(values) == {
+    assert measures.quantiles(values) == {
         "p10": pytest.approx(0.2), "median": pytest.approx(0.6), "p90": pytest.approx(1.0),
     }  # fmt: skip
-    assert evidence.quantiles([]) == {"p10": None, "median": None, "p90": None}
+    assert measures.quantiles([]) == {"p10": None, "median": None, "p90": None}
 
 
 SCORES = dict.fromkeys(quality.DIMENSIONS, 5)

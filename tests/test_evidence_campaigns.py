@@ -8,9 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from corpus.errors import BadInput
+from corpus.evidence.targets import newest_targets, texts_of
 from corpus.models import Item, Judgment, Label, Pair, Target
-from corpus.targets import newest_targets, texts_of
-from judges import configurations, evidence, selectors
+from judges.campaigns import configurations, selectors
+from judges.evidence import campaigns
 from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
 from tests.engine_parts import _standing_worker, collection_of, make_judge, pairs_of, sums_up, worker
@@ -214,9 +215,9 @@ def test_the_same_model_measures_fidelity_to_teacher(instance: object, model_ser
     make_judge(model_server, "one", "same-model")
     make_judge(model_server, "other", "same-model")
     make_judge(model_server, "third", "another-model")
-    assert evidence.meaning(evidence.configuration("one", "other")) == "fidelity to teacher"
-    assert evidence.meaning(evidence.configuration("one", "third")) == "quality"
-    assert evidence.meaning(evidence.configuration("one")) == ""
+    assert campaigns.meaning(campaigns.configuration("one", "other")) == "fidelity to teacher"
+    assert campaigns.meaning(campaigns.configuration("one", "third")) == "quality"
+    assert campaigns.meaning(campaigns.configuration("one")) == ""
 
 
 def test_the_offline_pair_writes_and_measures(worker: object) -> None:

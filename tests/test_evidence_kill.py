@@ -11,7 +11,8 @@ import pytest
 from config.env import ROOT
 from corpus.models import Label, Target
 from jobs.processes import spawn
-from judges import evidence, fleet
+from judges.engine import worker_pool
+from judges.evidence import campaigns
 from judges.models import Attempt
 from tests.bench.paid_twice import repeated_beyond_flight
 from tests.conftest import Manage
@@ -46,8 +47,8 @@ def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(
     writers = [{"contains": f"mapping number {n} ", "text": text(n), **slow} for n in range(PAIRS)]
     model_server.script({"writer": writers, "measurer": [listed, {**measured(), **slow}]})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
-    own = spawn(fleet.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
-    started = evidence.start(collection=collection, wanted=evidence.configuration("writer", "measurer"))
+    own = spawn(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    started = campaigns.start(collection=collection, wanted=campaigns.configuration("writer", "measurer"))
     assert started.campaign is not None
     until(lambda: len(model_server.requests()) >= PAIRS)
     killed = time.time()

@@ -6,11 +6,11 @@ import pytest
 from django.test import Client
 
 from annotation.models import Assignment, Membership, Role
-from annotation.numbers import meant
-from corpus.items import LAST
+from annotation.queue.public_ids import meant
+from corpus.collections.task_order import LAST
+from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Item, Judgment, Label, Pair, Target
-from corpus.targets import newest_targets
-from judges import selectors, tallies
+from judges.campaigns import counters, selectors
 from judges.models import Campaign
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judging_scene import make_scene
@@ -28,8 +28,8 @@ PROBLEM = "not in the document: “101”"
 def failed_texts(pair: Pair) -> Item:
     """A judge wrote about the pair, twice, and it failed."""
     campaign = Campaign.objects.create(collection=pair.collection, policy="evidence", panel="writer", state="finished")
-    tallies.add(campaign.pk, "pairs", 1)
-    tallies.add(campaign.pk, "escalated:evidence", 1)
+    counters.add(campaign.pk, "pairs", 1)
+    counters.add(campaign.pk, "escalated:evidence", 1)
     scores = {"evidence_faithfulness": 1, "language": 5}
     judged = {"judge": "measurer", "as": "fidelity to teacher", "scores": scores, "given": scores}
     Target.objects.create(

@@ -14,7 +14,7 @@ from django.utils import timezone
 from annotation.exports.formats import FORMATS, NOT_YET, format_named
 from annotation.exports.snapshots import begin, fill, used_since
 from annotation.models import Snapshot
-from corpus.cells import cell
+from charts.cells import cell
 from corpus.errors import BadInput
 from corpus.models import Document
 from corpus.rubric import HELPFULNESS, SUFFICIENCY

@@ -10,17 +10,17 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation import queue
-from annotation.auditing import ACTS
-from annotation.care.aside import bring_back, set_aside
-from annotation.desks import Answer, Desk
-from annotation.fairness import report
-from annotation.fairness.studies import end_study, groups_of, make_study
-from annotation.judging_time import median_seconds
+from annotation.audit_log.recording import ACTS
+from annotation.experiments import report
+from annotation.experiments.studies import end_study, groups_of, make_study
+from annotation.label_quality.kappas import kappas, read
 from annotation.models import Assignment, Membership, Role, Study
-from annotation.trust.kappas import kappas, read
-from annotation.undo import undo
-from corpus.configure import configure
+from annotation.quality_control.exclusion import bring_back, set_aside
+from annotation.queue import assignment
+from annotation.queue.annotators import Answer, Desk
+from annotation.queue.judging_time import median_seconds
+from annotation.queue.undo import undo
+from corpus.collections.configure import configure
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Judgment, Label
 from tests.evidence import make_assessor, make_judgment
@@ -33,7 +33,7 @@ REVEAL = {"shown": 0, "hidden": 0, "reveal": 1}
 
 def claim(member: Membership):
     member = Membership.objects.select_related("collection").get(pk=member.pk)
-    queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(member)))
     return member.assignments.filter(state="open").select_related("item").first()
 
 
@@ -44,7 +44,7 @@ def answer(member: Membership, grade: int, *, seconds: float | None = None):
     member = Membership.objects.select_related("collection").get(pk=member.pk)
     ms = None if seconds is None else round(seconds * 1000)
     given = Answer(lease.item_id, lease.token, grade, milliseconds=ms)
-    queue.in_transaction(lambda db: queue.submit(db, Desk.of(member), given))
+    assignment.in_transaction(lambda db: assignment.submit(db, Desk.of(member), given))
     return lease
 
 
@@ -73,7 +73,9 @@ def test_the_flip_table_equals_a_count_by_hand(books):
             answer(bob, 0)
             answer(bob, 0)
         else:
-            queue.in_transaction(lambda db, own=lease: queue.skip(db, Desk.of(bob), own.item_id, own.token, "other"))
+            assignment.in_transaction(
+                lambda db, own=lease: assignment.skip(db, Desk.of(bob), own.item_id, own.token, "other")
+            )
     found = report.document(books, report.arms(books), [])
     flips = found["flips"]
     names = ("n", "known", "right_right", "right_wrong", "wrong_right", "wrong_wrong")
@@ -236,8 +238,10 @@ def test_a_study_that_ends_early_withdraws_what_is_open(books):
     end_study(None, study)
     assert Counter(Item.objects.filter(reason="study").values_list("state", flat=True)) == {"withdrawn": 6}
     assert Study.objects.get().ended_at is not None
-    with pytest.raises(queue.Lost):
-        queue.in_transaction(lambda db: queue.submit(db, Desk.of(members[0]), Answer(lease.item_id, lease.token, 1)))
+    with pytest.raises(assignment.Lost):
+        assignment.in_transaction(
+            lambda db: assignment.submit(db, Desk.of(members[0]), Answer(lease.item_id, lease.token, 1))
+        )
     again = make_study(by=None, collection=books, people=[m.pk for m in members], pairs=2, overlap=1, gold=False)
     assert again.items.count() == 4
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from annotation.agreement.measures import measure
-from annotation.fairness import paired, votes
-from annotation.fairness.flips import both_votes, flip_table
-from annotation.fairness.paired import Cell, Judged, judged_pairs, paired_table
-from annotation.fairness.times import median, times
-from annotation.fairness.votes import MOMENTS, Vote, difference, gain, side_by_side
+from annotation.experiments import paired, votes
+from annotation.experiments.flips import both_votes, flip_table
+from annotation.experiments.paired import Cell, Judged, judged_pairs, paired_table
+from annotation.experiments.times import median, times
+from annotation.experiments.votes import MOMENTS, Vote, difference, gain, side_by_side
 
 T, F, NONE = True, False, None
 P, Q = 1, 2

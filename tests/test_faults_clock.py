@@ -15,7 +15,7 @@ import pytest
 import redis
 
 from config.services.addresses import run_folder
-from judges import fleet
+from judges.engine import worker_pool
 from tests.fault_rig import Rig, note, rig
 from tests.instances import Instance, until
 
@@ -108,7 +108,7 @@ def test_a_worker_whose_clock_jumps_back_loses_doubles_and_pays_nothing(tmp_path
     with rig(instance, tmp_path, processes=0) as site:
         instance.hold()
         with fake(instance, clock, "python"):
-            worker = instance.start(*fleet.worker_command(2, "clock")[1:])
+            worker = instance.start(*worker_pool.worker_command(2, "clock")[1:])
             assert "python" in Path(f"/proc/{worker.pid}/comm").read_text()
         until(lambda: len(site.workers().get(worker.pid, [])) == 2, "the worker")
         check(site, clock, "worker")

@@ -15,8 +15,8 @@ from django.db import connection
 from corpus.errors import BadInput
 from corpus.models import Collection, Label
 from corpus.rubric import BY_QUERY
-from judges import campaigns, configurations
-from judges.engine import claims
+from judges.campaigns import configurations, lifecycle
+from judges.engine import leases
 from judges.engine.writer import Writer
 from judges.models import Campaign, Work
 from judges.tasks import database
@@ -32,7 +32,7 @@ PAIRS = 60
 
 
 def begin(collection: Collection) -> Campaign:
-    campaign = campaigns.start_or_join(collection=collection, wanted=configurations.configuration()).campaign
+    campaign = lifecycle.start_or_join(collection=collection, wanted=configurations.configuration()).campaign
     assert campaign is not None
     return campaign
 
@@ -58,7 +58,7 @@ def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(
     once = [{"contains": f"mapping number {n} ", "fault": "400", "times": 1} for n in range(0, PAIRS, 6)]
     model_server.script({"v2": [*once, {"verdict": "yes", "latency": 0.05}], "*": {"verdict": "yes", "latency": 0.05}})
     campaign, drawn = begin(collection), random.Random(seed)
-    acts = [campaigns.pause, campaigns.resume, campaigns.retry_failed]
+    acts = [lifecycle.pause, lifecycle.resume, lifecycle.retry_failed]
     done = Counter()
     for _ in range(60):
         act = drawn.choice(acts)
@@ -70,8 +70,8 @@ def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(
         time.sleep(drawn.uniform(0.01, 0.15))
     while Work.objects.exclude(state="labelled").exists():
         if state_of(campaign) == "paused":
-            campaigns.resume(campaign=campaign)
-        campaigns.retry_failed(campaign=campaign)
+            lifecycle.resume(campaign=campaign)
+        lifecycle.retry_failed(campaign=campaign)
         until(lambda: state_of(campaign) in ("finished", "paused"))
     until(lambda: state_of(campaign) == "finished")
     assert min(done["pause"], done["resume"], done["retry_failed"]) > 3, done
@@ -89,7 +89,7 @@ def test_what_was_paid_before_a_cancel_is_not_paid_again(worker: object, model_s
     model_server.script({"*": {"verdict": "yes", "latency": 0.05}})
     campaign = begin(collection)
     until(lambda: len(model_server.requests()) >= after)
-    campaigns.cancel(campaign=campaign)
+    lifecycle.cancel(campaign=campaign)
     until(lambda: not Work.objects.filter(campaign=campaign, state="running").exists())
     time.sleep(0.3)
     sent = len(model_server.requests())
@@ -109,16 +109,16 @@ def test_eight_claims_at_once_never_take_the_same_pair(
     instance: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two workers on one pair: the second finds it taken; what a first one writes too late is refused (fence)."""
-    monkeypatch.setattr("judges.wakeups.send", lambda campaign: None)
+    monkeypatch.setattr("judges.engine.notifications.send", lambda campaign: None)
     collection = collection_of(200)
-    campaign = campaigns.start_or_join(
+    campaign = lifecycle.start_or_join(
         collection=collection, wanted=configurations.configuration(panel="offline")
     ).campaign
     assert campaign is not None
 
     def claim(_: int) -> list[int]:
         with psycopg.connect(**database()) as own:
-            held = claims.claim(own, campaign=campaign.pk, collection=collection.pk, rubric=BY_QUERY, lease=60)
+            held = leases.claim(own, campaign=campaign.pk, collection=collection.pk, rubric=BY_QUERY, lease=60)
             return [one.pair for one in held]
 
     with ThreadPoolExecutor(8) as pool:
@@ -131,10 +131,10 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
     instance: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nobody could renew a lease while it was away: whoever is back first must not take what others answered."""
-    monkeypatch.setattr("judges.wakeups.send", lambda campaign: None)
+    monkeypatch.setattr("judges.engine.notifications.send", lambda campaign: None)
     monkeypatch.setattr("judges.engine.writer.STALL_S", 1.0)
     collection = collection_of(2)
-    campaign = campaigns.start_or_join(
+    campaign = lifecycle.start_or_join(
         collection=collection, wanted=configurations.configuration(panel="offline")
     ).campaign
     assert campaign is not None
@@ -143,7 +143,7 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
     async def main() -> list[int]:
         writer = Writer(database(), tmp_path, 0)
         writer.start()
-        claim = partial(claims.claim, **values, stalled=partial(writer.stalled, 60.0))
+        claim = partial(leases.claim, **values, stalled=partial(writer.stalled, 60.0))
         try:
             await writer.ready()
             writer.back -= 60.0  # connecting may have taken a moment: a minute ago

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from config.env import ROOT
-from judges.engine.spool import Spool
+from judges.engine.pending_answers import Spool
 from tests.fault_rig import Outcome, note
 
 
@@ -40,7 +40,9 @@ def test_half_a_line_on_a_full_disk_spoils_no_other_answer(tmp_path: Path, monke
     """The disk takes half of the second answer; the first and the third can be read after a kill."""
     spool, write = Spool(tmp_path), os.write
     spool.keep(b'{"answer": 1}')
-    monkeypatch.setattr("judges.engine.spool.os.write", lambda file, line: write(file, line[: len(line) // 2]))
+    monkeypatch.setattr(
+        "judges.engine.pending_answers.os.write", lambda file, line: write(file, line[: len(line) // 2])
+    )
     with pytest.raises(OSError, match="No space left"):
         spool.keep(b'{"answer": 2}')
     monkeypatch.undo()

@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from annotation.fetching import addresses, pages, texts
-from annotation.fetching.addresses import is_public
-from annotation.fetching.pages import Limits, fetch
+from annotation.data.url_fetch import addresses, pages, texts
+from annotation.data.url_fetch.addresses import is_public
+from annotation.data.url_fetch.pages import Limits, fetch
 from corpus.errors import BadInput
 from tests.open_web import NOISY, PUBLIC, Web, open_web
 

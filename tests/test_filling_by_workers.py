@@ -7,13 +7,13 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Role
-from benchmark import filling, qrels
-from benchmark.filling import standing, starting
+from benchmark import hole_filling, qrels
+from benchmark.hole_filling import progress, starting
 from benchmark.models import Filling, Qrels, Run
 from benchmark.report import reports
 from corpus.errors import BadInput
 from corpus.models import Collection, Label
-from judges import wakeups
+from judges.engine import notifications
 from judges.models import Campaign
 from tests import benchmark_scene as scene
 from tests.factories import make_member
@@ -43,10 +43,10 @@ def charlie(books: Collection) -> Client:
 @pytest.fixture
 def begun(books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> Filling:
     """A filling that is large, of which people have settled five pairs."""
-    monkeypatch.setattr(standing, "LIVE", 10)
-    found = filling.start(collection=books, runs=runs, depth=5, policy="people")
+    monkeypatch.setattr(progress, "LIVE", 10)
+    found = hole_filling.start(collection=books, runs=runs, depth=5, policy="people")
     Label.objects.bulk_create(Label(pair_id=pair, grade=1, origin="people") for pair in found.pairs[:5])
-    return standing.stored(found)
+    return progress.stored(found)
 
 
 def page(client: Client, begun: Filling) -> str:
@@ -61,8 +61,8 @@ def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling
     assert "being made by a worker, of 5 settled pairs" in shown and "<progress" in shown
     assert "Fill with what is settled" not in shown, "it is asked for already"
     charlie.post(f"{HOME}filling/{begun.pk}/finish/")
-    filling.advance_due()
-    filling.advance_due()
+    hole_filling.advance_due()
+    hole_filling.advance_due()
     begun.refresh_from_db()
     assert begun.state == "filled" and begun.after is not None
     assert begun.after.made_by == "charlie" and begun.after.counts["origins"]["people"] == 5
@@ -72,7 +72,7 @@ def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling
 
 
 def test_a_small_one_is_finished_at_once(charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "LIVE", begun.funnel["candidates"])
+    monkeypatch.setattr(progress, "LIVE", begun.funnel["candidates"])
     charlie.post(f"{HOME}filling/{begun.pk}/finish/")
     begun.refresh_from_db()
     assert begun.state == "filled"
@@ -84,14 +84,14 @@ def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(
     def dies(*_: object, **__: object) -> None:
         raise SystemExit
 
-    filling.ask_to_finish(begun)
+    hole_filling.ask_to_finish(begun)
     with monkeypatch.context() as broken:
-        broken.setattr(standing, "timezone", type("Clock", (), {"now": staticmethod(dies)}))
+        broken.setattr(progress, "timezone", type("Clock", (), {"now": staticmethod(dies)}))
         with pytest.raises(SystemExit):
-            filling.finish_waiting(begun.pk)
+            hole_filling.finish_waiting(begun.pk)
     begun.refresh_from_db()
     assert (begun.state, Qrels.objects.filter(kind="filled").count()) == ("finishing", 0)
-    assert filling.finish_waiting(begun.pk) and not filling.finish_waiting(begun.pk)
+    assert hole_filling.finish_waiting(begun.pk) and not hole_filling.finish_waiting(begun.pk)
     assert Qrels.objects.filter(kind="filled").count() == 1
 
 
@@ -99,8 +99,8 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Label.objects.all().delete()
-    filling.ask_to_finish(begun)
-    assert filling.finish_waiting(begun.pk)
+    hole_filling.ask_to_finish(begun)
+    assert hole_filling.finish_waiting(begun.pk)
     shown = page(charlie, begun)
     assert "The filled version was not made: nothing is settled yet" in shown and "Do not wait for the rest" in shown
 
@@ -110,26 +110,26 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     begun.refresh_from_db()
     Label.objects.create(pair_id=begun.pairs[0], grade=1, origin="people")
     with monkeypatch.context() as broken:
-        broken.setattr("benchmark.filling.version.make", breaks)
-        filling.ask_to_finish(begun)
+        broken.setattr("benchmark.hole_filling.version.make", breaks)
+        hole_filling.ask_to_finish(begun)
         with pytest.raises(MemoryError):
-            filling.finish_waiting(begun.pk)
+            hole_filling.finish_waiting(begun.pk)
     assert "MemoryError: no room" in page(charlie, begun)
-    filling.ask_to_finish(begun)
-    assert filling.finish_waiting(begun.pk)
+    hole_filling.ask_to_finish(begun)
+    assert hole_filling.finish_waiting(begun.pk)
     begun.refresh_from_db()
     assert (begun.state, begun.error) == ("filled", "")
 
 
 def test_what_is_cancelled_is_not_finished(begun: Filling) -> None:
-    filling.cancel(begun)
+    hole_filling.cancel(begun)
     with pytest.raises(BadInput, match="this filling is cancelled"):
-        filling.ask_to_finish(begun)
+        hole_filling.ask_to_finish(begun)
 
 
 def test_the_same_again_waits_for_what_is_being_finished(begun: Filling, books: Collection, runs: list[Run]) -> None:
-    filling.ask_to_finish(begun)
-    again = filling.start(collection=books, runs=runs, depth=5, policy="people")
+    hole_filling.ask_to_finish(begun)
+    again = hole_filling.start(collection=books, runs=runs, depth=5, policy="people")
     assert (again, again.state) == (begun, "finishing")
 
 
@@ -138,7 +138,7 @@ def test_pages_say_when_nobody_works_at_what_they_wait_for(
 ) -> None:
     """Being prepared, being judged, a report: after some seconds without a worker, until one comes."""
     monkeypatch.setattr(starting, "AT_ONCE", 4)
-    waiting = filling.start(collection=books, runs=runs, depth=5, panel="offline", later=True)
+    waiting = hole_filling.start(collection=books, runs=runs, depth=5, panel="offline", later=True)
     before = qrels.original(books)
     report = reports.ask(books, before, before, runs)
     run = Run.objects.create(collection=books, name="slow", kind="bm25")
@@ -152,9 +152,9 @@ def test_pages_say_when_nobody_works_at_what_they_wait_for(
         assert NOBODY in shown and "<code>manage.py serve</code>" in shown, part
     assert "Cancel the filling" in page(charlie, waiting)
     with monkeypatch.context() as served:
-        served.setattr(wakeups, "live_workers", lambda: [wakeups.Worker("here", 1, 1)])
+        served.setattr(notifications, "live_workers", lambda: [notifications.Worker("here", 1, 1)])
         assert not [part for part in pages if NOBODY in charlie.get(HOME + part).content.decode()]
-    filling.advance_due()
+    hole_filling.advance_due()
     waiting.refresh_from_db()
     assert waiting.state == "judging" and NOBODY in page(charlie, waiting), "its campaign runs"
     Campaign.objects.update(state="paused")

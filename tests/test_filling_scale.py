@@ -5,8 +5,8 @@ import time
 import pytest
 from django.db import connection
 
-from benchmark import filling, qrels
-from benchmark.filling import Funnel
+from benchmark import hole_filling, qrels
+from benchmark.hole_filling import Funnel
 from benchmark.models import Run
 from corpus.models import Assessor, Collection
 from tests.factories import make_collection
@@ -68,11 +68,11 @@ def test_a_pool_of_twenty_five_systems_is_filled_in_seconds() -> None:
 
     before = qrels.original(collection)
     lap("original")
-    preview = filling.preview(collection, runs, 10, before)
+    preview = hole_filling.preview(collection, runs, 10, before)
     lap(f"preview of {preview.candidates:,} pairs")
-    begun = filling.start(collection=collection, runs=runs, depth=10, before=before, panel="offline")
+    begun = hole_filling.start(collection=collection, runs=runs, depth=10, before=before, panel="offline")
     started = lap("start")
-    assert filling.progress(begun).pending == preview.candidates
+    assert hole_filling.progress(begun).pending == preview.candidates
     counted = lap("funnel")
     assert Funnel.of(begun).pending == preview.candidates
     lap("funnel as stored")
@@ -81,7 +81,7 @@ def test_a_pool_of_twenty_five_systems_is_filled_in_seconds() -> None:
         cursor.execute("INSERT INTO corpus_label (pair_id, grade, origin) SELECT pair_id, 0, 'debate' FROM judges_work")
         cursor.execute("ANALYZE")
     lap("labels (the test's own)")
-    after = filling.finish(begun)
+    after = hole_filling.finish(begun)
     finished = lap("filled version")
     assert after.counts["judged"] == preview.candidates + QUERIES
     assert qrels.diff(before, after).counts["added"] == preview.candidates

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.following import became_irrelevant, p_mrr, score
+from benchmark.measures.following import became_irrelevant, p_mrr, score
 from corpus.errors import BadInput
 
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 from django.test import Client
 
-from annotation.care import gold, near_pairs, truth
-from annotation.care.models import GoldAnswer, GoldPair
 from annotation.models import Membership, Role
+from annotation.models.quality_control import GoldAnswer, GoldPair
+from annotation.quality_control import gold, gold_labels, near_pairs
 from annotation.tasks import compare_near_pairs
 from corpus.errors import BadInput
 from corpus.models import Judgment, Label, Pair
@@ -89,7 +89,7 @@ def test_experts_practise_first_then_share_the_pairs_and_what_they_say_is_the_re
         gold.answer(membership=bob, gold_pair=first.pk, who="expert", grade=0)
     while (row := gold.next_for_expert(bob)) is not None:
         gold.answer(membership=bob, gold_pair=row.pk, who="expert", grade=0)
-    assert sorted(truth.grades(books).values()) == [0] * 9 + [1]
+    assert sorted(gold_labels.grades(books).values()) == [0] * 9 + [1]
     assert not Label.objects.exists(), "gold measures and never settles"
 
 
@@ -111,7 +111,7 @@ def test_the_senior_looks_at_the_random_share_never_at_their_own_and_their_word_
     assert (found.pairs, found.graded, found.relevant, found.looked, found.done) == (10, 10, 9, 4, True)
     assert found.same.value == 0.75
     assert (round(found.same.low, 3), round(found.same.high, 3)) == (0.194, 0.994)  # Clopper-Pearson, 3 of 4
-    assert sorted(truth.grades(books).values()) == [0] + [1] * 9
+    assert sorted(gold_labels.grades(books).values()) == [0] + [1] * 9
     assert Judgment.objects.filter(superseded_by=None).count() == 10
 
 

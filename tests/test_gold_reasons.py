@@ -7,14 +7,14 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from annotation.care import arguments, gold, gold_reasons
-from annotation.care.matching import Form
-from annotation.care.models import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
 from annotation.models import Role
+from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
+from annotation.quality_control import arguments, gold, gold_reasons
+from annotation.quality_control.matching import Form
 from annotation.tasks import write_gold_reasons
-from judges import wakeups
+from judges.campaigns.selectors import status
+from judges.engine import notifications
 from judges.models import Campaign, JudgeVersion
-from judges.selectors import status
 from judges.tasks import LOOKS, database
 from tests.engine_parts import collection_of, make_judge, make_panel
 from tests.evidence import make_campaign
@@ -116,12 +116,12 @@ def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
     books = collection_of(8)
     make_panel(model_server, debate=("d1", "d2"))
     sent: list[Any] = []
-    monkeypatch.setattr(wakeups.messenger(), "send_task", lambda task, args, **_rest: sent.append((task, args)))
+    monkeypatch.setattr(notifications.messenger(), "send_task", lambda task, args, **_rest: sent.append((task, args)))
     charlie = admin(books)
     page = charlie.get(f"/c/{books.name}/gold/").text
     assert "a, b write the reasons" in page and "Cost for 55 pairs, practice included: about 220 calls" in page
     with monkeypatch.context() as away:
-        away.setattr(wakeups, "is_away", lambda: True)
+        away.setattr(notifications, "is_away", lambda: True)
         drawn = charlie.post(f"/c/{books.name}/gold/", {"size": 3, "seed": 1, "spot": 0})
         assert drawn.status_code == 302
         look_for_lost_messages()
@@ -149,8 +149,8 @@ def test_the_message_waits_in_the_queue_while_no_worker_lives(
     model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Any] = []
-    monkeypatch.setattr(wakeups, "live_workers", list)
-    monkeypatch.setattr(wakeups.messenger(), "send_task", lambda task, args, **_rest: sent.append((task, args)))
+    monkeypatch.setattr(notifications, "live_workers", list)
+    monkeypatch.setattr(notifications.messenger(), "send_task", lambda task, args, **_rest: sent.append((task, args)))
     books = collection_of(14)
     gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
     assert sent == [], "no model is configured"

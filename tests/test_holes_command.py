@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from benchmark import filling, qrels
+from benchmark import hole_filling, qrels
 from benchmark.models import Filling, Qrels, Run
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.models import Campaign, Panel, Work
-from judges.panels import ensure_offline
+from judges.panels.offline_panel import ensure_offline
 from tests.conftest import Finished, Manage
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.rankings import make_run
@@ -134,7 +134,9 @@ def test_a_filling_judges_by_what_the_panel_can_do(
 def test_without_a_policy_start_takes_the_panels(books: Collection) -> None:
     ensure_offline()
     Panel.objects.create(name="mine", debate=[], ensemble=["offline-bm25"], majority=1)
-    begun = filling.start(collection=books, runs=[make_run(books, "one", {"q1": ["a", "b"]})], depth=3, panel="mine")
+    begun = hole_filling.start(
+        collection=books, runs=[make_run(books, "one", {"q1": ["a", "b"]})], depth=3, panel="mine"
+    )
     assert begun.options["policy"] == "single"
 
 
@@ -218,7 +220,7 @@ def test_the_offline_panel_fills_in_one_command(manage: Manage, tmp_path: Path) 
     assert told["labelled"] + told["people_open"] == 9 and told["labelled"] > 0
     (begun,) = Filling.objects.all()
     assert Campaign.objects.get().scope == f"filling {begun.pk}"
-    assert filling.progress(begun).document == {key: told[key] for key in filling.progress(begun).document}
+    assert hole_filling.progress(begun).document == {key: told[key] for key in hole_filling.progress(begun).document}
     again = manage(*command, "--with-what-there-is").json["filling"]
     assert again["after"] == 2 and Campaign.objects.count() == 1
     version = Qrels.objects.get(number=2)

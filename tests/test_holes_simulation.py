@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from annotation import queue
-from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership
-from benchmark import filling, making, qrels, rankings
-from benchmark.measures import evaluate
+from annotation.queue import assignment
+from annotation.queue.annotators import Answer, Desk
+from benchmark import hole_filling, qrels
+from benchmark.measures.rankings import evaluate
 from benchmark.models import Run
 from benchmark.report.shifts import tau
-from benchmark.runs import read_qrels
+from benchmark.runs import builders, rankings
+from benchmark.runs.files import read_qrels
 from config.env import ROOT
-from corpus import bm25
 from corpus.models import Collection, Document, Query
+from corpus.search import bm25
 from jobs import leases
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.rankings import make_run
@@ -74,10 +75,10 @@ def write(path: Path, grades: Grades) -> Path:
 
 def made(collection: Collection) -> list[Run]:
     """The systems' runs: BM25 as a worker makes it, and its variants."""
-    making.start(collection=collection, name="bm25", kind="bm25", recipe={}, depth=10)
+    builders.start(collection=collection, name="bm25", kind="bm25", recipe={}, depth=10)
     run = leases.claim(Run)
     assert run is not None
-    making.work(run, lambda: False)
+    builders.work(run, lambda: False)
     texts = dict(Document.objects.filter(collection=collection).values_list("external_id", "text"))
     best = {query: next(iter(found)) for query, found in rankings.as_run(run).items()}
     queries = dict(Query.objects.filter(collection=collection).values_list("external_id", "text"))
@@ -100,7 +101,7 @@ def judge_by(members: Sequence[Membership], hidden: Grades) -> int:
     count, idle = 0, 0
     for member in cycle(members):
         member.refresh_from_db()
-        lent = queue.in_transaction(lambda db, member=member: queue.claim(db, Desk.of(member)))
+        lent = assignment.in_transaction(lambda db, member=member: assignment.claim(db, Desk.of(member)))
         idle = 0 if lent is not None else idle + 1
         if idle == len(members):
             return count
@@ -110,8 +111,8 @@ def judge_by(members: Sequence[Membership], hidden: Grades) -> int:
             pair = lease.item.pair
             grade = hidden.get(pair.query.external_id, {}).get(pair.document.external_id, 0)
             answer = Answer(lease.item_id, lease.token, grade)
-            lent = queue.in_transaction(
-                lambda db, member=member, answer=answer: queue.submit(db, Desk.of(member), answer)
+            lent = assignment.in_transaction(
+                lambda db, member=member, answer=answer: assignment.submit(db, Desk.of(member), answer)
             )
             count += 1
     return count
@@ -121,10 +122,10 @@ def simulate(collection: Collection, full: Grades, hidden: Grades) -> Result:
     """Fill from the pool of our systems, by two people. The collection's reference grades lack what is hidden."""
     runs = made(collection)
     before = qrels.original(collection)
-    begun = filling.start(collection=collection, runs=runs, depth=10, before=before, policy="people")
+    begun = hole_filling.start(collection=collection, runs=runs, depth=10, before=before, policy="people")
     members = [make_member(collection, name) for name in ("alice", "bob")]
     asked = judge_by(members, hidden)
-    done = filling.advance(begun)
+    done = hole_filling.advance(begun)
     assert done.after is not None and done.funnel["is_done"]
     ranked = [rankings.as_run(run) for run in runs]
     pool = {(query, document) for run in ranked for query, found in run.items() for document in found}

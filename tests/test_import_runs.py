@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from annotation.models import AuditEntry
-from benchmark import rankings
-from benchmark.importing import import_runs, name_of
-from benchmark.measures import evaluate
+from benchmark.measures.rankings import evaluate
 from benchmark.models import Ranking, Run
-from benchmark.runs import RunFile, read_qrels, read_run
+from benchmark.runs import rankings
+from benchmark.runs.files import RunFile, read_qrels, read_run
+from benchmark.runs.importing import import_runs, name_of
 from corpus.errors import BadInput
 from corpus.models import Document
 from tests.called import call

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpus.items import change_overlap, next_place, priority, reprioritise
+from corpus.collections.task_order import change_overlap, next_place, priority, reprioritise
 from tests.factories import make_collection, make_item, make_member, make_pair
 
 pytestmark = pytest.mark.django_db

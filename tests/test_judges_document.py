@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from judges.checks import check
 from judges.engine.plan import judge_of
-from judges.file_lines import Lines
-from judges.judge_keys import JUDGE_KEYS, JudgeEntry, read_judge
-from judges.judges_file import read
 from judges.models import JudgeVersion
+from judges.panels.file_lines import Lines
+from judges.panels.judge_keys import JUDGE_KEYS, JudgeEntry, read_judge
+from judges.panels.judges_file import read
 from judges.presets import PRESETS
 from judges.presets.table import markdown
+from judges.probes.checks import check
 from judges.records import Judge
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES

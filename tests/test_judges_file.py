@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.errors import BadInput
-from judges.judges_file import parse, read
+from judges.panels.judges_file import parse, read
 from judges.presets import PRESETS
 
 VOTERS = 5

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Assignment, Role
-from annotation.numbers import meant
+from annotation.queue.public_ids import meant
 from corpus.models import Item, Judgment, Label
 from tests.factories import make_collection, make_member
 from tests.judging_scene import make_scene
@@ -203,7 +203,7 @@ def test_an_adjudicator_settles_by_plain_form_leaves_for_later_and_takes_back(co
 
 
 def test_history_lists_own_decisions_in_pages(collection, client, monkeypatch):
-    monkeypatch.setattr("annotation.history.PAGE", 2)
+    monkeypatch.setattr("annotation.judging.history.PAGE", 2)
     make_scene(collection, 3)
     for grade in (0, 1, 2):
         client.post("/c/books/judge/submit/", {**claim(client), "grade": grade})

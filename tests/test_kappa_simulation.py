@@ -8,7 +8,7 @@ import pytest
 from annotation.agreement.groups import group
 from annotation.agreement.measures import measure
 from annotation.agreement.resampling import MISSING
-from judges.ensemble import drawn_first, next_votes, pair_seed
+from judges.domain.ensemble import drawn_first, next_votes, pair_seed
 
 RIGHT = 0.9
 SHARE = 0.4

@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
-from corpus.evidence import Target
-from judges import configuration, judges_file, prompts
-from judges.debate import AGAINST, FOR
+from corpus.evidence.measures import Target
+from judges import prompts
+from judges.domain.debate import AGAINST, FOR
 from judges.engine import cache
 from judges.engine.plan import judge_of
-from judges.judges_file import JudgesFile
 from judges.models import JudgeVersion, Panel
+from judges.panels import configuration, judges_file
+from judges.panels.judges_file import JudgesFile
 from judges.prompts.searching import PASSAGE_SCHEMA, plain_prompt, rewrite_prompt
 from judges.prompts.writing import (
     ENTITY_SCHEMA,

@@ -14,10 +14,10 @@ from django.test import Client
 from annotation.models import Role
 from config import env
 from config.env import ROOT
-from corpus import keys
+from corpus.collections import secrets
 from corpus.errors import BadInput
 from jobs.processes import spawn, stop
-from judges import fleet, wakeups
+from judges.engine import notifications, worker_pool
 from judges.models import Campaign
 from judges.providers import open_provider
 from tests.conftest import Manage
@@ -38,15 +38,15 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_secret_stands_in_the_environment_or_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert keys.secret(NAME) == ""
+    assert secrets.secret(NAME) == ""
     (tmp_path / NAME).write_text("from the folder\n")
     monkeypatch.setenv("QUORUM_SECRETS", str(tmp_path))
-    assert keys.secret(NAME) == "from the folder"
+    assert secrets.secret(NAME) == "from the folder"
     (tmp_path / "named").write_text("from the named file\r\n")
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "named"))
-    assert keys.secret(NAME) == "from the named file"
+    assert secrets.secret(NAME) == "from the named file"
     monkeypatch.setenv(NAME, "from the environment")
-    assert keys.secret(NAME) == "from the environment"
+    assert secrets.secret(NAME) == "from the environment"
 
 
 def test_a_secret_file_that_cannot_be_read_says_so_without_its_content(
@@ -54,11 +54,11 @@ def test_a_secret_file_that_cannot_be_read_says_so_without_its_content(
 ) -> None:
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "missing"))
     with pytest.raises(BadInput, match=f"{NAME}_FILE: the file of the secret cannot be read"):
-        keys.secret(NAME)
+        secrets.secret(NAME)
     (tmp_path / "binary").write_bytes(b"sk-secret\xff\xfe")
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "binary"))
     with pytest.raises(BadInput) as refused:
-        keys.secret(NAME)
+        secrets.secret(NAME)
     assert "sk-secret" not in str(refused.value)
     with pytest.raises(SystemExit):
         env.secret(NAME)
@@ -68,7 +68,7 @@ def test_a_changed_secret_file_holds_from_the_next_call_on(tmp_path: Path, monke
     monkeypatch.setenv("QUORUM_SECRETS", str(tmp_path))
     for value in ("old", "new"):
         (tmp_path / NAME).write_text(value)
-        assert keys.secret(NAME) == value
+        assert secrets.secret(NAME) == value
 
 
 SLOW = pytest.mark.slow
@@ -130,9 +130,9 @@ def test_a_key_is_in_no_table_no_log_and_no_page(
     make_panel(model_server)
     make_member(books, "charlie", Role.ADMIN)
     with (tmp_path / "worker.log").open("w") as log:
-        child = spawn(fleet.worker_command(1, "keys"), environment, cwd=ROOT, stderr=log, stdout=log)
+        child = spawn(worker_pool.worker_command(1, "keys"), environment, cwd=ROOT, stderr=log, stdout=log)
         try:
-            until(lambda: bool(wakeups.live_workers()))
+            until(lambda: bool(notifications.live_workers()))
             ended = manage("judge", "books", "--wait", "--json", check=False, environment=environment)
         finally:
             stop([child])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from corpus.items import MEASURING
+from corpus.collections.task_order import MEASURING
 from corpus.labels import Grade, Resolved, rebuild_labels, resolve, resolve_pairs
 from corpus.models import Aspect, Assessor, Item, Judgment, Label
 from tests.factories import make_collection, make_item, make_pair

@@ -5,9 +5,9 @@ import pytest
 from annotation.policies import lara_live
 from annotation.policies.waking import UNCERTAIN
 from corpus.models import Collection, Item
-from judges.caps import caps_of
+from judges.campaigns.selectors import debate_of, status
+from judges.costs.spending_limits import caps_of
 from judges.models import Attempt, Campaign
-from judges.selectors import debate_of, status
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, sums_up, worker
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.test_lara import believing_campaign

@@ -8,15 +8,15 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation import queue
-from annotation.desks import Answer, Desk
 from annotation.models import Role
 from annotation.policies import lara, lara_live
 from annotation.policies.waking import UNCERTAIN
+from annotation.queue import assignment
+from annotation.queue.annotators import Answer, Desk
 from annotation.tasks import go_on_with_lara
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Label
-from judges import selectors
+from judges.campaigns import selectors
 from judges.models import Audit, Campaign, Work
 from tests.engine_parts import sums_up
 from tests.factories import make_member
@@ -37,12 +37,12 @@ def people_answer(collection: Collection, truth: dict[int, int], member: object)
     while True:
         member.refresh_from_db()
         desk = Desk.of(member)
-        lent = queue.in_transaction(lambda db, desk=desk: queue.claim(db, desk))
+        lent = assignment.in_transaction(lambda db, desk=desk: assignment.claim(db, desk))
         if lent is None:
             return done
         lease = member.assignments.get(pk=lent)
         given = Answer(lease.item_id, lease.token, truth[lease.item.pair_id])
-        queue.in_transaction(lambda db, desk=desk, given=given: queue.submit(db, desk, given))
+        assignment.in_transaction(lambda db, desk=desk, given=given: assignment.submit(db, desk, given))
         done += 1
 
 

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.trust.statistics import store
+from annotation.label_quality.statistics import store
 from tests.large_site import large_site
 
 pytestmark = pytest.mark.django_db
@@ -14,7 +14,7 @@ MOST = 20
 
 def test_the_home_of_many_pairs_costs_at_most_twenty_statements(monkeypatch: pytest.MonkeyPatch) -> None:
     collection, _, charlie = large_site(2_000)
-    monkeypatch.setattr("annotation.trust.statistics.SMALL", 1_000)
+    monkeypatch.setattr("annotation.label_quality.statistics.SMALL", 1_000)
     client = Client()
     client.force_login(charlie.user)
     for computed in (False, True):

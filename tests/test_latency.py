@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corpus.models import Pair
+from judges.campaigns.selectors import Latency, latency_medians, latency_of
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion
-from judges.selectors import Latency, latency_medians, latency_of
 from tests.engine_parts import collection_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

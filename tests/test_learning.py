@@ -8,9 +8,9 @@ torch = pytest.importorskip("torch")
 
 from tests.learnable import export  # noqa: E402
 from tests.published import PAIRS, by_cross_encoder, by_transformers  # noqa: E402
-from training.engine.publishing import MergeDiffers  # noqa: E402
-from training.engine.training import train  # noqa: E402
-from training.folder import JobFolder  # noqa: E402
+from training.jobs.folder import JobFolder  # noqa: E402
+from training.trainers.publishing import MergeDiffers  # noqa: E402
+from training.trainers.training import train  # noqa: E402
 
 WAYS = {
     "prism": ("tiny:qwen3", {"preset": "tiny", "epochs": 1, "learning_rate": 0.003, "evaluate_every": 45}),
@@ -85,7 +85,7 @@ def test_on_shuffled_labels_no_gain_is_shown_and_said(recipe, tmp_path):
 
 
 def test_a_tampered_merge_ends_the_job_as_refused(tmp_path, monkeypatch):
-    from training.engine import causal
+    from training.trainers import causal
 
     honest = causal.write_causal
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from annotation import queue, undo
-from annotation.desks import Answer, Desk
 from annotation.models import Assignment, Membership
+from annotation.queue import assignment, undo
+from annotation.queue.annotators import Answer, Desk
 from corpus.models import Collection, Item, Judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 
@@ -32,7 +32,7 @@ def desk(member: Membership) -> Desk:
 
 
 def claim_query(member: Membership) -> list[Assignment]:
-    queue.in_transaction(lambda db: queue.claim_query(db, desk(member)))
+    assignment.in_transaction(lambda db: assignment.claim_query(db, desk(member)))
     return held(member)
 
 
@@ -42,7 +42,7 @@ def held(member: Membership) -> list[Assignment]:
 
 def settle(member: Membership, lease: Assignment, grade: int) -> None:
     answer = Answer(lease.item_id, lease.token, grade)
-    queue.in_transaction(lambda db: queue.settle(db, desk(member), answer))
+    assignment.in_transaction(lambda db: assignment.settle(db, desk(member), answer))
 
 
 def test_a_claim_of_a_query_lends_all_its_pairs_and_none_of_another(collection, alice):
@@ -75,7 +75,7 @@ def test_claiming_again_keeps_the_group_and_settling_claims_nothing(collection, 
 def test_pairs_that_others_hold_or_that_were_judged_are_not_in_the_group(collection, alice):
     bob = make_member(collection, "bob")
     tides = items_of_query(collection, 3)
-    queue.in_transaction(lambda db: queue.claim(db, desk(bob)))
+    assignment.in_transaction(lambda db: assignment.claim(db, desk(bob)))
     taken = held(bob)[0].item_id
     assert {lease.item_id for lease in claim_query(alice)} == {item.pk for item in tides} - {taken}
 
@@ -92,7 +92,7 @@ def test_the_page_of_single_pairs_works_a_group_off(collection, alice):
     first, second = claim_query(alice)
     for lease in (first, second):
         answer = Answer(lease.item_id, lease.token, 1)
-        queue.in_transaction(lambda db, answer=answer: queue.submit(db, desk(alice), answer))
+        assignment.in_transaction(lambda db, answer=answer: assignment.submit(db, desk(alice), answer))
     (left,) = held(alice)
     assert left.item.pair.query.text == "What about moons?" and left.place == 0
 
@@ -129,7 +129,7 @@ def test_a_draft_is_kept_for_its_lease_alone_and_goes_with_the_judgment(collecti
     (lease,) = claim_query(alice)
 
     def keep(token: str, typed: dict[str, object] | None) -> bool:
-        return queue.in_transaction(lambda db: queue.draft(db, desk(alice), lease.item_id, token, typed))
+        return assignment.in_transaction(lambda db: assignment.draft(db, desk(alice), lease.item_id, token, typed))
 
     assert not keep("another", {"comment": "x"})
     assert keep(lease.token, {"comment": "half a thought"})

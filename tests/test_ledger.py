@@ -14,17 +14,17 @@ from django.utils import timezone
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, exact
+from annotation.costs.labels import JUDGES, TOGETHER, against_gold, per_label, with_people
+from annotation.costs.report import report
 from annotation.management.commands.ledger import words
 from annotation.models import Role
-from annotation.money.labels import JUDGES, TOGETHER, against_gold, per_label, with_people
-from annotation.money.report import report
 from corpus.models import Collection, Item
-from judges.caps import caps_of
+from judges.campaigns.progress import summary
+from judges.campaigns.selectors import status
+from judges.costs.accounting import Paid, of_calls, total
+from judges.costs.spending_limits import caps_of
 from judges.models import Campaign, Panel
-from judges.money import Paid, of_calls, total
-from judges.money_models import Ledger
-from judges.progress import summary
-from judges.selectors import status
+from judges.models.costs import Ledger
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment
 from tests.factories import make_collection, make_member
 from tests.money_scene import audits, judged_books

@@ -11,17 +11,17 @@ from urllib.parse import urljoin
 import pytest
 
 from corpus.errors import BadInput
-from judges import verdicts
-from judges.checks import check
-from judges.file_lines import Lines
-from judges.judge_keys import JudgeEntry, read_judge
+from judges.domain import verdicts
+from judges.domain.unwrapping import unwrapped
+from judges.panels.file_lines import Lines
+from judges.panels.judge_keys import JudgeEntry, read_judge
 from judges.presets import PRESETS
 from judges.presets.context import context_length
 from judges.presets.record import Context
+from judges.probes.checks import check
 from judges.prompts import VOTE_SCHEMA, fitted, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.records import Inputs, Judge, Refused, Rejected, Reply, Request
-from judges.unwrapping import unwrapped
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.local import CONTEXT, LOCAL, MODEL, OLLAMA_CONTEXT, PLAIN

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from benchmark import making, rankings
 from benchmark.models import Ranking, Run
-from corpus.bm25 import index_for
+from benchmark.runs import builders, rankings
 from corpus.errors import BadInput
+from corpus.search.bm25 import index_for
 from jobs import leases
 from tests.factories import make_collection, make_document, make_query
 from tests.instances import until
@@ -39,11 +39,11 @@ def never():
 
 
 def start(collection, name="bm25", depth=3, **recipe):
-    return making.start(collection=collection, name=name, kind="bm25", recipe=recipe, depth=depth)
+    return builders.start(collection=collection, name=name, kind="bm25", recipe=recipe, depth=depth)
 
 
 def make(run):
-    making.work(leases.claim(Run, pk=run.pk), never)
+    builders.work(leases.claim(Run, pk=run.pk), never)
     run.refresh_from_db()
     return run
 
@@ -70,7 +70,7 @@ def test_a_bm25_run_holds_what_the_index_finds(wings):
 )
 def test_what_cannot_be_made_is_refused_and_leaves_nothing(wings, name, kind, depth, problem):
     with pytest.raises(BadInput, match=problem):
-        making.start(collection=wings, name=name, kind=kind, recipe={}, depth=depth)
+        builders.start(collection=wings, name=name, kind=kind, recipe={}, depth=depth)
     assert not Run.objects.exists()
 
 
@@ -78,7 +78,7 @@ def test_a_name_is_free_again_only_when_its_run_is_deleted(wings):
     run = start(wings)
     with pytest.raises(BadInput, match="wings has a run bm25 already"):
         start(wings)
-    making.delete(run)
+    builders.delete(run)
     assert start(wings).pk != run.pk
     run.refresh_from_db()
     assert (run.is_deleted, run.state) == (True, "cancelled")
@@ -89,11 +89,11 @@ def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monke
     held = leases.claim(Run)
     first = rankings.queries(wings)[0]
     rankings.store(held, {first.pk: rankings.Ranked([], [])})
-    assert making.cancel(run) and not making.cancel(run)
-    making.work(held, never)
+    assert builders.cancel(run) and not builders.cancel(run)
+    builders.work(held, never)
     run.refresh_from_db()
     assert (run.state, Ranking.objects.count(), run.done, run.total) == ("cancelled", 1, 1, 3)
-    assert making.go_on(run)
+    assert builders.go_on(run)
     assert make(run).state == "ready"
     assert rankings.scores_of(run)[first.pk][0].tolist() == [], "what was there was made a second time"
     assert Ranking.objects.count() == 3
@@ -101,7 +101,7 @@ def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monke
 
 def test_a_worker_that_ends_gives_the_run_back(wings):
     run = start(wings)
-    making.work(leases.claim(Run), lambda: True)
+    builders.work(leases.claim(Run), lambda: True)
     run.refresh_from_db()
     assert (run.state, run.attempts) == ("waiting", 0)
     assert make(run).state == "ready"
@@ -110,7 +110,7 @@ def test_a_worker_that_ends_gives_the_run_back(wings):
 def test_a_worker_that_ends_while_it_indexes_gives_the_run_back(wings):
     run = start(wings, k1=1.2, b=0.3)
     asked = []
-    making.work(leases.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
+    builders.work(leases.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
     run.refresh_from_db()
     assert (run.state, len(asked)) == ("waiting", 1), "it went on after it was told to stop"
     assert (run.phase, run.done, run.total) == ("", 0, 3), "it tells documents where queries are meant"
@@ -144,10 +144,10 @@ def test_a_killed_workers_run_is_free_when_its_lease_is_over(wings):
     Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     second = leases.claim(Run)
     assert second.pk == run.pk and second.fencing_token == killed.fencing_token + 1
-    making.work(killed, never)
+    builders.work(killed, never)
     run.refresh_from_db()
     assert (run.state, Ranking.objects.count()) == ("running", 0), "the one that came back wrote all the same"
-    making.work(second, never)
+    builders.work(second, never)
     run.refresh_from_db()
     assert run.state == "ready"
 
@@ -164,8 +164,8 @@ def test_what_kills_its_worker_again_and_again_fails(wings):
 
 def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
     run = start(wings)
-    monkeypatch.setattr("corpus.bm25.index_for", lambda _collection, **_options: 1 / 0)
-    making.work(leases.claim(Run), never)
+    monkeypatch.setattr("corpus.search.bm25.index_for", lambda _collection, **_options: 1 / 0)
+    builders.work(leases.claim(Run), never)
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", "ZeroDivisionError: division by zero")
 
@@ -206,6 +206,6 @@ def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_notice
         until(lambda: Run.objects.get().lease_until > first + timedelta(seconds=2.1))
         assert leases.claim(Run) is None, "a lease that is renewed was free"
         assert not hold.lost()
-        making.cancel(run)
+        builders.cancel(run)
         until(hold.lost)
     assert Run.objects.get().state == "cancelled"

@@ -8,8 +8,8 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.debating import text_of
-from annotation.marks import Span, highlight
+from annotation.judging.debates import text_of
+from annotation.judging.highlighting import Span, highlight
 
 TEXT = "One sentence. Another one."
 

@@ -8,9 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from corpus.models import Label, Target
+from judges.evidence.outputs import Judged, Row, means, table
+from judges.evidence.quality import DIMENSIONS
 from judges.models import Attempt, Campaign, Work
-from judges.outputs import Judged, Row, means, table
-from judges.quality import DIMENSIONS
 from tests.conftest import Finished
 from tests.engine_parts import collection_of, make_judge, pairs_of
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from judges.debate import AGAINST, FOR, PAIR
+from judges.domain.debate import AGAINST, FOR, PAIR
+from judges.domain.verdicts import parse_turn, parse_vote
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, repair_prompt, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import refusal
 from judges.records import Inputs, Judge, ProviderError, RateLimited, Rejected, Request, Seat, Turn
-from judges.verdicts import parse_turn, parse_vote
 from tests.modelserver.behaviours import Script, place
 from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
 

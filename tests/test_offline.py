@@ -10,19 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus.bm25 import Index
 from corpus.bundled import build
-from judges import debate, offline, routing
-from judges.debate import AGAINST, FOR, PAIR
+from corpus.search.bm25 import Index
+from judges.domain import debate, routing
+from judges.domain.debate import AGAINST, FOR, PAIR
+from judges.domain.verdicts import parse_turn, parse_vote
 from judges.models import JudgeVersion, Panel
-from judges.offline import ASSESSORS, Alone, assess
-from judges.offline_debate import argue
-from judges.panels import OFFLINE_DEBATE, OFFLINE_ENSEMBLE, ensure_offline, offline_models
+from judges.offline import judges
+from judges.offline.debate import argue
+from judges.offline.judges import ASSESSORS, Alone, assess
+from judges.panels.offline_panel import OFFLINE_DEBATE, OFFLINE_ENSEMBLE, ensure_offline, offline_models
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import open_provider
 from judges.providers.offline import CollectionLexicon, answer
 from judges.records import Inputs, Judge, Quote, Rejected, Request, Seat, Side, Turn
-from judges.verdicts import parse_turn, parse_vote
 from tests.factories import make_collection, make_document
 from tests.speed import slowness
 
@@ -51,7 +52,7 @@ def _request(model: str, role: str, inputs: Inputs, history: dict[Seat, Turn] | 
     return Request(_judge(model), prompt, schema, inputs, role, round=2 if history else 1, history=history)
 
 
-def _play(inputs: Inputs, lexicon: offline.Lexicon) -> dict[tuple[int, Seat], Turn]:
+def _play(inputs: Inputs, lexicon: judges.Lexicon) -> dict[tuple[int, Seat], Turn]:
     turns: dict[tuple[int, Seat], Turn] = {}
     while isinstance(move := debate.next_move(turns, 2), debate.Ask):
         for seat in move.seats:
@@ -207,7 +208,7 @@ def bundled(tmp_path_factory) -> Bundled:
     return Bundled(tmp_path_factory.mktemp("bundled"))
 
 
-def _decide(inputs: Inputs, lexicon: offline.Lexicon) -> routing.Outcome:
+def _decide(inputs: Inputs, lexicon: judges.Lexicon) -> routing.Outcome:
     votes = {place: Turn(*assess(model, inputs, lexicon)) for place, model in enumerate(ASSESSORS)}
     return routing.decide("debate+ensemble", 2, 3, _play(inputs, lexicon), votes)
 

@@ -8,7 +8,7 @@ import pytest
 from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
 from corpus.models import Label
-from judges import configurations
+from judges.campaigns import configurations
 from judges.models import Attempt, Audit, Campaign, Work
 from judges.records import Judge
 from tests.called import call

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from judges import campaigns, configurations
+from judges.campaigns import configurations, lifecycle
+from judges.campaigns.selectors import status
 from judges.models import Attempt, Campaign, JudgeVersion, Work
-from judges.selectors import status
 from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, state_of, sums_up, worker
 from tests.instances import until
@@ -23,7 +23,7 @@ YES = {"*": {"verdict": "yes", "latency": 0.05}}
 
 def begin(**values: Any) -> Campaign:
     wanted = configurations.configuration(**values)
-    started = campaigns.start_or_join(collection=collection_of(PAIRS), wanted=wanted)
+    started = lifecycle.start_or_join(collection=collection_of(PAIRS), wanted=wanted)
     assert started.campaign is not None
     return started.campaign
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from training.outputs import measure
+from training.jobs.outputs import measure
 
 
 @dataclass(frozen=True)

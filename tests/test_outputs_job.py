@@ -9,14 +9,14 @@ torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.learnable import export  # noqa: E402
-from training import data, rendering  # noqa: E402
-from training.engine import outputs_job  # noqa: E402
-from training.engine.base import tiny_base  # noqa: E402
-from training.engine.generating import generate  # noqa: E402
-from training.engine.loop import Cancelled  # noqa: E402
-from training.engine.outputs_job import Writer, write  # noqa: E402
-from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
-from training.folder import JobFolder  # noqa: E402
+from training.jobs.folder import JobFolder  # noqa: E402
+from training.recipes import data, rendering  # noqa: E402
+from training.trainers import outputs_job  # noqa: E402
+from training.trainers.base import tiny_base  # noqa: E402
+from training.trainers.generating import generate  # noqa: E402
+from training.trainers.loop import Cancelled  # noqa: E402
+from training.trainers.outputs_job import Writer, write  # noqa: E402
+from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from annotation.models import SelfCheck
 from annotation.panels import self_checks
 from corpus.models import Collection, Judgment
 from judges.models import Panel
-from judges.orderings import built_in
+from judges.probes.known_orders import built_in
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, pairs_of, worker
 from tests.evidence import make_assessor
 from tests.instances import until

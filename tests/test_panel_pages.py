@@ -12,8 +12,8 @@ from annotation.panels.applying import make_panel
 from corpus.errors import BadInput
 from corpus.models import Assessor
 from judges.models import JudgeVersion, Panel
-from judges.panels import ensure_offline
-from judges.probe_models import JudgeProbe
+from judges.models.probes import JudgeProbe
+from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_member, make_user
 from tests.panel_scene import HONEST, PAIRS, add_pairs, answers, grade, refer, vote
 

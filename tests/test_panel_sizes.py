@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from annotation.models import Role
 from corpus.errors import BadInput
-from judges import configurations
-from judges.configuration import take_over
-from judges.copies import groups, numbered, samples
-from judges.ensemble import SIZES, asked_first, count, drawn_first, expected_votes, next_votes, usual_majority
-from judges.estimates import CampaignOptions, estimate
-from judges.judges_file import parse
+from judges.campaigns import configurations
+from judges.campaigns.estimates import CampaignOptions, estimate
+from judges.domain.copies import groups, numbered, samples
+from judges.domain.ensemble import SIZES, asked_first, count, drawn_first, expected_votes, next_votes, usual_majority
 from judges.models import JudgeVersion, Panel
-from judges.panel_table import PanelEntry
+from judges.panels.configuration import take_over
+from judges.panels.judges_file import parse
+from judges.panels.panel_table import PanelEntry
 from judges.records import Judge
 from tests.factories import make_collection, make_member, make_pair
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from annotation.assessments import assessments, known_assessors
+from annotation.agreement.assessments import assessments, known_assessors
 from annotation.exports.sets.source import Source, votes
 from config.env import ROOT
 from judges.models import Attempt, Campaign

@@ -10,10 +10,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone, translation
 
-from annotation.aspect_models import PassageDraft
 from annotation.aspects import drafts
-from annotation.fetching.pages import Limits
+from annotation.data.url_fetch.pages import Limits
 from annotation.models import AuditEntry
+from annotation.models.aspects import PassageDraft
 from corpus.aspects import revising
 from corpus.aspects.entries import Wording
 from corpus.errors import BadInput

@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotation.aspect_models import PassageDraft
 from annotation.aspects import drafts
+from annotation.models.aspects import PassageDraft
 from tests.aspects_scene import ice_scene
 from tests.engine_parts import _standing_worker, worker
 from tests.instances import until

@@ -5,9 +5,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.care import aside
+from annotation.label_quality.annotators import annotators
 from annotation.models import Assignment, Membership, Role
-from annotation.trust.annotators import annotators
+from annotation.quality_control import exclusion
 from corpus.models import Assessor, Item, Judgment
 from tests.factories import make_collection, make_item, make_member, make_pair
 
@@ -88,7 +88,7 @@ def test_the_page_shows_it_all_leads_to_the_person_and_costs_at_most_twenty_stat
     admin, alice = make_member(books, "admin", Role.ADMIN), make_member(books, "alice")
     for _ in range(3):
         say(alice, make_item(make_pair(books)), 1)
-    aside.pause(membership=alice, by=admin.user, note="Let us talk.")
+    exclusion.pause(membership=alice, by=admin.user, note="Let us talk.")
     client = Client()
     client.force_login(admin.user)
     for address in ("agreement/people/", f"people/{alice.pk}/", "care/", "gold/", "care/near-duplicates/", "members/"):

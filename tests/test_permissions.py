@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from annotation import members
-from annotation.aspect_models import PassageDraft
+from annotation.accounts import members
 from annotation.models import Assignment, Guideline, Membership, Role, Study, User
+from annotation.models.aspects import PassageDraft
 from annotation.permissions import SMALLEST
-from benchmark.filling.funnel import Funnel
+from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import Filling, Qrels, Ranking, Report, Run, Suite, SuiteMember
 from corpus.models import Assessor, Item, Judgment, Pair
 from judges.models import Campaign

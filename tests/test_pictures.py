@@ -10,7 +10,7 @@ from annotation.models import Role
 from benchmark import qrels
 from benchmark.report import reports
 from corpus.models import Collection
-from judges.panels import ensure_offline
+from judges.panels.offline_panel import ensure_offline
 from tests import benchmark_scene as scene
 from tests.factories import make_collection, make_member
 from tests.judging_scene import make_scene

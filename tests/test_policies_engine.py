@@ -9,9 +9,9 @@ from django.core.management import call_command
 
 from config.celery import app
 from corpus.models import Collection, Item
-from judges import tallies
+from judges.campaigns import counters
+from judges.engine.notifications import DRAIN
 from judges.models import Attempt, Audit, Campaign
-from judges.wakeups import DRAIN
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, pairs_of, sums_up, worker
 from tests.evidence import make_assessor, make_judgment
 from tests.instances import until
@@ -27,7 +27,7 @@ def find_wrong(campaign: Campaign) -> None:
         for person in people:
             make_judgment(audit.pair, person, 1 - audit.label, item=audit.item)
         Item.objects.filter(pk=audit.item_id).update(state="settled", taken=2, done=2)
-        tallies.add(campaign.pk, "audited", 1)
+        counters.add(campaign.pk, "audited", 1)
 
 
 def nobody_drains() -> bool:
@@ -52,7 +52,7 @@ def test_a_route_that_failed_its_audit_hands_further_pairs_to_people(worker: obj
     assert (status["labelled"], status["open"]) == (4, 2)
     items = Item.objects.filter(reason="stopped")
     assert items.count() == 2 and not items.filter(pair__labels__isnull=False).exists()
-    assert tallies.read(campaign.pk)["stopped:r1.m3.y"] >= 1, "each worker that looked may say so"
+    assert counters.read(campaign.pk)["stopped:r1.m3.y"] >= 1, "each worker that looked may say so"
     assert Item.objects.filter(reason="audit").count() == 4, "labels that stand wait for an admin's word"
 
 

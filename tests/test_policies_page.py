@@ -8,13 +8,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from annotation.label_quality import statistics
 from annotation.models import Computed, Role
-from annotation.policies import crossing, page, reading, standing
+from annotation.policies import cached_results, crossing, page, reading
 from annotation.policies.crossing import Cell, expected_error, simulate
 from annotation.policies.people import People
 from annotation.tasks import compare_policies
-from annotation.trust import statistics
-from judges import tallies
+from judges.campaigns import counters
 from judges.models import Campaign, Work
 from tests.evidence import make_attempt, make_campaign, make_judge
 from tests.factories import make_collection, make_member, make_pair
@@ -55,7 +55,7 @@ BY_HAND = {
 
 
 def cells_of(campaign: Campaign) -> dict[str, Cell]:
-    found = standing.standing(campaign.collection, campaign).document
+    found = cached_results.standing(campaign.collection, campaign).document
     return {one["key"]: page.load_cell(one) for one in found["debate_by_ensemble"]}
 
 
@@ -163,7 +163,7 @@ def test_a_large_collection_shows_what_a_worker_compared(
     campaign: Campaign, charlie: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(statistics, "SMALL", 5)
-    tallies.add(campaign.pk, "calls", 6)
+    counters.add(campaign.pk, "calls", 6)
     assert "Not compared yet" in get(charlie, "/c/books/policies/")
     statistics.store(campaign.collection)
     compare_policies(campaign.pk)
@@ -178,7 +178,7 @@ def test_the_home_does_not_mind_that_only_policies_were_compared(
     campaign: Campaign, charlie: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(statistics, "SMALL", 5)
-    tallies.add(campaign.pk, "calls", 6)
+    counters.add(campaign.pk, "calls", 6)
     compare_policies(campaign.pk)
     assert charlie.get("/c/books/").status_code == 200
     compare_policies(campaign.pk + 1)  # quiet when it is gone
@@ -217,7 +217,7 @@ def test_lara_is_replayed_on_request_where_it_takes_long_and_another_campaign_ca
     client.force_login(make_member(first.collection, "charlie", Role.ADMIN).user)
     page = words(get(client, "/c/books/policies/"))
     assert "lara 25.0%: sure" in page and "Replay LARA" not in page
-    monkeypatch.setattr(standing, "QUICK", 11)
+    monkeypatch.setattr(cached_results, "QUICK", 11)
     assert "left out, because it takes seconds" in words(get(client, "/c/books/policies/"))
     assert "Compare on its answers" not in page, "one campaign leaves no choice"
     second = make_campaign(first.collection, [make_judge("other")])

@@ -11,7 +11,7 @@ from annotation.policies.replay import replay
 from annotation.policies.report import evaluate
 from annotation.policies.rules import Panel, Rule
 from annotation.policies.stored import Gathered, Group, Stored, Truth, gather
-from corpus.items import next_place
+from corpus.collections.task_order import next_place
 from corpus.models import Item
 from judges.models import Audit, Campaign, Work
 from judges.records import Turn

@@ -11,10 +11,12 @@ from django.test import Client
 
 from annotation.models import Role
 from corpus.errors import BadInput
-from judges import configuration, judges_file, prompts, verdicts
-from judges.debate import PAIR
+from judges import prompts
+from judges.domain import verdicts
+from judges.domain.debate import PAIR
 from judges.engine.plan import judge_of
 from judges.models import Attempt, JudgeVersion
+from judges.panels import configuration, judges_file
 from judges.presets import PRESETS, Preset
 from judges.presets.thinking import THINKING
 from judges.prompts import answering

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from config.env import ROOT
-from judges import judges_file
+from judges.panels import judges_file
 from judges.presets import PRESETS
 
 

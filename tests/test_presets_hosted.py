@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from corpus.errors import BadInput
-from judges.debate import PAIR
-from judges.file_lines import Lines
-from judges.judge_keys import read_judge
+from judges.domain.debate import PAIR
+from judges.domain.unwrapping import unwrapped
+from judges.domain.verdicts import parse
+from judges.panels.file_lines import Lines
+from judges.panels.judge_keys import read_judge
 from judges.presets import PRESETS
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, ballot, turn_prompt, vote_prompt
 from judges.prompts.answering import fitted
@@ -21,8 +23,6 @@ from judges.providers import close_providers, open_provider
 from judges.providers.openai import joined
 from judges.providers.replies import refusal
 from judges.records import BadAnswer, Inputs, Judge, Overloaded, RateLimited, Refused, Rejected, Reply, Request
-from judges.unwrapping import unwrapped
-from judges.verdicts import parse
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 

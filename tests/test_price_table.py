@@ -13,16 +13,16 @@ from django.urls import reverse
 from annotation.models import AuditEntry, Role
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges import configuration
-from judges.campaigns import check_budget
-from judges.configurations import configuration as configured
+from judges.campaigns.configurations import configuration as configured
+from judges.campaigns.lifecycle import check_budget
+from judges.costs.price_rows import enter_price
+from judges.costs.prices import FREE, Price, price, source_words
 from judges.engine.plan import judge_of
-from judges.judges_file import parse
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
+from judges.models.prices import PriceRow
+from judges.panels import configuration
+from judges.panels.judges_file import parse
 from judges.presets import PRESETS
-from judges.price_models import PriceRow
-from judges.price_rows import enter_price
-from judges.prices import FREE, Price, price, source_words
 from judges.records import Judge
 from tests.factories import make_collection, make_member
 from tests.money_scene import judged_books

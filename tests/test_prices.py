@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from judges.debate import FOR
-from judges.estimates import CampaignOptions, Range, estimate
-from judges.prices import FREE, Price, price, upper_bound
+from judges.campaigns.estimates import CampaignOptions, Range, estimate
+from judges.costs.prices import FREE, Price, price, upper_bound
+from judges.domain.debate import FOR
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.records import Inputs, Judge, Prompt, Request, Usage
 

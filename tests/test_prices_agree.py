@@ -9,14 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.models import Pair
-from judges import canaries, canary_texts, configurations, forecasts, mixes, orderings, self_check
+from judges.campaigns import configurations, forecasts
+from judges.campaigns.estimates import LIKELY, LIKELY_CHAIN, NO_MIX, CampaignOptions, Mix, ballots_of, estimate
+from judges.costs import token_mixes
+from judges.costs.ledger import added, entries
+from judges.costs.price_keys import PRICES, misfit
+from judges.costs.price_rows import enter_price
+from judges.costs.prices import ENVELOPE, Price, envelope, output_bound, price, upper_bound
 from judges.engine.plan import judge_of
-from judges.estimates import LIKELY, LIKELY_CHAIN, NO_MIX, CampaignOptions, Mix, ballots_of, estimate
-from judges.ledger import added, entries
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
-from judges.price_keys import PRICES, misfit
-from judges.price_rows import enter_price
-from judges.prices import ENVELOPE, Price, envelope, output_bound, price, upper_bound
+from judges.probes import canaries, canary_texts, known_orders, self_check
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, ballot, fitted
 from judges.records import Inputs, Judge, Prompt, Request, Usage
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
@@ -154,7 +156,7 @@ def test_estimate_and_ledger_agree_with_what_was_worked_by_hand(
     assert found.json["tokens"]["written"] == PAIRS * written
     assert {row.tokens_written for row in Attempt.objects.filter(role="vote")} == {written}
 
-    mix = mixes.mixes_of([one])[one.id]
+    mix = token_mixes.mixes_of([one])[one.id]
     assert mix == Mix(PAIRS, CACHED / IN, written / IN, THOUGHT)
     options = CampaignOptions(PAIRS, "single", voters=[one], batch=batch, mixes={one.id: mix})
     told = estimate(options, [a_prompt()])
@@ -244,7 +246,7 @@ def test_every_estimate_counts_a_judges_own_ballot(parameters: dict[str, Any]) -
     pair = Pair.objects.get(collection=collection_of(1))
     one = judge_of(JudgeVersion.objects.create(name="j", model="m", provider="openai", parameters=parameters))
     shown = forecasts.shown(pair.collection, pair.query, pair.document)
-    probe = orderings.Probe("p", ((0, shown), (1, shown)))
+    probe = known_orders.Probe("p", ((0, shown), (1, shown)))
     wanted = configurations.configuration(policy="single", voters=["j"])
     upper = {
         "campaign": forecasts.expected(wanted, 2, [shown]).tokens_in.upper,

@@ -12,14 +12,14 @@ torch = pytest.importorskip("torch")
 from corpus.errors import BadInput  # noqa: E402
 from tests.instances import PATIENCE  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
-from training import data, recipes, rendering  # noqa: E402
-from training.engine.base import load_tokenizer, tiny_base  # noqa: E402
-from training.engine.batching import Epochs, pack  # noqa: E402
-from training.engine.loop import Loop, learning_rate  # noqa: E402
-from training.engine.prism import Prism, label_logits  # noqa: E402
-from training.engine.recipe import Task  # noqa: E402
-from training.engine.world import World  # noqa: E402
-from training.folder import JobFolder  # noqa: E402
+from training.jobs.folder import JobFolder  # noqa: E402
+from training.recipes import data, rendering, table  # noqa: E402
+from training.trainers.base import load_tokenizer, tiny_base  # noqa: E402
+from training.trainers.batching import Epochs, pack  # noqa: E402
+from training.trainers.loop import Loop, learning_rate  # noqa: E402
+from training.trainers.prism import Prism, label_logits  # noqa: E402
+from training.trainers.recipe import Task  # noqa: E402
+from training.trainers.world import World  # noqa: E402
 
 SHAPES = ("qwen3", "qwen3.5")
 
@@ -37,7 +37,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> data.TrainingSet:
 
 def make_task(base: Path, found: data.TrainingSet, **options: Any) -> Task:
     given = {"preset": "tiny", "max_steps": 20, "lora_rank": 4, "lora_alpha": 8, **options}
-    return Task("prism", base, "tiny", found, recipes.options("prism", given), "cpu", True)
+    return Task("prism", base, "tiny", found, table.options("prism", given), "cpu", True)
 
 
 class Plain:
@@ -164,11 +164,11 @@ import sys, json
 from pathlib import Path
 import torch
 from training import data, recipes
-from training.engine.loop import Loop
-from training.engine.prism import Prism
-from training.engine.recipe import Task
-from training.engine.world import Together
-from training.folder import JobFolder
+from training.trainers.loop import Loop
+from training.trainers.prism import Prism
+from training.trainers.recipe import Task
+from training.trainers.world import Together
+from training.jobs.folder import JobFolder
 folder, base, rows, size = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 options = recipes.options("prism", {"preset": "tiny", "lora_rank": 4, "token_budget": 500, "batch": 7})
 task = Task("prism", base, "tiny", data.read(rows), options, "cpu", True)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.ensemble import nearest
-from judges.probabilities import of_answer
+from judges.domain.ensemble import nearest
+from judges.domain.probabilities import of_answer
 from judges.records import Token
 
 

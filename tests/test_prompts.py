@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.evidence import Target
+from corpus.evidence.measures import Target
 from corpus.rubric import HELPFULNESS, SUFFICIENCY, Rubric
-from judges.debate import AGAINST, FOR, PAIR
+from judges.domain.debate import AGAINST, FOR, PAIR
 from judges.prompts import (
     DOCUMENT_LIMIT,
     TEXT_LIMIT,

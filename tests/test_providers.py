@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.env import ROOT
-from judges.debate import PAIR
+from judges.domain.debate import PAIR
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers import wire as wires
@@ -468,7 +468,7 @@ def test_no_json_object_breaks_a_reader(body: dict[str, Any]) -> None:
 
 def test_the_sdks_are_loaded_only_when_a_judge_needs_them() -> None:
     code = (
-        "import sys, judges.providers, judges.prices, judges.judges_file, judges.checks;"
+        "import sys, judges.providers, judges.costs.prices, judges.panels.judges_file, judges.probes.checks;"
         "sys.exit(bool({'openai', 'anthropic', 'google.genai', 'genai_prices', 'django.db'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training.calibration import Calibration
-from training.publication import (
+from training.recipes.calibration import Calibration
+from training.serving.publication import (
     Record,
     as_text,
     base_name,

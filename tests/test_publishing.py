@@ -10,11 +10,11 @@ torch = pytest.importorskip("torch")
 
 from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E402
-from training.engine import publishing  # noqa: E402
-from training.engine.causal import LoraTrained, Prompt  # noqa: E402
-from training.engine.finishing import finish  # noqa: E402
-from training.publication import Record  # noqa: E402
-from training.rendering import TAIL, render  # noqa: E402
+from training.recipes.rendering import TAIL, render  # noqa: E402
+from training.serving.publication import Record  # noqa: E402
+from training.trainers import publishing  # noqa: E402
+from training.trainers.causal import LoraTrained, Prompt  # noqa: E402
+from training.trainers.finishing import finish  # noqa: E402
 
 LENGTH = 320
 
@@ -27,7 +27,7 @@ def trained(folder: Path, shape: str) -> LoraTrained:
 
 def record(one: LoraTrained) -> Record:
     """What the loop knows before publishing."""
-    from training.calibration import Calibration
+    from training.recipes.calibration import Calibration
 
     return Record(
         "causal",
@@ -85,8 +85,8 @@ def test_the_instruction_is_cross_encoders_prompt(published):
 def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(published):
     from transformers import AutoTokenizer
 
-    from training.engine.causal import load_causal
-    from training.engine.finishing import FixedPair
+    from training.trainers.causal import load_causal
+    from training.trainers.finishing import FixedPair
 
     out, _ = published
     found = json.loads((out / "reranker.json").read_text())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmark import qrels
-from benchmark.measures import evaluate
+from benchmark.measures.rankings import evaluate
 from benchmark.models import Qrels
 from corpus.errors import BadInput
 from corpus.importing.assess import import_judgments
@@ -56,7 +56,7 @@ def test_other_reference_grades_make_another_original_and_the_first_stays(books:
 
 
 def test_gold_of_the_collections_own_experts_is_no_part_of_it(books: Collection) -> None:
-    from annotation.care.truth import EXPERTS
+    from annotation.quality_control.gold_labels import EXPERTS
     from benchmark.qrels import versions
 
     assert EXPERTS == versions.EXPERTS

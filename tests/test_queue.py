@@ -9,12 +9,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from annotation import adjudication, queue
-from annotation.desks import Answer, Desk
-from annotation.members import set_active
+from annotation.accounts.members import set_active
+from annotation.adjudication import conflicts
 from annotation.models import Assignment, Membership, Role, Snapshot
-from annotation.queue import Lost, Unknown
-from annotation.undo import undo
+from annotation.queue import assignment
+from annotation.queue.annotators import Answer, Desk
+from annotation.queue.assignment import Lost, Unknown
+from annotation.queue.undo import undo
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment, Label
 from judges.models import Campaign, Tally
@@ -25,14 +26,14 @@ pytestmark = pytest.mark.django_db
 
 def claim(member: Membership) -> Assignment | None:
     member.refresh_from_db()
-    lent = queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(member)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
 def submit(member: Membership, lease: Assignment, grade: int, **values: object) -> Assignment | None:
     member.refresh_from_db()
     answer = Answer(lease.item_id, lease.token, grade, **values)
-    lent = queue.in_transaction(lambda db: queue.submit(db, Desk.of(member), answer))
+    lent = assignment.in_transaction(lambda db: assignment.submit(db, Desk.of(member), answer))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
@@ -86,9 +87,9 @@ def test_two_claims_of_one_member_at_the_same_moment_are_one_lease(collection, a
 
             def once() -> int | None:
                 with db.transaction():
-                    return queue.claim(db, Desk.of(alice))
+                    return assignment.claim(db, Desk.of(alice))
 
-            lent.append(queue.retried(once))
+            lent.append(assignment.retried(once))
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
     for thread in threads:
@@ -152,8 +153,8 @@ def test_a_submit_costs_at_most_six_statements(collection, alice, monkeypatch):
     items(collection, 3, overlap=3)
     lease = claim(alice)
     counted = []
-    plain = queue.rows
-    monkeypatch.setattr(queue, "rows", lambda *args, **values: counted.append(args) or plain(*args, **values))
+    plain = assignment.rows
+    monkeypatch.setattr(assignment, "rows", lambda *args, **values: counted.append(args) or plain(*args, **values))
     submit(alice, lease, 1)
     assert 3 <= len(counted) <= 6
 
@@ -172,13 +173,13 @@ def test_a_tie_goes_to_an_adjudicator_who_did_not_judge_it(collection, alice, bo
     submit(bob, claim(bob), 0, comment="off topic")
     assert Item.objects.get(pk=item.pk).state == "conflict"
     assert not Label.objects.exists()
-    assert not adjudication.conflicts(bob).exists()
-    assert adjudication.conflicts(charlie).get().pk == item.pk
-    assert {(o.grade, o.comment) for o in adjudication.opinions(item)} == {(1, ""), (0, "off topic")}
+    assert not conflicts.conflicts(bob).exists()
+    assert conflicts.conflicts(charlie).get().pk == item.pk
+    assert {(o.grade, o.comment) for o in conflicts.opinions(item)} == {(1, ""), (0, "off topic")}
     with pytest.raises(Lost):
-        adjudication.adjudicate(bob, item.pk, 1)
-    adjudication.adjudicate(charlie, item.pk, 0)
-    adjudication.adjudicate(charlie, item.pk, 0)
+        conflicts.adjudicate(bob, item.pk, 1)
+    conflicts.adjudicate(charlie, item.pk, 0)
+    conflicts.adjudicate(charlie, item.pk, 0)
     label = Label.objects.get(pair=item.pair)
     assert (label.grade, label.origin) == (0, "adjudicator")
     assert Judgment.objects.filter(step="adjudication").count() == 1
@@ -188,12 +189,12 @@ def test_an_adjudication_can_be_taken_back_and_given_again(collection, alice, bo
     (item,) = items(collection, 1, overlap=2)
     submit(alice, claim(alice), 1)
     submit(bob, claim(bob), 0)
-    adjudication.adjudicate(charlie, item.pk, 0)
-    assert adjudication.last_decision(charlie) == item.pk
-    adjudication.undo_adjudication(charlie, item.pk)
+    conflicts.adjudicate(charlie, item.pk, 0)
+    assert conflicts.last_decision(charlie) == item.pk
+    conflicts.undo_adjudication(charlie, item.pk)
     assert Item.objects.get(pk=item.pk).state == "conflict"
     assert not Label.objects.exists()
-    adjudication.adjudicate(charlie, item.pk, 1)
+    conflicts.adjudicate(charlie, item.pk, 1)
     assert Label.objects.get().grade == 1
     assert rebuild_labels(collection) == 0
 
@@ -201,18 +202,20 @@ def test_an_adjudication_can_be_taken_back_and_given_again(collection, alice, bo
 def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection, alice, bob, charlie):
     (item,) = items(collection, 1, overlap=3)
     lease, other = claim(alice), claim(bob)
-    queue.in_transaction(lambda db: queue.flag(db, Desk.of(alice), item.pk, lease.token, "two questions in one"))
+    assignment.in_transaction(
+        lambda db: assignment.flag(db, Desk.of(alice), item.pk, lease.token, "two questions in one")
+    )
     assert Item.objects.get(pk=item.pk).state == "conflict"
     assert claim(charlie) is None
     submit(bob, other, 1)
     assert Item.objects.get(pk=item.pk).state == "conflict"
-    assert [(o.grade, o.note) for o in adjudication.opinions(item) if o.flagged] == [(None, "two questions in one")]
+    assert [(o.grade, o.note) for o in conflicts.opinions(item) if o.flagged] == [(None, "two questions in one")]
 
 
 def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper(collection, alice, bob):
     item, second = items(collection, 2)
     lease = claim(alice)
-    queue.in_transaction(lambda db: queue.skip(db, Desk.of(alice), item.pk, lease.token, "language"))
+    assignment.in_transaction(lambda db: assignment.skip(db, Desk.of(alice), item.pk, lease.token, "language"))
     returned = Item.objects.get(pk=item.pk)
     assert returned.taken == 0
     assert returned.place != item.place
@@ -232,7 +235,7 @@ def test_an_expired_lease_returns_to_the_queue_and_a_late_answer_still_counts_wh
     with pytest.raises(Lost, match="somebody else"):
         submit(alice, lease, 1)
     expire(Assignment.objects.get(membership=bob))
-    queue.in_transaction(lambda db: queue.rows(db, queue.sql.EXPIRE, membership=alice.pk))
+    assignment.in_transaction(lambda db: assignment.rows(db, assignment.sql.EXPIRE, membership=alice.pk))
     submit(alice, lease, 1)
     assert Item.objects.get(pk=item.pk).state == "settled"
     with pytest.raises(Lost, match="settled"):
@@ -253,7 +256,7 @@ def test_an_item_whose_lease_ran_out_is_not_lost_for_a_lone_annotator_but_comes_
 ):
     first, second = items(collection, 2)
     expire(claim(alice))
-    queue.in_transaction(lambda db: queue.rows(db, queue.sql.EXPIRE, membership=bob.pk))
+    assignment.in_transaction(lambda db: assignment.rows(db, assignment.sql.EXPIRE, membership=bob.pk))
     lease = claim(alice)
     assert lease.item_id == second.pk
     assert submit(alice, lease, 1).item_id == first.pk
@@ -295,11 +298,11 @@ def test_undo_reopens_the_same_lease_withdraws_and_gives_the_next_one_back(colle
 def test_undo_of_a_skip_and_of_a_flag(collection, alice):
     (item,) = items(collection, 1)
     lease = claim(alice)
-    queue.in_transaction(lambda db: queue.skip(db, Desk.of(alice), item.pk, lease.token, "other"))
+    assignment.in_transaction(lambda db: assignment.skip(db, Desk.of(alice), item.pk, lease.token, "other"))
     undo(alice, item.pk)
     lease = claim(alice)
     assert lease.item_id == item.pk
-    queue.in_transaction(lambda db: queue.flag(db, Desk.of(alice), item.pk, lease.token, "odd"))
+    assignment.in_transaction(lambda db: assignment.flag(db, Desk.of(alice), item.pk, lease.token, "odd"))
     undo(alice, item.pk)
     fresh = Item.objects.get(pk=item.pk)
     assert (fresh.state, fresh.taken, fresh.done) == ("open", 1, 0)
@@ -315,7 +318,7 @@ def test_undo_is_refused_when_something_used_the_judgment(collection, alice, bob
         undo(alice, item.pk)
     undo(bob, item.pk)
     submit(bob, claim(bob), 0)
-    adjudication.adjudicate(charlie, item.pk, 0)
+    conflicts.adjudicate(charlie, item.pk, 0)
     with pytest.raises(Lost, match="adjudicator"):
         undo(bob, item.pk)
     with pytest.raises(Unknown):
@@ -380,19 +383,21 @@ def _judge_all(desk: Desk) -> None:
                 with db.transaction():
                     return call(db, desk)
 
-            return queue.retried(once)
+            return assignment.retried(once)
 
         idle = 0
-        lent = inside(queue.claim)
+        lent = inside(assignment.claim)
         while idle < 5:
             if lent is None:
                 idle += 1
                 threading.Event().wait(0.02)
-                lent = inside(queue.claim)
+                lent = inside(assignment.claim)
                 continue
-            (lease,) = queue.rows(db, "SELECT item_id, token FROM annotation_assignment WHERE id = %(lent)s", lent=lent)
+            (lease,) = assignment.rows(
+                db, "SELECT item_id, token FROM annotation_assignment WHERE id = %(lent)s", lent=lent
+            )
             answer = Answer(lease["item_id"], lease["token"], (lease["item_id"] + desk.membership) % 2)
-            lent = inside(lambda db, desk, answer=answer: queue.submit(db, desk, answer))
+            lent = inside(lambda db, desk, answer=answer: assignment.submit(db, desk, answer))
 
 
 def test_what_a_deactivated_member_holds_goes_back_at_once(collection, alice, bob):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.quotes import locate, pieces
+from judges.domain.quotes import locate, pieces
 
 DOCUMENT = "The map.\n\n  A mapping maps\n   hashable values.  The map. 映射是可变的。"
 

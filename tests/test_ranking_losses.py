@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from training.engine.ranking_losses import bce, lambda_loss, mse  # noqa: E402
+from training.trainers.ranking_losses import bce, lambda_loss, mse  # noqa: E402
 
 
 def test_bce_and_mse_by_hand():

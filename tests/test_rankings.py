@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmark import rankings
 from benchmark.models import Ranking, Run
-from benchmark.rankings import Ranked
+from benchmark.runs import rankings
+from benchmark.runs.rankings import Ranked
 from corpus.errors import BadInput
 from jobs import leases
 from tests.factories import make_collection, make_document, make_query

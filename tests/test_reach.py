@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.test import Client
 
-from annotation.members import add_member
+from annotation.accounts.members import add_member
 from annotation.models import Role
 from tests.admin_site import judged_collection
 from tests.test_permissions import World, routes

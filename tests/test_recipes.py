@@ -3,7 +3,7 @@
 import pytest
 
 from corpus.errors import BadInput
-from training.recipes import TABLE, TARGETS, options
+from training.recipes.table import TABLE, TARGETS, options
 
 PAPER = {
     "lora_rank": 64, "lora_alpha": 128, "lora_dropout": 0.0, "learning_rate": 1e-5, "weight_decay": 0.01,

@@ -17,15 +17,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from pyarrow import feather, parquet
 
 from annotation.models import Role
-from benchmark.runs import RunFile, read_qrels
+from benchmark.runs.files import RunFile, read_qrels
 from corpus.aspects.files import read_aspects
-from corpus.configure import read_settings
+from corpus.collections.configure import read_settings
 from corpus.errors import BadInput
 from corpus.importing import recognition, records
 from corpus.importing.files import Source
 from corpus.importing.grades import grades, top_of_run
-from judges import judges_file
 from judges.management.commands import measure_evidence
+from judges.panels import judges_file
 from tests.factories import make_collection, make_member
 
 ROW = {"_id": "d1", "title": "A title", "text": "Some text that says something."}

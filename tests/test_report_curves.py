@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmark.report import curves, measures
 from benchmark.report.computing import Question, System, compute
-from benchmark.report.judged import NONE, Version, coded, stack
+from benchmark.report.graded_runs import NONE, Version, coded, stack
 from benchmark.report.verdict import verdict, words
 
 Grades = dict[int, dict[int, int]]

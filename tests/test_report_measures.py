@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.measures import evaluate, ranked
+from benchmark.measures.rankings import evaluate, ranked
 from benchmark.report import measures
-from benchmark.report.judged import NONE, Version, coded, stack
-from benchmark.runs import read_qrels, read_run
+from benchmark.report.graded_runs import NONE, Version, coded, stack
+from benchmark.runs.files import read_qrels, read_run
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
 TREC_EVAL = SHARED / "trec_eval"

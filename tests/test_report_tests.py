@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from benchmark.measures import compare
-from benchmark.report import paired, shifts, tabling, tested
+from benchmark.measures.rankings import compare
+from benchmark.report import shifts, tabling
 from benchmark.report.computing import Aspected, Computed, Question, System, compute
-from benchmark.report.letters import groups_of, letters
+from benchmark.report.downloads import Figure, Table
 from benchmark.report.verdict import recall_shift
-from benchmark.tables import Figure, Table
+from benchmark.significance import paired
+from benchmark.significance import tests as tested
+from benchmark.significance.compact_letters import groups_of, letters
 
 
 def columns(queries: int, systems: int, seed: int = 0) -> NDArray[np.float64]:

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from benchmark.aspects import evaluate_aspects
-from benchmark.measures import evaluate
+from benchmark.measures.aspects import evaluate_aspects
+from benchmark.measures.rankings import evaluate
 from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.qrels import named, store
 from benchmark.qrels.reading import Row
-from benchmark.rankings import Ranked, as_run
-from benchmark.rankings import store as store_rankings
 from benchmark.report import reports, tabling
 from benchmark.report.instructions import following
+from benchmark.runs.rankings import Ranked, as_run
+from benchmark.runs.rankings import store as store_rankings
 from corpus.aspects.exchange import import_aspects
 from corpus.aspects.files import read_aspects
 from corpus.errors import BadInput

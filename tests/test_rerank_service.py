@@ -20,20 +20,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from judges.domain.verdicts import parse_vote  # noqa: E402
 from judges.prompts import ballot  # noqa: E402
 from judges.providers import close_providers, open_provider  # noqa: E402
 from judges.records import Inputs, Judge, Reply  # noqa: E402
 from judges.records import Request as JudgeRequest  # noqa: E402
-from judges.verdicts import parse_vote  # noqa: E402
 from tests.called import call  # noqa: E402
 from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
-from training.engine.tiny_encoder import tiny_encoder  # noqa: E402
-from training.rendering import Written  # noqa: E402
-from training.scorer import open_scorer  # noqa: E402
-from training.service.app import Rerank  # noqa: E402
-from training.service.batcher import Batcher, Full  # noqa: E402
-from training.service.protocol import Wrong, read  # noqa: E402
+from training.recipes.rendering import Written  # noqa: E402
+from training.serving.app import Rerank  # noqa: E402
+from training.serving.batcher import Batcher, Full  # noqa: E402
+from training.serving.protocol import Wrong, read  # noqa: E402
+from training.serving.scorer import open_scorer  # noqa: E402
+from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
 QUERY = "what is a dictionary"
 TEXTS = ["A dictionary maps keys to values.", "Trains leave at nine.", "A mapping object maps hashable values."]

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.combining import combined, repeats
-from benchmark.making.vectors import Store, digest, unit
-from benchmark.nearest import nearest
+from benchmark.runs.combining import combined, repeats
+from benchmark.runs.nearest import nearest
+from benchmark.runs.vectors import Store, digest, unit
 from corpus.errors import BadInput
-from judges import judges_file, retrievals
+from judges.domain.verdicts import Unparsed
+from judges.panels import judges_file
 from judges.providers.replies import parse
 from judges.records import Body, Judge, ProviderError, Turn
-from judges.retrievals import pack, vectors_of
-from judges.verdicts import Unparsed
+from judges.retrieval import answers
+from judges.retrieval.answers import pack, vectors_of
 
 JUDGE = Judge(1, "vectors", "embed-endpoint", "m", "http://127.0.0.1:1/v1")
 
@@ -138,7 +139,7 @@ def test_an_answer_about_another_number_of_texts_is_refused():
     with pytest.raises(Unparsed, match="one vector for each text"):
         vectors_of(Turn(1, pack([[1.0, 2.0]])), 2)
     with pytest.raises(Unparsed, match="lacks"):
-        retrievals.parse("rank", '{"0": 0.5}', 2)
+        answers.parse("rank", '{"0": 0.5}', 2)
 
 
 @pytest.mark.parametrize(
@@ -159,14 +160,14 @@ def test_a_ranking_with_a_place_twice_or_a_score_that_is_none_is_no_answer(resul
 def test_scores_of_a_ranking_may_be_of_any_scale_and_come_in_any_order():
     listed = [{"index": 1, "relevance_score": 7.5}, {"index": 0, "relevance_score": -3}]
     found = reply({"results": listed, "usage": {"total_tokens": 5}}, "rerank-endpoint")
-    assert retrievals.scores_of(retrievals.parse("rank", found.text, 2)) == [-3.0, 7.5]
+    assert answers.scores_of(answers.parse("rank", found.text, 2)) == [-3.0, 7.5]
     assert found.usage.input == 5
 
 
 @pytest.mark.parametrize(("role", "text"), [("rewrite", '{"passage": " "}'), ("reason", '{"passage": "a"}')])
 def test_a_text_to_search_for_is_read_strictly(role, text):
     with pytest.raises(Unparsed):
-        retrievals.parse(role, text, 0)
+        answers.parse(role, text, 0)
 
 
 PANEL = '[panel]\ndebate = ["a", "b"]\nensemble = ["a", "b", "c", "d", "e"]\n'

@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import AuditEntry
-from benchmark import making, rankings
 from benchmark.models import Ranking, Run
+from benchmark.runs import builders, rankings
 from config.env import ROOT
 from jobs import leases
 from jobs.processes import spawn, stop
@@ -62,12 +62,12 @@ def test_the_command_refuses_what_cannot_be_made():
 @pytest.mark.django_db
 def test_a_failed_run_goes_on_with_the_same_command():
     collection = wings()
-    run = making.start(collection=collection, name="bm25", kind="bm25", recipe={})
+    run = builders.start(collection=collection, name="bm25", kind="bm25", recipe={})
     leases.finish(leases.claim(Run), "failed", error="the disk is full")
     assert call("retrieve", "wings", "--system", "bm25", "--json").json["state"] == "waiting"
     run.refresh_from_db()
     assert (run.state, run.error) == ("waiting", "")
-    making.work(leases.claim(Run), lambda: False)
+    builders.work(leases.claim(Run), lambda: False)
     said = call("retrieve", "wings", "--system", "bm25", "--json")
     assert said.json["state"] == "ready" and "is there already: nothing to do" in said.err
 
@@ -85,7 +85,7 @@ def test_a_waiting_command_brings_its_own_worker(manage):
     found = manage("retrieve", "wings", "--system", "bm25", "--wait", "--json").json
     assert (found["state"], found["queries"], found["empty"], found["tokens_in"]) == ("ready", 3, 0, 0)
     assert found["seconds"] > 0
-    run = making.named(collection, "bm25")
+    run = builders.named(collection, "bm25")
     assert list(rankings.as_run(run)["q0"]) == ["d2", "d1"]
     refused = manage("retrieve", "wings", "--system", "bm25", "--depth", "7", check=False)
     assert refused.code == 2
@@ -95,10 +95,10 @@ SLOW = """
 import time, django
 django.setup()
 from benchmark import making
-from benchmark.making import looping
+from benchmark.runs.builders import looping
 from benchmark.models import Run
 looping.STORE_S = 0.0
-from corpus.bm25 import Index
+from corpus.search.bm25 import Index
 search = Index.search
 def slowly(self, query, k):
     time.sleep(0.3)

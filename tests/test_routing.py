@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judges.debate import FOR, PAIR, Agreed, Ask, next_move
-from judges.ensemble import count
+from judges.domain.debate import FOR, PAIR, Agreed, Ask, next_move
+from judges.domain.ensemble import count
+from judges.domain.routing import Gone, NotOver, Outcome, Policy, Reason, State, decide, stopped
 from judges.records import Turn
-from judges.routing import Gone, NotOver, Outcome, Policy, Reason, State, decide, stopped
 
 YES, NO = Turn(1, ""), Turn(0, "")
 ERROR, REFUSED, UNPARSED = Gone("error"), Gone("refused"), Gone("unparsed")

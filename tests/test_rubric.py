@@ -17,29 +17,30 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils.translation import override
 
-from annotation import guidelines, texts
-from annotation.care import gold, gold_reasons
-from annotation.care.matching import Form
+from annotation.data import guidelines, texts
 from annotation.exports.sets.completion import PROMPT
 from annotation.models import Guideline, Role
+from annotation.quality_control import gold, gold_reasons
+from annotation.quality_control.matching import Form
 from config import demo
 from corpus.errors import BadInput
-from corpus.evidence import Target
+from corpus.evidence.measures import Target
 from corpus.models import Collection, Pair
 from corpus.rubric import HELPFULNESS, SUFFICIENCY, Definition, Rubric
-from judges import campaigns, configurations, prompts
-from judges.debate import AGAINST, FOR
+from judges import prompts
+from judges.campaigns import configurations, lifecycle
+from judges.campaigns.forecasts import shown
+from judges.domain.debate import AGAINST, FOR
+from judges.domain.protocol import Protocol
 from judges.engine.calls import Question
-from judges.forecasts import shown
 from judges.prompts.writing import measure_prompt, write_prompt
-from judges.protocol import Protocol
 from judges.providers.rerank import RerankProvider
 from judges.records import SCALES, Inputs, Judge, Prompt, Request, Turn
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judged_books import export, lines, make_books
-from training import data, rendering
-from training.scorer import Asked, CausalScorer
-from training.service import protocol
+from training.recipes import data, rendering
+from training.serving import protocol
+from training.serving.scorer import Asked, CausalScorer
 
 pytestmark = pytest.mark.django_db
 
@@ -221,8 +222,8 @@ def test_the_reranking_service_asks_by_the_same_where_a_request_names_no_rule(mo
         asked.extend(texts)
         return [0.0 for _ in texts]
 
-    monkeypatch.setattr("training.engine.margins.causal_margins", measure)
-    monkeypatch.setattr("training.engine.prefixed.can_share", lambda _config: False)
+    monkeypatch.setattr("training.trainers.margins.causal_margins", measure)
+    monkeypatch.setattr("training.trainers.prefixed.can_share", lambda _config: False)
     scorer = object.__new__(CausalScorer)
     scorer.model = scorer.tokenizer = SimpleNamespace(config=None)
     scorer.prompt = SimpleNamespace(render=rendering.render, yes_id=1, no_id=0, max_length=9, tail=0)
@@ -393,7 +394,7 @@ def test_judges_start_anew_under_a_new_definition_and_go_on_under_the_same(trans
     wanted = configurations.configuration(policy="ensemble")
 
     def start() -> int:
-        started = campaigns.start_or_join(collection=Collection.objects.get(), wanted=wanted)
+        started = lifecycle.start_or_join(collection=Collection.objects.get(), wanted=wanted)
         assert started.campaign is not None
         return started.campaign.pk
 
@@ -402,7 +403,7 @@ def test_judges_start_anew_under_a_new_definition_and_go_on_under_the_same(trans
     second = start()
     Collection.objects.update(rubric="auto")
     assert (first == again, first == second, start()) == (True, False, first)
-    rubrics = campaigns.Campaign.objects.order_by("pk").values_list("rubric", flat=True)
+    rubrics = lifecycle.Campaign.objects.order_by("pk").values_list("rubric", flat=True)
     assert list(rubrics) == ["auto", "helpfulness"]
 
 

@@ -9,19 +9,18 @@ import time
 import pytest
 
 from annotation.models import Role
-from benchmark import making, rankings
-from benchmark.making import limits, paying
 from benchmark.models import Ranking, Run
+from benchmark.runs import builders, limits, llm_budget, rankings
 from config.env import ROOT
-from corpus.bm25 import index_for
+from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
-from corpus.removal import delete_collection
+from corpus.search.bm25 import index_for
 from jobs import leases
 from jobs.processes import spawn
-from judges import fleet
-from judges.ledger import entries
+from judges.costs.ledger import entries
+from judges.engine import worker_pool
 from judges.models import Campaign
-from judges.retrieval_models import RetrievalCall
+from judges.models.retrieval import RetrievalCall
 from tests.bench.paid_twice import repeated_beyond_flight
 from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_member, make_query
@@ -53,11 +52,11 @@ def wings(settings, tmp_path):
 
 
 def start(collection, kind, name="run", depth=3, **recipe):
-    return making.start(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth)
+    return builders.start(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth)
 
 
 def make(run, stopped=lambda: False):
-    making.work(leases.claim(Run, pk=run.pk), stopped)
+    builders.work(leases.claim(Run, pk=run.pk), stopped)
     run.refresh_from_db()
     return run
 
@@ -203,7 +202,7 @@ def test_a_budget_of_calls_stops_the_run_and_a_larger_one_lets_it_go_on(wings, m
     assert run.state == "failed" and "the same command with a larger --budget or --max-calls goes on" in run.error
     assert len(model_server.requests()) == 2 == Ranking.objects.filter(run=run).count()
     limits.raised(run, budget=None, max_calls=3)
-    assert making.go_on(run)
+    assert builders.go_on(run)
     assert make(run).state == "ready"
     assert len(model_server.requests()) == 3
 
@@ -221,13 +220,13 @@ def test_the_ledger_page_shows_what_a_run_asked(wings, model_server, client):
 
 def test_an_estimate_counts_texts_calls_and_the_price_of_the_longest(wings, model_server):
     make_judge(model_server, "writer")
-    found = making.estimate(wings, "rewrite", {"method": "mugi", "judge": "writer"})
+    found = builders.estimate(wings, "rewrite", {"method": "mugi", "judge": "writer"})
     assert found.calls.upper == 15  # 3 queries, 5 texts
     assert found.tokens_out.expected == 15 * 250 and found.tokens_out.upper == 15 * 2048
     assert found.cost.upper == pytest.approx((found.tokens_in.upper + 2 * found.tokens_out.upper) / 1e6, rel=1e-3)
-    assert making.estimate(wings, "reasoning", {"judge": "offline-rewriter"}).free
+    assert builders.estimate(wings, "reasoning", {"judge": "offline-rewriter"}).free
     make_judge(model_server, "unpriced", input_price=None, output_price=None)
-    assert making.estimate(wings, "reasoning", {"judge": "unpriced"}).cost is None
+    assert builders.estimate(wings, "reasoning", {"judge": "unpriced"}).cost is None
 
 
 @pytest.mark.slow
@@ -239,7 +238,7 @@ def test_a_killed_worker_pays_for_nothing_twice(model_server, manage, instance):
     make_judge(model_server, "writer")
     model_server.script(writer={"latency": 1.0})
     environment = {**instance, **FAST}
-    own = spawn(fleet.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    own = spawn(worker_pool.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
     run = start(things, "rewrite", method="hyde", judge="writer")
     until(lambda: len(model_server.requests()) >= 20)
     killed = time.time()
@@ -324,7 +323,7 @@ def test_a_reranker_that_leaves_documents_out_fails_the_query_and_not_the_others
     assert "1 of 3 queries got no answer" in run.error and "keys that were not asked for" in run.error
     assert set(documents(run)) == {"q1", "q3"}
     model_server.script({})
-    making.go_on(run)
+    builders.go_on(run)
     assert make(run).state == "ready"
 
 
@@ -366,7 +365,7 @@ def test_vectors_that_are_here_are_not_asked_for_again_when_a_dense_run_goes_on(
     assert [one["status"] for one in model_server.requests()].count(200) == 1
     before = len(model_server.requests())
     model_server.script({})
-    making.go_on(run)
+    builders.go_on(run)
     assert make(run).state == "ready"
     later = [one["body"]["input"] for one in model_server.requests()[before:]]
     assert sorted(map(len, later)) == [1, 1, 1, 12]
@@ -386,7 +385,7 @@ def test_a_rewriting_may_be_searched_for_by_vectors(wings, model_server):
 
 @pytest.mark.parametrize("method", ["hyde", "query2doc", "mugi"])
 def test_the_offline_judge_rewrites_without_a_key_and_always_alike(wings, method):
-    assert paying.judges_for("rewrite")[0] == "offline-rewriter"
+    assert llm_budget.judges_for("rewrite")[0] == "offline-rewriter"
     one = make(start(wings, "rewrite", name="one", method=method, judge="offline-rewriter"))
     two = make(start(wings, "rewrite", name="two", method=method, judge="offline-rewriter"))
     assert (one.state, one.error) == ("ready", "")

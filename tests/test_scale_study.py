@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from annotation.scoring.scales import Scored, measure, ndcg, score_of
+from annotation.scale_study.scales import Scored, measure, ndcg, score_of
 from corpus.models import Assessor, Judgment
 from judges.records import Turn
 from tests.conftest import Manage

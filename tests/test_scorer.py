@@ -11,12 +11,12 @@ torch = pytest.importorskip("torch")
 from corpus.errors import BadInput  # noqa: E402
 from tests.published import by_cross_encoder, by_transformers  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
-from training import rendering  # noqa: E402
-from training.calibration import Calibration  # noqa: E402
-from training.engine.causal import LoraTrained, Prompt  # noqa: E402
-from training.engine.finishing import finish  # noqa: E402
-from training.publication import Record  # noqa: E402
-from training.scorer import Asked, CausalScorer, open_scorer  # noqa: E402
+from training.recipes import rendering  # noqa: E402
+from training.recipes.calibration import Calibration  # noqa: E402
+from training.serving.publication import Record  # noqa: E402
+from training.serving.scorer import Asked, CausalScorer, open_scorer  # noqa: E402
+from training.trainers.causal import LoraTrained, Prompt  # noqa: E402
+from training.trainers.finishing import finish  # noqa: E402
 
 TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 20, "yes", "键必须可哈希", "a " * 300]
 QUERY = "Why must keys be hashable?"
@@ -105,7 +105,7 @@ def test_an_answer_has_room_for_evidence_as_long_as_its_document(published: Path
 
 
 def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
-    from training.engine.tiny_encoder import tiny_encoder
+    from training.trainers.tiny_encoder import tiny_encoder
 
     scorer = open_scorer(tiny_encoder(tmp_path / "encoder"))
     together = scorer.margins(QUERY, TEXTS)

@@ -10,7 +10,7 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.core.cache import cache
 from django.test import Client, override_settings
 
-from annotation import second_factor
+from annotation.accounts import second_factor
 from annotation.models import AuditEntry, User
 from tests.factories import make_user
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from annotation.aspect_models import SecondReading
 from annotation.aspects import second
 from annotation.aspects.kappa import agreement
 from annotation.models import Membership, Role
+from annotation.models.aspects import SecondReading
 from corpus.aspects import revising
 from corpus.aspects.entries import Wording
 from corpus.errors import BadInput

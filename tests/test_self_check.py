@@ -13,9 +13,9 @@ from annotation.panels import self_checks
 from annotation.tasks import self_check as run_self_check
 from corpus.models import Collection
 from corpus.rubric import SUFFICIENCY
-from judges import self_check as asking
 from judges.models import Attempt, Panel
-from judges.orderings import Couples, Findings, Probe, built_in, findings
+from judges.probes import self_check as asking
+from judges.probes.known_orders import Couples, Findings, Probe, built_in, findings
 from judges.records import Inputs
 from tests.engine_parts import make_judge
 from tests.evidence import make_assessor, make_judgment
@@ -256,7 +256,7 @@ def test_a_large_campaign_names_the_judges_that_never_passed_before_it_starts(
     checked(books, judges[3], passes=False)
     text = client.post("/c/books/campaigns/start/", asked).content.decode()
     assert "Start this campaign?" in text and "never checked" not in text, "two pairs are no large campaign"
-    monkeypatch.setattr("annotation.views.campaigns.LARGE", 2)
+    monkeypatch.setattr("annotation.campaigns.views.LARGE", 2)
     text = client.post("/c/books/campaigns/start/", asked).content.decode()
     assert "/c/books/panel/self-check/?panel=paid" in text
     assert "v4: never checked" in text and "v3: failed on" in text and "v1: passed" not in text

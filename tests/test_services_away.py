@@ -27,9 +27,9 @@ from redis.exceptions import ConnectionError as RedisAway
 from annotation.models import Role
 from config import away
 from corpus.models import Judgment
-from judges import wakeups
+from judges.engine import notifications
 from judges.models import Campaign
-from judges.panels import ensure_offline
+from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_member, make_pair, make_user
 from tests.instances import Instance, until
 from tests.judging_scene import make_scene
@@ -100,8 +100,8 @@ def test_the_limit_on_passwords_holds_without_redis(redis_is_away: None) -> None
 
 def test_what_cannot_be_sent_is_not_waited_for(redis_is_away: None) -> None:
     began = time.perf_counter()
-    assert not wakeups.has_workers() and not wakeups.post("some.task", 1)
-    wakeups.send(1)
+    assert not notifications.has_workers() and not notifications.post("some.task", 1)
+    notifications.send(1)
     assert time.perf_counter() - began < QUICK_S
 
 
@@ -148,7 +148,10 @@ def test_only_what_is_away_is_called_so(error: Exception, away_too: bool) -> Non
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "place",
-    ["annotation.views.collection.overview.own_work", "django.contrib.sessions.backends.base.SessionBase.is_empty"],
+    [
+        "annotation.dashboard.views.collection.overview.own_work",
+        "django.contrib.sessions.backends.base.SessionBase.is_empty",
+    ],
 )
 def test_without_postgresql_a_page_says_when_to_come_back(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, place: str

@@ -8,7 +8,7 @@ from django.core.cache import cache
 from django.db import DatabaseError
 from django.test import Client
 
-from annotation import sessions, site_people
+from annotation.accounts import sessions, site_people
 from annotation.models import Assignment, AuditEntry, Invitation, Membership, Role, User
 from corpus.errors import BadInput
 from corpus.models import Assessor, Judgment, Target

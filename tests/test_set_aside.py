@@ -5,22 +5,22 @@ from datetime import timedelta
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from annotation import queue
+from annotation.agreement.assessments import assessments, known_assessors
 from annotation.agreement.report import agreement_report
-from annotation.assessments import assessments, known_assessors
-from annotation.care import aside, consent, gold
-from annotation.care.models import Batch, Consent, GoldPair, SettingAside
-from annotation.desks import Answer, Desk
 from annotation.exports.rows import JUDGMENTS
+from annotation.label_quality.annotators import annotators
 from annotation.models import Assignment, Membership, Role
-from annotation.queue import Lost
-from annotation.trust.annotators import annotators
-from annotation.undo import undo
+from annotation.models.quality_control import Batch, Consent, GoldPair, SettingAside
+from annotation.quality_control import consent, exclusion, gold
+from annotation.queue import assignment
+from annotation.queue.annotators import Answer, Desk
+from annotation.queue.assignment import Lost
+from annotation.queue.undo import undo
+from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment, Label
-from corpus.removal import delete_collection
-from judges import tallies
+from judges.campaigns import counters
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 def claim(member: Membership) -> Assignment | None:
     member = Membership.objects.select_related("collection").get(pk=member.pk)
-    lent = queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(member)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
@@ -40,7 +40,7 @@ def judge(member: Membership, grades: list[int]) -> list[Assignment]:
         assert lease is not None
         desk = Desk.of(Membership.objects.select_related("collection").get(pk=member.pk))
         answer = Answer(lease.item_id, lease.token, grade, "why", 1200)
-        queue.in_transaction(lambda db, desk=desk, answer=answer: queue.submit(db, desk, answer))
+        assignment.in_transaction(lambda db, desk=desk, answer=answer: assignment.submit(db, desk, answer))
         done.append(lease)
     return done
 
@@ -95,14 +95,14 @@ def test_set_aside_judgments_leave_every_figure_and_come_back_when_that_is_rever
     assert with_alice["labels"] != without_alice["labels"]
     rows = Judgment.objects.count()
 
-    act = aside.set_aside(membership=alice, by=None, note="asleep")
+    act = exclusion.set_aside(membership=alice, by=None, note="asleep")
 
     assert figures(collection) == without_alice
     assert rebuild_labels(collection) == 0
     assert [item.state for item in Item.objects.order_by("pk")] == ["open"] * 4
     assert Judgment.objects.count() == rows + 4
 
-    aside.bring_back(act=act, by=None)
+    exclusion.bring_back(act=act, by=None)
 
     assert figures(collection) == with_alice
     assert rebuild_labels(collection) == 0
@@ -115,7 +115,7 @@ def test_other_people_get_the_items_whose_judgments_were_set_aside_and_their_aut
     judge(alice, [1, 1])
     assert claim(bob) is None
 
-    aside.set_aside(membership=alice, by=None)
+    exclusion.set_aside(membership=alice, by=None)
 
     assert claim(alice) is None
     assert len(judge(bob, [0, 0])) == 2
@@ -126,10 +126,10 @@ def test_a_judgment_that_comes_back_after_another_was_given_makes_a_conflict_whe
     make_item(make_pair(collection))
     make_item(make_pair(collection))
     judge(alice, [1, 1])
-    act = aside.set_aside(membership=alice, by=None)
+    act = exclusion.set_aside(membership=alice, by=None)
     judge(bob, [1, 0])
 
-    aside.bring_back(act=act, by=None)
+    exclusion.bring_back(act=act, by=None)
 
     same, other = Item.objects.order_by("pk")
     assert (same.state, same.done, same.overlap) == ("settled", 2, 2)
@@ -140,14 +140,14 @@ def test_a_judgment_that_comes_back_after_another_was_given_makes_a_conflict_whe
 def test_what_was_set_aside_is_brought_back_once(collection, alice):
     make_item(make_pair(collection))
     judge(alice, [1])
-    act = aside.set_aside(membership=alice, by=None)
+    act = exclusion.set_aside(membership=alice, by=None)
     with pytest.raises(BadInput, match="no judgment"):
-        aside.set_aside(membership=alice, by=None)
-    back = aside.bring_back(act=act, by=None)
+        exclusion.set_aside(membership=alice, by=None)
+    back = exclusion.bring_back(act=act, by=None)
     for wrong in (act, back):
         with pytest.raises(BadInput, match="already"):
-            aside.bring_back(act=wrong, by=None)
-    aside.bring_back(act=aside.set_aside(membership=alice, by=None), by=None)
+            exclusion.bring_back(act=wrong, by=None)
+    exclusion.bring_back(act=exclusion.set_aside(membership=alice, by=None), by=None)
     assert Judgment.objects.get(superseded_by=None).grade == 1
 
 
@@ -158,9 +158,9 @@ def test_only_judgments_from_a_moment_on_are_set_aside(collection, alice):
     at = Judgment.objects.get().created_at + timedelta(microseconds=1)
     judge(alice, [1])
 
-    aside.set_aside(membership=alice, by=None, since=at)
+    exclusion.set_aside(membership=alice, by=None, since=at)
 
-    assert [one.item_id for one in aside.standing(alice)] == [first.pk]
+    assert [one.item_id for one in exclusion.standing(alice)] == [first.pk]
     second.refresh_from_db()
     assert second.state == "open"
 
@@ -170,25 +170,25 @@ def test_the_campaigns_counter_of_settled_pairs_follows(collection, alice):
     Item.objects.update(overlap=1)
     judge(alice, [1, 0, 1])
     campaign = items[0].campaign
-    assert tallies.read(campaign)["settled"] == 3
-    act = aside.set_aside(membership=alice, by=None)
-    assert tallies.read(campaign)["settled"] == 0
-    aside.bring_back(act=act, by=None)
-    assert tallies.read(campaign)["settled"] == 3
+    assert counters.read(campaign)["settled"] == 3
+    act = exclusion.set_aside(membership=alice, by=None)
+    assert counters.read(campaign)["settled"] == 0
+    exclusion.bring_back(act=act, by=None)
+    assert counters.read(campaign)["settled"] == 3
 
 
 def test_an_adjudication_that_is_set_aside_is_a_conflict_again(collection, alice, bob):
-    from annotation import adjudication
+    from annotation.adjudication import conflicts
 
     carol = make_member(collection, "carol", Role.ADJUDICATOR)
     item = make_item(make_pair(collection), overlap=2)
     judge(alice, [1])
     judge(bob, [0])
-    adjudication.adjudicate(carol, item.pk, 1)
-    act = aside.set_aside(membership=carol, by=None)
+    conflicts.adjudicate(carol, item.pk, 1)
+    act = exclusion.set_aside(membership=carol, by=None)
     item.refresh_from_db()
     assert item.state == "conflict" and not Label.objects.exists()
-    aside.bring_back(act=act, by=None)
+    exclusion.bring_back(act=act, by=None)
     item.refresh_from_db()
     assert item.state == "settled" and Label.objects.get().origin == "adjudicator"
 
@@ -197,7 +197,7 @@ def test_the_open_items_of_a_paused_person_return_and_nothing_of_theirs_counts_u
     item = make_item(make_pair(collection))
     held = claim(alice)
 
-    aside.pause(membership=alice, by=None, note="Let us talk first.")
+    exclusion.pause(membership=alice, by=None, note="Let us talk first.")
 
     held.refresh_from_db()
     item.refresh_from_db()
@@ -205,20 +205,20 @@ def test_the_open_items_of_a_paused_person_return_and_nothing_of_theirs_counts_u
     paused = Membership.objects.select_related("collection").get(pk=alice.pk)
     assert claim(alice) is None
     with pytest.raises(Lost, match="paused"):
-        queue.in_transaction(lambda db: queue.submit(db, Desk.of(paused), Answer(item.pk, held.token, 1)))
+        assignment.in_transaction(lambda db: assignment.submit(db, Desk.of(paused), Answer(item.pk, held.token, 1)))
     with pytest.raises(Lost, match="paused"):
         undo(paused, item.pk)
     assert claim(bob).item_id == item.pk
 
     make_item(make_pair(collection))
-    aside.go_on(membership=alice, by=None)
+    exclusion.go_on(membership=alice, by=None)
     assert claim(alice) is not None
 
 
 def test_acts_of_setting_aside_are_never_changed(collection, alice):
     make_item(make_pair(collection))
     judge(alice, [1])
-    act = aside.set_aside(membership=alice, by=None)
+    act = exclusion.set_aside(membership=alice, by=None)
     for wrong in (lambda: SettingAside.objects.filter(pk=act.pk).update(note=""), act.delete):
         with pytest.raises(DatabaseError), transaction.atomic():
             wrong()
@@ -231,7 +231,7 @@ def test_a_collection_with_gold_consent_batches_and_judgments_set_aside_can_be_d
     for _ in range(7):
         make_pair(collection)
     judge(alice, [1])
-    aside.bring_back(act=aside.set_aside(membership=alice, by=None), by=None)
+    exclusion.bring_back(act=exclusion.set_aside(membership=alice, by=None), by=None)
     gold.draw(collection=collection, size=2, seed=1, spot=0, by=None)
     gold.answer(membership=alice, gold_pair=GoldPair.objects.get(place=6).pk, who="expert", grade=1)
     consent.write(collection=collection, text="Agree.", by=alice.user)

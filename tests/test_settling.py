@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.settling import Outcome, outcome, why_not_undo
+from annotation.queue.aggregation import Outcome, outcome, why_not_undo
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 

@@ -10,10 +10,10 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from annotation.care import gold
-from annotation.care.models import GoldAnswer, GoldPair
 from annotation.models import Assignment, Membership, Role
-from corpus.configure import configure
+from annotation.models.quality_control import GoldAnswer, GoldPair
+from annotation.quality_control import gold
+from corpus.collections.configure import configure
 from corpus.models import Item, Judgment
 from tests.bench.annotators import ITEM, TOKEN, Annotator, run
 from tests.factories import make_collection, make_item, make_member, make_pair

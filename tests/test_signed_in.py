@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from annotation import sessions
+from annotation.accounts import sessions
 from annotation.models import Membership, User
 from tests.factories import make_collection, make_member, make_user
 

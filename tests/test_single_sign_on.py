@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from annotation import members
+from annotation.accounts import members
 from annotation.models import AuditEntry, Invitation, Membership, Role, User
 from config import single_sign_on as configured
 from corpus.models import Collection

@@ -3,10 +3,11 @@
 import pytest
 from django.test import Client
 
-from annotation import adjudication, queue
-from annotation.desks import Desk
+from annotation.adjudication import conflicts
 from annotation.models import Assignment, Membership, Role
-from annotation.skipped import hand_over, skipped_by_all
+from annotation.queue import assignment
+from annotation.queue.annotators import Desk
+from annotation.queue.skipped import hand_over, skipped_by_all
 from corpus.models import Collection, Item
 from judges.models import Campaign
 from tests.factories import make_collection, make_item, make_member, make_pair
@@ -30,13 +31,13 @@ def bob(collection: Collection) -> Membership:
 
 
 def claim(member: Membership) -> Assignment:
-    lent = queue.in_transaction(lambda db: queue.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(member)))
     return Assignment.objects.get(pk=lent)
 
 
 def skip(member: Membership) -> Item:
     lease = claim(member)
-    queue.in_transaction(lambda db: queue.skip(db, Desk.of(member), lease.item_id, lease.token, "language"))
+    assignment.in_transaction(lambda db: assignment.skip(db, Desk.of(member), lease.item_id, lease.token, "language"))
     return lease.item
 
 
@@ -74,11 +75,11 @@ def test_an_adjudicator_gets_what_they_skipped_themselves_and_reads_why(collecti
     skip(bob)
     assert hand_over(collection) == 1
     assert hand_over(collection) == 0
-    assert [one.pk for one in adjudication.conflicts(bob)] == [item.pk]
-    assert [(one.grade, one.flagged, one.note) for one in adjudication.opinions(item)] == [
+    assert [one.pk for one in conflicts.conflicts(bob)] == [item.pk]
+    assert [(one.grade, one.flagged, one.note) for one in conflicts.opinions(item)] == [
         (None, False, "I do not read this language")
     ] * 2
-    adjudication.adjudicate(bob, item.pk, 1)
+    conflicts.adjudicate(bob, item.pk, 1)
     assert item.pair.labels.get().grade == 1
 
 

@@ -6,10 +6,10 @@ import pytest
 from django.test import Client
 
 from annotation.agreement.proportions import sequence
+from annotation.label_quality.audits import audits
 from annotation.models import Role
-from annotation.trust.audits import audits
-from judges import stopping, tallies
-from judges.audits import LIMIT, surely_over
+from judges.campaigns import counters, stopped_routes
+from judges.domain.audits import LIMIT, surely_over
 from judges.models import Campaign
 from tests.admin_site import ROUTE, audited, judged_collection
 from tests.factories import make_member
@@ -40,24 +40,26 @@ def campaign(db: None) -> Campaign:
 
 
 def of(campaign: Campaign) -> frozenset[str]:
-    return stopping.stop_routes(campaign.pk, campaign.collection.relevant_from, tallies.read(campaign.pk))
+    return stopped_routes.stop_routes(campaign.pk, campaign.collection.relevant_from, counters.read(campaign.pk))
 
 
 def test_a_route_that_is_surely_over_the_limit_stops_and_stays_stopped(campaign: Campaign) -> None:
     assert of(campaign) == {ROUTE}
-    assert tallies.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
-    assert of(campaign) == {ROUTE} and tallies.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
-    none = {ROUTE: stopping.Answered(10, 10, 10, 0)}
-    assert stopping.stopped(none, tallies.read(campaign.pk)) == {ROUTE}, "later right answers do not start it again"
-    assert stopping.stopped(none, {}) == frozenset()
+    assert counters.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
+    assert of(campaign) == {ROUTE} and counters.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
+    none = {ROUTE: stopped_routes.Answered(10, 10, 10, 0)}
+    assert stopped_routes.stopped(none, counters.read(campaign.pk)) == {ROUTE}, (
+        "later right answers do not start it again"
+    )
+    assert stopped_routes.stopped(none, {}) == frozenset()
 
 
 def test_an_admin_lets_it_go_on_and_stops_it_again(campaign: Campaign) -> None:
     of(campaign)
-    stopping.let_go_on(campaign.pk, ROUTE)
-    stopping.let_go_on(campaign.pk, ROUTE)
+    stopped_routes.let_go_on(campaign.pk, ROUTE)
+    stopped_routes.let_go_on(campaign.pk, ROUTE)
     assert of(campaign) == frozenset()
-    stopping.let_go_on(campaign.pk, ROUTE, on=False)
+    stopped_routes.let_go_on(campaign.pk, ROUTE, on=False)
     assert of(campaign) == {ROUTE}
 
 
@@ -65,14 +67,14 @@ def test_nothing_is_asked_of_a_campaign_without_a_settled_audit(
     campaign: Campaign, django_assert_num_queries: object
 ) -> None:
     with django_assert_num_queries(0):
-        assert stopping.stop_routes(campaign.pk, 1, {}) == frozenset()
+        assert stopped_routes.stop_routes(campaign.pk, 1, {}) == frozenset()
 
 
 def test_the_page_says_what_stopped_and_takes_the_admins_word(campaign: Campaign) -> None:
     books = campaign.collection
     client = Client()
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    found = audits(books, campaign, tallies.read(campaign.pk))
+    found = audits(books, campaign, counters.read(campaign.pk))
     assert [route.stopped for route in found.routes if route.key == ROUTE] == [True]
     page = client.get("/c/books/audits/").content.decode()
     assert '<span class="badge warn">stopped</span>' in page and "Let it label again" in page

@@ -9,9 +9,10 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import AuditEntry, Role
-from benchmark import qrels, suites
+from benchmark import qrels
 from benchmark.models import Report, Suite
 from benchmark.report import reports
+from benchmark.suites import groups
 from corpus.errors import BadInput
 from tests.benchmark_scene import collection_of_books, filled, runs_of, whole_scene
 from tests.factories import make_member
@@ -27,7 +28,7 @@ class Two:
         self.books, self.films = World(), World()
         self.films.two.name = "three"
         self.films.two.save()
-        self.suite = suites.make(name="both", collections=[self.books.collection, self.films.collection])
+        self.suite = groups.make(name="both", collections=[self.books.collection, self.films.collection])
 
     def report(self, world: World) -> Report:
         return reports.ensure(world.collection, world.before, world.after, [world.one, world.two])
@@ -36,7 +37,7 @@ class Two:
 def test_members_stand_in_columns_beside_their_unweighted_mean() -> None:
     both = Two()
     books, films = both.report(both.books), both.report(both.films)
-    lines = {line.system: line for line in suites.lines(suites.columns(both.suite), "hit")}
+    lines = {line.system: line for line in groups.lines(groups.columns(both.suite), "hit")}
     given = [report.result["systems"][0]["values"]["hit"] for report in (books, films)]
     assert lines["one"].values == given
     assert lines["one"].mean == {
@@ -48,10 +49,10 @@ def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
     both = Two()
     both.report(both.books)
     both.report(both.films)
-    rows = suites.lines(suites.columns(both.suite), "ndcg")
+    rows = groups.lines(groups.columns(both.suite), "ndcg")
     assert [(row.system, row.mean is None) for row in rows] == [("one", False), ("three", True), ("two", True)]
     assert rows[1].values[0] is None and rows[2].values[1] is None
-    csv = suites.table(both.suite, suites.columns(both.suite), rows, "ndcg").csv().splitlines()
+    csv = groups.table(both.suite, groups.columns(both.suite), rows, "ndcg").csv().splitlines()
     names = [world.collection.name for world in (both.books, both.films)]
     figures = ",".join(f"{name},{name} change" for name in (*names, "mean"))
     assert csv[0] == f"system,{figures},mean letters,95% from,95% to,p,p (Holm)"
@@ -61,18 +62,18 @@ def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
 def test_means_are_tested_over_the_queries_of_all_members() -> None:
     """One and two in both: of four queries only those of two differ, so no p is below 2 of 4 sign patterns."""
     worlds = [World(), World()]
-    suite = suites.make(name="alike", collections=[one.collection for one in worlds])
+    suite = groups.make(name="alike", collections=[one.collection for one in worlds])
     for world in worlds:
         reports.ensure(world.collection, world.before, world.after, [world.one, world.two])
-    found = suites.columns(suite)
-    rows = {row.system: row for row in suites.lines(found, "ndcg")}
+    found = groups.columns(suite)
+    rows = {row.system: row for row in groups.lines(found, "ndcg")}
     for row in rows.values():
         assert row.mean is not None and row.tests["change"] == pytest.approx(row.mean["change"])
         assert row.tests["low"] <= row.mean["change"] <= row.tests["high"]
         assert row.tests["p"] >= 0.25 and row.tests["p_holm"] == min(1.0, 2 * row.tests["p"])
         assert row.tests["letters_before"] == row.tests["letters_after"] == "a", "too few queries tell nothing apart"
-    assert {row.system: row.tests for row in suites.lines(found, "judged")} == {"one": {}, "two": {}}
-    assert r"\mathrm{a}" in suites.table(suite, found, list(rows.values()), "ndcg").latex()
+    assert {row.system: row.tests for row in groups.lines(found, "judged")} == {"one": {}, "two": {}}
+    assert r"\mathrm{a}" in groups.table(suite, found, list(rows.values()), "ndcg").latex()
 
 
 def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,12 +85,12 @@ def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, m
     done = filled(other, runs)
     assert done.after is not None
     reports.ensure(other, before, done.after, runs)
-    suite = suites.make(name="both", collections=[collection, other])
-    rows = {row.system: row.tests for row in suites.lines(suites.columns(suite), "ndcg")}
+    suite = groups.make(name="both", collections=[collection, other])
+    rows = {row.system: row.tests for row in groups.lines(groups.columns(suite), "ndcg")}
     assert len({found["letters_after"] for found in rows.values()}) > 1
     assert rows["dense-large"]["p_holm"] < 0.01 and rows["dense-large"]["low"] > 0
     client.force_login(charlie.user)
-    monkeypatch.setattr(suites, "AT_ONCE", 100)
+    monkeypatch.setattr(groups, "AT_ONCE", 100)
     recall = client.get(f"/suites/{suite.pk}/?measure=recall").content.decode()
     assert "Test these means" in recall and 'class="letters"' not in recall, "many are tested when that is asked for"
     asked = client.get(f"/suites/{suite.pk}/?measure=recall&tests=1").content.decode()
@@ -106,7 +107,7 @@ def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, m
 def test_a_member_without_a_report_is_blank_and_so_is_every_mean() -> None:
     both = Two()
     both.report(both.books)
-    rows = suites.lines(suites.columns(both.suite), "ndcg")
+    rows = groups.lines(groups.columns(both.suite), "ndcg")
     assert {row.system for row in rows} == {"one", "two"} and all(row.mean is None for row in rows)
 
 
@@ -114,19 +115,19 @@ def test_the_newest_report_of_two_versions_speaks_for_a_member() -> None:
     world = World()
     compared = reports.ensure(world.collection, world.before, world.after, [world.one])
     reports.ensure(world.collection, world.before, world.before, [world.one])
-    assert suites.standing(world.collection) == compared
-    assert suites.standing(world.collection, k=3) is None
+    assert groups.standing(world.collection) == compared
+    assert groups.standing(world.collection, k=3) is None
 
 
 def test_what_cannot_be_a_suite_is_refused() -> None:
     world = World()
     with pytest.raises(BadInput, match="from 1 to 100 collections"):
-        suites.make(name="none", collections=[])
+        groups.make(name="none", collections=[])
     with pytest.raises(BadInput, match="Use letters"):
-        suites.make(name="two words", collections=[world.collection])
-    suites.make(name="once", collections=[world.collection])
+        groups.make(name="two words", collections=[world.collection])
+    groups.make(name="once", collections=[world.collection])
     with pytest.raises(BadInput, match="a suite once already"):
-        suites.make(name="once", collections=[world.collection])
+        groups.make(name="once", collections=[world.collection])
     assert Suite.objects.count() == 1 and AuditEntry.objects.filter(act="suite.made").count() == 1
 
 

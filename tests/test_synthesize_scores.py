@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.drawing import draw
+from benchmark.synthesis.drawing import draw
 from corpus.errors import BadInput
 from corpus.models import Label
-from judges import synthesis
 from judges.models import Attempt, JudgeVersion
+from judges.retrieval import synthesis
 from tests.conftest import Manage
 from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_pair, make_query

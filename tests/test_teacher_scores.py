@@ -9,8 +9,8 @@ from django.core.management import call_command
 from django.db import DatabaseError, transaction
 
 from annotation.models import TeacherAnswer, TeacherScore
-from annotation.teachers import scoring
-from annotation.teachers.formats import APIS, scores_of
+from annotation.reranker_scores import scoring
+from annotation.reranker_scores.formats import APIS, scores_of
 from corpus.models import Pair
 from judges.records import BadAnswer
 from tests.factories import make_collection, make_document, make_pair, make_query

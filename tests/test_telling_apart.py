@@ -9,8 +9,8 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 
-from annotation.care import checks
 from annotation.models import Assignment
+from annotation.quality_control import attention_checks
 from corpus.models import Assessor, Item, Judgment
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.judging_scene import ARGUMENT, TEXT, _turn, debating_campaign
@@ -64,7 +64,7 @@ def make_scene(seed: int):
                 collection=collection, pair=pair, campaign=campaign.pk, reason="disagreement",
                 priority=chance.random(), place=number,
             )  # fmt: skip
-    assert checks.make(collection=collection, count=60, seed=seed, by=None) == 60
+    assert attention_checks.make(collection=collection, count=60, seed=seed, by=None) == 60
     with connection.cursor() as cursor:  # as autovacuum does: else plans are those of empty tables
         cursor.execute("ANALYZE corpus_item, corpus_pair, corpus_judgment, annotation_assignment, judges_attempt")
     return collection

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.text import direction, language, sentences, words
+from corpus.search.text import direction, language, sentences, words
 
 
 def cut(text):

@@ -3,14 +3,14 @@
 import pytest
 from django.test import Client
 
-from annotation.care import aside
+from annotation.judging.evidence import draft_of
 from annotation.models import Membership
-from annotation.targets import draft_of
+from annotation.quality_control import exclusion
 from corpus.aspects import documents, revising
 from corpus.aspects.entries import Wording
 from corpus.errors import BadInput
+from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Item, Judgment, Label, Pair, Target
-from corpus.targets import newest_targets
 from tests.aspects_scene import ice_scene
 from tests.factories import make_member
 from tests.test_evidence_pages import TEXTS, alice, client, collection, item, status_of
@@ -33,29 +33,29 @@ def counts(item: Item) -> tuple[str, int, int, int]:
 def test_an_edited_text_leaves_with_its_author_and_comes_back(item: Item, client: Client, alice: Membership) -> None:
     write(client)
     assert counts(item) == ("settled", 1, 1, 1)
-    act = aside.set_aside(membership=alice, by=None, note="asleep")
+    act = exclusion.set_aside(membership=alice, by=None, note="asleep")
     assert (act.size, counts(item)) == (1, ("open", 0, 0, 0))
     assert not newest_targets(item.collection).exists()
     assert draft_of(item.pk).contribution == "It tells the boiling point.", "the next one begins with the judge's text"
     with pytest.raises(BadInput, match="nothing to set aside"):
-        aside.set_aside(membership=alice, by=None)
+        exclusion.set_aside(membership=alice, by=None)
 
-    aside.bring_back(act=act, by=None)
+    exclusion.bring_back(act=act, by=None)
 
     target = newest_targets(item.collection).get()
     assert (target.writer, target.contribution, target.evidence) == ("alice", *TEXTS.values())
     assert target.created_at == Target.objects.get(version=2).created_at
     assert counts(item) == ("settled", 1, 1, 1)
-    assert aside.set_aside(membership=alice, by=None).size == 1, "and it can go once more"
+    assert exclusion.set_aside(membership=alice, by=None).size == 1, "and it can go once more"
 
 
 def test_where_somebody_else_wrote_meanwhile_their_text_holds(
     item: Item, client: Client, alice: Membership, collection: Collection
 ) -> None:
     write(client)
-    act = aside.set_aside(membership=alice, by=None)
+    act = exclusion.set_aside(membership=alice, by=None)
     write(signed_in(make_member(collection, "bob")), contribution="By Bob.")
-    assert aside.bring_back(act=act, by=None).size == 0
+    assert exclusion.bring_back(act=act, by=None).size == 0
     assert newest_targets(collection).get().contribution == "By Bob."
     assert counts(item) == ("settled", 1, 1, 1)
 
@@ -70,12 +70,12 @@ def test_grades_under_aspects_leave_and_come_back() -> None:
     of_aspects = Label.objects.filter(aspect__isnull=False)
     assert of_aspects.count() == 2
 
-    act = aside.set_aside(membership=bob, by=None)
+    act = exclusion.set_aside(membership=bob, by=None)
 
     assert [label.pair.document for label in of_aspects] == [second]
-    aside.bring_back(act=act, by=None)
+    exclusion.bring_back(act=act, by=None)
     assert sorted(of_aspects.values_list("pair__document", flat=True)) == [first.pk, second.pk]
     assert Judgment.objects.filter(assessor=bob.assessor, aspect__isnull=False).count() == 3
     documents.discard(query, dana.assessor, first, "It is about penguins.")
     with pytest.raises(BadInput, match="nothing to set aside"):
-        aside.set_aside(membership=bob, by=None)
+        exclusion.set_aside(membership=bob, by=None)

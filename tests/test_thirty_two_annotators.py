@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from annotation.numbers import meant
+from annotation.queue.public_ids import meant
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment
 from judges.models import Tally

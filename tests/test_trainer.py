@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch")
 from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.speed import slowness  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
-from training.engine.base import tiny_base  # noqa: E402
-from training.folder import JobFolder  # noqa: E402
+from training.jobs.folder import JobFolder  # noqa: E402
+from training.trainers.base import tiny_base  # noqa: E402
 
 OPTIONS = {"preset": "tiny", "max_steps": 40, "lora_rank": 4, "checkpoint_every": 4, "evaluate_every": 20}
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_done_is_refused_with_the_reason(
 def test_a_hub_id_comes_from_the_local_cache_alone(
     parts: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from training.engine.base import find_base
+    from training.trainers.base import find_base
 
     cache = tmp_path / "hub" / "models--birds--owl"
     snapshot = cache / "snapshots" / "0123456789abcdef0123456789abcdef01234567"
@@ -134,8 +134,8 @@ def test_a_hub_id_comes_from_the_local_cache_alone(
 
 def test_an_encoder_cannot_write_answers(tmp_path: Path) -> None:
     from corpus.errors import BadInput
-    from training.engine.base import check_causal
-    from training.engine.tiny_encoder import tiny_encoder
+    from training.trainers.base import check_causal
+    from training.trainers.tiny_encoder import tiny_encoder
 
     with pytest.raises(
         BadInput, match=r"\(bert\) is an encoder, which writes no answers: take the recipe cross-encoder"
@@ -145,7 +145,7 @@ def test_an_encoder_cannot_write_answers(tmp_path: Path) -> None:
 
 def test_a_set_that_was_changed_after_its_export_is_refused(tmp_path: Path) -> None:
     from corpus.errors import BadInput
-    from training.data import read
+    from training.recipes.data import read
 
     rows = write_set(tmp_path / "set")
     with (rows / "train.jsonl").open("a") as file:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from training.calibration import Calibration, best_margin, calibrate, platt
+from training.recipes.calibration import Calibration, best_margin, calibrate, platt
 
 
 def test_platt_finds_the_line_that_made_the_labels():

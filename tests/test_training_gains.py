@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from training.gains import compare, randomisation, verdict
+from training.jobs.gains import compare, randomisation, verdict
 
 
 def test_the_exact_test_counts_signs():

@@ -22,8 +22,8 @@ from tests.conftest import Manage
 from tests.instances import PATIENCE, ROOT, until
 from tests.speed import slowness
 from tests.training_sets import write_set
-from training import fleet, jobs, pages
-from training.folder import JobFolder
+from training.jobs import lifecycle, pages, worker_pool
+from training.jobs.folder import JobFolder
 from training.models import Job, Model
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,13 +45,15 @@ def workers(instance: dict[str, str]) -> Iterator[list[subprocess.Popen[str]]]:
 
 def start_worker(workers: list[subprocess.Popen[str]], instance: dict[str, str]) -> subprocess.Popen[str]:
     environment = {**instance, "OMP_NUM_THREADS": "1"}
-    worker = spawn(fleet.worker_command(1, f"test-{len(workers)}"), environment, cwd=ROOT, stdout=subprocess.DEVNULL)
+    worker = spawn(
+        worker_pool.worker_command(1, f"test-{len(workers)}"), environment, cwd=ROOT, stdout=subprocess.DEVNULL
+    )
     workers.append(worker)
     return worker
 
 
 def begin(rows: Path, out: Path, device: str = "cpu", **given: Any) -> Job:
-    return jobs.begin_training(
+    return lifecycle.begin_training(
         recipe="prism", data=rows, base="tiny:qwen3", out=out, given={**FEW, **given}, device=device
     )
 
@@ -97,8 +99,8 @@ def test_a_cancelled_job_ends_within_ten_seconds_and_can_go_on(
     assert not Model.objects.exists() and not leases.ask_to_cancel(job)
 
     folder.ask({**folder.job, "options": {**folder.job["options"], "max_steps": step + 3, "evaluate_every": step + 3}})
-    assert jobs.go_on(job)
-    fleet.wake()
+    assert lifecycle.go_on(job)
+    worker_pool.wake()
     reaches(job, Job.State.FINISHED)
     assert losses(job)[-1][0] == step + 3
     model = Model.objects.get(job=job)
@@ -114,7 +116,7 @@ def test_killed_trainers_and_workers_cost_no_step_and_change_no_loss(
     worker = start_worker(workers, instance)
     reaches(whole, Job.State.FINISHED)
     killed = begin(rows, tmp_path / "killed", **longer)
-    fleet.wake()
+    worker_pool.wake()
     does_step(killed, 12)
     os.kill(trainer_of(killed), signal.SIGKILL)
     does_step(killed, 40)
@@ -148,8 +150,8 @@ def test_a_job_for_a_gpu_waits_for_one_and_says_so(
     job = begin(rows, tmp_path / "model", device="cuda")
     assert pages.waits_for(job).startswith("No worker serves the queue")
     start_worker(workers, instance)
-    until(lambda: bool(fleet.live_workers()))
-    if "cuda" in fleet.live_workers()[0].devices:
+    until(lambda: bool(worker_pool.live_workers()))
+    if "cuda" in worker_pool.live_workers()[0].devices:
         pytest.skip("this machine has a GPU")
     assert leases.claim(Job, device="cpu") is None
     assert pages.waits_for(job) == "It waits for a worker with a GPU: no worker that serves the queue has one."
@@ -190,7 +192,7 @@ def test_the_command_waits_with_a_worker_of_its_own_and_prints_the_contracts_doc
     assert set(done.json) == {"job", "state", "steps", "loss_first", "loss_last", "metrics", "out"}
     assert done.json["state"] == "finished" and done.json["steps"] == 4
     assert json.loads((tmp_path / "model" / "reranker.json").read_text())["words"] == "tiny model, CPU"
-    assert not fleet.live_workers()
+    assert not worker_pool.live_workers()
 
     bad = manage("train", "prism", "--data", rows, "--base", "tiny:encoder", "--out", tmp_path / "b", *few, check=False)
     assert bad.code == 2 and bad.out == "" and "is an encoder, which writes no answers" in bad.err

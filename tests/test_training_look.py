@@ -12,7 +12,7 @@ from tests.factories import make_member
 from tests.test_training_pages import birds as birds
 from tests.test_training_pages import finished
 from tests.test_training_pages import rows as rows
-from training import jobs
+from training.jobs import lifecycle
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 LOOKS = {
@@ -36,7 +36,7 @@ def test_training_pages_have_no_violation(
     page.goto("/c/birds/training/")
     found = {"empty": violations(page)}
     job = finished(birds, rows, gain={"words": "no gain shown: p = 0.4"}, evaluation={"base": {"auc": 0.5}})
-    model = jobs.publish(job)
+    model = lifecycle.publish(job)
     for part in ("", f"jobs/{job.pk}/", f"models/{model.pk}/"):
         page.goto(f"/c/birds/training/{part}")
         for summary in page.locator("figure details > summary").all():

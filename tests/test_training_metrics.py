@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training.metrics import Undefined, auc, choose, kept_apart, measure, ndcg_by_query, pearson, sigmoid
+from training.recipes.metrics import Undefined, auc, choose, kept_apart, measure, ndcg_by_query, pearson, sigmoid
 
 
 def rows(margins, labels, teacher=None, queries=None):

@@ -9,15 +9,15 @@ from django.conf import settings
 from django.test import Client
 
 from annotation.models import Role
+from corpus.collections.removal import delete_collection
 from corpus.models import Collection
-from corpus.removal import delete_collection
 from jobs import leases
 from tests.factories import make_collection, make_member
 from tests.training_sets import write_set
-from training import jobs
-from training.folder import JobFolder
+from training.jobs import lifecycle
+from training.jobs.folder import JobFolder
+from training.jobs.supervisor import supervise
 from training.models import Job, Model
-from training.supervisor import supervise
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +43,7 @@ def rows(birds: Collection) -> Path:
 def finished(collection: Collection, rows: Path, kind: str = "train", **result: Any) -> Job:
     """A job with two steps in its folder, and its model."""
     options = {"recipe": "prism", "base": "tiny:qwen3", "data": str(rows), "out": str(rows / "nowhere"), "options": {}}
-    job = jobs.begin(kind=kind, options={**options, "name": "m"}, collection=collection, user="alice")
+    job = lifecycle.begin(kind=kind, options={**options, "name": "m"}, collection=collection, user="alice")
     folder = JobFolder(Path(job.folder))
     for step in (1, 2):
         folder.add({
@@ -96,7 +96,7 @@ def test_a_started_training_waits_on_its_own_page(alice: Client, rows: Path) -> 
 
 def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice: Client, birds: Collection, rows: Path) -> None:
     job = finished(birds, rows, gain={"words": "no gain shown: p = 0.4"}, evaluation={"base": {"auc": 0.5}})
-    model = jobs.publish(job)
+    model = lifecycle.publish(job)
     page = alice.get(f"/c/birds/training/jobs/{job.pk}/").content.decode()
     assert page.count("tiny model, CPU") >= 4 and "The loss fell" in page and "0.750" in page and "undefined" in page
     chart = alice.get(f"/c/birds/training/jobs/{job.pk}/?chart=loss&as=csv")
@@ -136,7 +136,7 @@ def test_files_are_those_of_the_job_and_no_others(alice: Client, birds: Collecti
 
 def test_jobs_and_models_of_another_collection_do_not_exist(alice: Client, birds: Collection, rows: Path) -> None:
     other = finished(make_collection("stones"), rows)
-    model = jobs.publish(other)
+    model = lifecycle.publish(other)
     for address in (
         f"jobs/{other.pk}/",
         f"models/{model.pk}/",
@@ -150,7 +150,7 @@ def test_jobs_and_models_of_another_collection_do_not_exist(alice: Client, birds
 
 def test_a_deleted_collection_takes_its_jobs_and_models_along(birds: Collection, rows: Path) -> None:
     job = finished(birds, rows)
-    jobs.publish(job)
+    lifecycle.publish(job)
     delete_collection(birds)
     assert not Job.objects.exists() and not Model.objects.exists() and not Path(job.folder).exists()
 
@@ -189,7 +189,7 @@ def test_a_page_names_base_models_of_this_site_or_of_the_hub_and_no_other_folder
 
 
 def test_a_trainer_that_does_not_see_a_jobs_files_says_so_at_once(birds: Collection, rows: Path) -> None:
-    job = jobs.begin_training(
+    job = lifecycle.begin_training(
         recipe="prism", data=rows, base="tiny:qwen3", out=None, given={}, collection=birds, user="alice"
     )
     (Path(job.folder) / "job.json").unlink()

@@ -144,7 +144,7 @@ def test_statistics_of_an_empty_collection_have_no_means(client):
 
 
 def test_the_funnel_follows_the_rounds_of_a_debate(books):
-    from annotation.statistics import statistics_of
+    from annotation.data.statistics import statistics_of
     from judges.models import Tally
     from tests.evidence import make_campaign
 

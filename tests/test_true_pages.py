@@ -7,15 +7,15 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from annotation.adjudication import Opinion, why_conflict
+from annotation.adjudication.conflicts import Opinion, why_conflict
+from annotation.data.statistics import statistics_of
 from annotation.models import Role
-from annotation.statistics import statistics_of
 from corpus.models import Collection, Label, Query
 from judges.models import Tally
 from tests.benchmark_scene import collection_of_books, runs_of
 from tests.evidence import make_campaign, make_judge, make_judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
-from training import pages as training_pages
+from training.jobs import pages as training_pages
 
 pytestmark = pytest.mark.django_db
 
@@ -102,7 +102,7 @@ def test_training_without_the_extra_cannot_be_started(books: Collection, setting
 
     settings.VAR = tmp_path
     rows = write_set(tmp_path / "exports" / "books" / "one")
-    monkeypatch.setattr("training.fleet.live_workers", list)
+    monkeypatch.setattr("training.jobs.worker_pool.live_workers", list)
     admin = signed_in(books)
     assert re.search(r">Start training</button>", admin.get("/c/books/training/").text)
     write_extra("left-out")
@@ -113,7 +113,7 @@ def test_training_without_the_extra_cannot_be_started(books: Collection, setting
     refused = admin.post("/c/books/training/start/", given)
     assert refused.status_code == 422 and "The training extra is not here" in refused.text
     write_extra("ready")
-    monkeypatch.setattr("training.pages.find_spec", lambda name: None)
+    monkeypatch.setattr("training.jobs.pages.find_spec", lambda name: None)
     assert "disabled" in admin.get("/c/books/training/").text
 
 

@@ -6,14 +6,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.assessments import pairs_where
+from annotation.agreement.assessments import pairs_where
+from annotation.label_quality import agreement_over_time, audits, costs, decisions, people, returning, statistics, trust
 from annotation.models import Assignment, Computed, Role
 from annotation.tasks import compute_statistics
-from annotation.trust import agreement_over_time, audits, costs, decisions, people, returning, statistics, trust
-from corpus.items import next_place
+from corpus.collections.task_order import next_place
 from corpus.models import Collection, Item
-from judges import selectors, tallies
-from judges.audits import Route, route_of
+from judges.campaigns import counters, selectors
+from judges.domain.audits import Route, route_of
 from judges.models import Audit, Work
 from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment, make_votes
 from tests.factories import make_collection, make_item, make_member, make_pair
@@ -153,9 +153,9 @@ def test_costs_of_machine_and_people_and_what_is_to_come(books, campaign, couple
     Collection.objects.filter(pk=books.pk).update(hourly_rate=36)
     books.refresh_from_db()
     for key, value in {"pairs": 10, "labelled:1": 4, "escalated:split": 1, "escalated:audit": 2, "settled": 1}.items():
-        tallies.add(campaign.pk, key, value)
+        counters.add(campaign.pk, key, value)
     for key, value in {"cost": 0.5, "calls": 50, "audited": 1}.items():
-        tallies.add(campaign.pk, key, value)
+        counters.add(campaign.pk, key, value)
     item = judged(make_pair(books), couple, [1, 1], milliseconds=10_000)
     for judgment, member in zip(item.judgments.order_by("pk"), couple, strict=True):
         values = {"lease_until": judgment.created_at, "ended_at": judgment.created_at, "judgment": judgment}
@@ -184,13 +184,13 @@ def failed_route(collection, campaign, judges, size=30, drawn=20):
             values = {"stratum": SURE.key, "probability": drawn / size, "label": 1}
             Audit.objects.create(campaign=campaign, pair=pair, item=item, **values)
     for key, value in {f"route:{SURE.key}": size, "pairs": size, "labelled:1": size, "escalated:audit": drawn}.items():
-        tallies.add(campaign.pk, key, value)
+        counters.add(campaign.pk, key, value)
 
 
 def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(client, books, campaign, judges):
     failed_route(books, campaign, judges)
     status = selectors.status(books, campaign)
-    found = audits(books, campaign, tallies.read(campaign.pk))
+    found = audits(books, campaign, counters.read(campaign.pk))
     (alarm,) = decisions(books, status, audits=found, people=(), skipped=0)
     assert (alarm.kind, alarm.severity, alarm.count) == ("audit", "alarm", 10)
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
@@ -202,7 +202,7 @@ def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(clie
     assert Item.objects.filter(state="open", reason="audit", overlap=2).count() == 10
     after = selectors.status(books, campaign)
     assert (after["audits"], after["escalated"], after["labelled"]) == (30, 0, 30)
-    assert audits(books, campaign, tallies.read(campaign.pk)).drawn == 20, "the estimate rests on the random draw"
+    assert audits(books, campaign, counters.read(campaign.pk)).drawn == 20, "the estimate rests on the random draw"
     assert returning.to_people(campaign, SURE) == 0
     assert client.get(f"{address}?route=nonsense").status_code == 404
     assert "over the limit" in client.get("/c/books/audits/").content.decode()
@@ -220,8 +220,8 @@ def test_returned_pairs_are_those_of_the_route_alone(books, judges):
 
 def test_conflicts_failures_and_skipped_pairs_wait_for_a_decision(books, campaign):
     make_item(make_pair(books), state="conflict")
-    tallies.add(campaign.pk, "failed", 3)
-    tallies.add(campaign.pk, "pairs", 3)
+    counters.add(campaign.pk, "failed", 3)
+    counters.add(campaign.pk, "pairs", 3)
     status = selectors.status(books, campaign)
     found = decisions(books, status, audits=None, people=None, skipped=2)
     assert [(one.kind, one.count) for one in found] == [("conflicts", 1), ("skipped", 2), ("failed", 3)]
@@ -239,7 +239,7 @@ def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books,
         found = statistics.standing(books, campaign)
     assert len(queries) <= 2
     assert found.trust.at == Computed.objects.get().at and found.trust.stored
-    assert found.trust.audits == audits(books, campaign, tallies.read(campaign.pk))
+    assert found.trust.audits == audits(books, campaign, counters.read(campaign.pk))
     assert {one.group for one in found.trust.kappas} == {"judges", "people"}
     assert [one.name for one in found.people.people] == ["alice", "bob"]
     assert found.over_time.points

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
 
-from annotation.members import add_member
+from annotation.accounts.members import add_member
 from annotation.models import Role
 from tests.admin_site import judged_collection
 from tests.benchmark_scene import SYSTEMS, whole_scene

@@ -11,15 +11,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from corpus.models import Pair
-from judges import retrievals, selectors, writings
-from judges.injections import INJECTIONS, Injection
+from judges.campaigns import selectors
+from judges.domain.probabilities import of_answer
+from judges.domain.unwrapping import WHITESPACE, unwrapped
+from judges.domain.verdicts import STRICT, ParsingRules, Unusable, parse, parse_turn, parse_vote
+from judges.evidence import answers as writings
+from judges.evidence.quality import DIMENSIONS
 from judges.models import Attempt, AttemptBody
 from judges.presets import UNWRAPS
-from judges.probabilities import of_answer
-from judges.quality import DIMENSIONS
+from judges.probes.injections import INJECTIONS, Injection
 from judges.records import Judge, Token, Turn
-from judges.unwrapping import WHITESPACE, unwrapped
-from judges.verdicts import STRICT, ParsingRules, Unusable, parse, parse_turn, parse_vote
+from judges.retrieval import answers
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
 from tests.factories import make_member, make_user
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
@@ -207,7 +209,7 @@ def test_every_role_that_writes_is_unwrapped_by_the_same_rule(role: str) -> None
     def read(text: str, rules: ParsingRules) -> Turn:
         if role in writings.ROLES:
             return writings.parse(role, text, "A mapping.", rules)
-        return retrievals.parse(role, text, 0, rules)
+        return answers.parse(role, text, 0, rules)
 
     plain = json.dumps(ROLES[role])
     wrapped = f"<think>{plain}</think>\n{FENCE}json\n{json.dumps({**ROLES[role], 'sure': True})}\n{FENCE}"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judges.domain.verdicts import Gone, OutOfRange, Unparsed, Unusable, parse_turn, parse_vote
 from judges.records import Turn
-from judges.verdicts import Gone, OutOfRange, Unparsed, Unusable, parse_turn, parse_vote
 
 DOCUMENT = "A mapping maps hashable values. It is mutable."
 

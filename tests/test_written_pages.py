@@ -13,10 +13,10 @@ from corpus.models import Collection
 from judges.models import Work
 from tests.engine_parts import collection_of, pairs_of
 from tests.factories import make_collection, make_member
-from training import inputs, judged, outcomes, outputs
-from training.calibration import Calibration
-from training.folder import JobFolder
+from training.jobs import graded_outputs, inputs, outcomes, outputs
+from training.jobs.folder import JobFolder
 from training.models import Job, Model
+from training.recipes.calibration import Calibration
 
 pytestmark = pytest.mark.django_db
 
@@ -108,7 +108,7 @@ class Messenger:
         self.sent: list[list[Any]] = []
 
     def send_task(self, name: str, *, args: list[Any], ignore_result: bool) -> None:
-        assert name == judged.TASK
+        assert name == graded_outputs.TASK
         self.sent.append(args)
 
 
@@ -144,26 +144,26 @@ def written(instance, settings, tmp_path) -> Job:
 def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, monkeypatch) -> None:
     client.force_login(make_member(written.collection, "alice", Role.ADMIN).user)
     address = reverse("training_job", args=["books", written.pk])
-    monkeypatch.setattr("judges.wakeups.live_workers", lambda: 0)
+    monkeypatch.setattr("judges.engine.notifications.live_workers", lambda: 0)
     assert (
         "disabled aria-describedby" in client.get(address).text and "No worker is running" in client.get(address).text
     )
-    monkeypatch.setattr("judges.wakeups.live_workers", lambda: 1)
+    monkeypatch.setattr("judges.engine.notifications.live_workers", lambda: 1)
     messenger = Messenger()
-    monkeypatch.setattr("judges.wakeups.messenger", lambda: messenger)
+    monkeypatch.setattr("judges.engine.notifications.messenger", lambda: messenger)
     assert "At most 4 calls." in client.get(address).text
     asked = {"judge": "offline-measurer", "budget": "2"}
     said = client.post(reverse("judge_outputs", args=["books", written.pk]), asked, follow=True).text
     assert "offline-measurer is being asked" in said
     assert messenger.sent == [[written.pk, "offline-measurer", 2.0]]
-    judged.score(*messenger.sent[0])
+    graded_outputs.score(*messenger.sent[0])
     written.refresh_from_db()
     sides = written.result["judged"]["sides"]
     assert (sides["tuned"]["rows"], sides["tuned"]["scored"], sides["tuned"]["without_scores"]) == (3, 2, 0)
     assert (sides["base"]["rows"], sides["base"]["scored"], sides["base"]["language"]) == (3, 0, None)
     assert Work.objects.count() == 2, "a row without texts is not asked about"
     page = client.get(address).text
-    for title in judged.TITLES.values():
+    for title in graded_outputs.TITLES.values():
         assert title.replace("'", "&#x27;") in page
     assert "tuned: 2 of 3 rows scored, 0 without an answer of the judge" in page
     wrong = client.post(reverse("judge_outputs", args=["books", written.pk]), {"judge": "nobody"}, follow=True).text

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection
 from jobs.models import LeasedJob
-from training.folder import JobFolder
+from training.jobs.folder import JobFolder
 
 
 class Job(LeasedJob):
@@ -94,5 +94,5 @@ class Model(models.Model):
 
 
 def verdict(found: dict[str, Any]) -> str:
-    """The sentence of training.gains, or that there is none."""
+    """The sentence of training.jobs.gains, or that there is none."""
     return str((found.get("gain") or {}).get("words") or _("not measured: there is no dev split"))

@@ -11,9 +11,9 @@ from django.db import close_old_connections, connection
 from redis.exceptions import RedisError
 
 from jobs import leases
-from training import fleet, judged
+from training.jobs import graded_outputs, worker_pool
+from training.jobs.supervisor import supervise
 from training.models import Job
-from training.supervisor import supervise
 
 BEAT_S = 2.0
 
@@ -24,12 +24,12 @@ stopping = multiprocessing.get_context("fork").Value("b", 0)
 
 def _work() -> None:
     """Take jobs up until none waits."""
-    while not stopping.value and (job := leases.claim(Job, device__in=fleet.devices())) is not None:
+    while not stopping.value and (job := leases.claim(Job, device__in=worker_pool.devices())) is not None:
         supervise(job, lambda: bool(stopping.value), gpu=_gpu(job))
 
 
-work = shared_task(_work, name=fleet.WORK, ignore_result=True)
-judge_outputs = shared_task(judged.score, name=judged.TASK, ignore_result=True)
+work = shared_task(_work, name=worker_pool.WORK, ignore_result=True)
+judge_outputs = shared_task(graded_outputs.score, name=graded_outputs.TASK, ignore_result=True)
 """For workers of the judges' queue: it asks a judge and needs no GPU."""
 
 
@@ -40,18 +40,18 @@ def _gpu(job: Job) -> int | None:
 
 def waiting() -> bool:
     """A job that one of this worker's devices could do."""
-    return leases.free(Job, device__in=fleet.devices()).exists()
+    return leases.free(Job, device__in=worker_pool.devices()).exists()
 
 
 def serves_queue(sender: Any) -> bool:
     """Whether this worker takes messages of ours."""
-    return fleet.QUEUE in sender.app.amqp.queues.consume_from
+    return worker_pool.QUEUE in sender.app.amqp.queues.consume_from
 
 
 def _begin(sender: Any = None, **_: Any) -> None:
     if not serves_queue(sender):
         return
-    fleet.say_alive()
+    worker_pool.say_alive()
     connection.close()
     threading.Thread(target=_live, name="gpu-beat", daemon=True).start()
 
@@ -61,9 +61,9 @@ def _live() -> None:
     pause = threading.Event()
     while not stopping.value:
         try:
-            fleet.say_alive()
-            if waiting() and fleet.nobody_is_told():
-                fleet.wake()
+            worker_pool.say_alive()
+            if waiting() and worker_pool.nobody_is_told():
+                worker_pool.wake()
         except RedisError as error:
             logger.warning("Redis is away: %s", error)
         except Exception:
@@ -71,7 +71,7 @@ def _live() -> None:
         finally:
             close_old_connections()
         pause.wait(BEAT_S)
-    fleet.say_gone()
+    worker_pool.say_gone()
 
 
 def _shut_down(**_: Any) -> None:

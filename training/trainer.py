@@ -13,7 +13,7 @@ from typing import Any
 
 from corpus.errors import BadInput
 from jobs.processes import watch_parent
-from training.folder import CANCELLED, FAILED, FINISHED, REFUSED, JobFolder
+from training.jobs.folder import CANCELLED, FAILED, FINISHED, REFUSED, JobFolder
 
 QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error"}
 
@@ -68,14 +68,14 @@ def work(folder: JobFolder, stop: Stop) -> dict[str, Any]:
     folder.say(state="running", phase="starting", error="")
     kind = folder.job.get("kind", "train")
     if kind == "train":
-        from training.engine.training import train
+        from training.trainers.training import train
 
         return train(folder, stop)
     if kind == "generate":
-        from training.engine.outputs_job import write
+        from training.trainers.outputs_job import write
 
         return write(folder, stop)
-    from training.engine.scoring_job import score
+    from training.trainers.scoring_job import score
 
     return score(folder, stop)
 

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from training import views
+from training.jobs import views
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/training/", views.training, name="training"),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from annotation.agreement.cohen import Met, Sparse, cohen, meetings
 from annotation.agreement.resampling import CELLS, MISSING, Draws, Floats, Grades, Patterns, interval, patterns
-from corpus.phrases import gettext_noop
+from charts.phrases import gettext_noop
 
 NO_ITEM = gettext_noop("no pair was graded by both")
 ONE_GRADE = gettext_noop("every grade is the same, so there is nothing to agree about beyond chance")

@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 
+from annotation.agreement.assessments import BY_NAME_ONLY, JUDGES, PEOPLE, Known, Population, choose
 from annotation.agreement.measures import Couples, Pairwise, Statistic
 from annotation.agreement.report import OneAssessor, Report, of_itself
-from annotation.assessments import BY_NAME_ONLY, JUDGES, PEOPLE, Known, Population, choose
-from corpus.charts import Chart
-from corpus.charts import heat as heat_chart
+from charts import Chart
+from charts import heat as heat_chart
 from corpus.models import Assessor, Collection
 
 RESAMPLES = 1_000

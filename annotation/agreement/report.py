@@ -8,9 +8,9 @@ import numpy as np
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
+from annotation.agreement.assessments import Assessments, Known, Population, alike, assessments
 from annotation.agreement.measures import FAMILY, Measures, Pairwise, Statistic, measure
 from annotation.agreement.resampling import MISSING
-from annotation.assessments import Assessments, Known, Population, alike, assessments
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 

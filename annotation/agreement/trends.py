@@ -4,8 +4,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
-from annotation.trust.records import OverTime, People
-from corpus.charts import Bar, Chart, bars, line
+from annotation.label_quality.records import OverTime, People
+from charts import Bar, Chart, bars, line
 
 UNITS = {"day": gettext_noop("day"), "week": gettext_noop("week (its Monday)")}
 

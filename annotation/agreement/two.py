@@ -7,13 +7,13 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
+from annotation.agreement.assessments import choose, known_assessors, options_of
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import MEASURES, RESAMPLES, words
 from annotation.agreement.report import agreement_report, of_itself
 from annotation.agreement.resampling import MISSING
-from annotation.assessments import choose, known_assessors, options_of
-from annotation.pairs import Filters
-from corpus.charts import Chart, heat
+from annotation.data.pairs import Filters
+from charts import Chart, heat
 from corpus.errors import BadInput
 from corpus.models import Collection
 
@@ -56,7 +56,8 @@ class Two:
 
 
 def compare(collection: Collection, filters: Filters) -> Two:
-    """Measure the two that `filters` names; `cell` says what of their grades is compared (annotation.assessments).
+    """Measure the two that `filters` names; `cell` says what of their grades is compared
+    (annotation.agreement.assessments).
 
     Raises BadInput for a name that is no assessor's, or twice the same.
     """

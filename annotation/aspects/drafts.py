@@ -11,16 +11,16 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.aspect_models import PassageDraft
-from annotation.auditing import record
-from annotation.fetching import texts
-from annotation.fetching.pages import Limits, Page, checked, fetch
-from annotation.fetching.problems import NoPage
+from annotation.audit_log.recording import record
+from annotation.data.url_fetch import texts
+from annotation.data.url_fetch.pages import Limits, Page, checked, fetch
+from annotation.data.url_fetch.problems import NoPage
 from annotation.models import Membership
+from annotation.models.aspects import PassageDraft
 from corpus.errors import BadInput
 from corpus.importing import recognition
 from corpus.models import Query
-from judges import wakeups
+from judges.engine import notifications
 
 FETCH = "annotation.fetch_passage"
 State = PassageDraft.State
@@ -55,7 +55,7 @@ def ask(member: Membership, query: Query, url: str) -> PassageDraft:
 
 def send(draft: int) -> None:
     """Wake a worker; a lost message costs a click on "try again"."""
-    wakeups.post(FETCH, draft)
+    notifications.post(FETCH, draft)
 
 
 @transaction.atomic

@@ -6,7 +6,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 
-from annotation.aspects.desk import concerned
+from annotation.aspects.workspace import concerned
 from corpus.models import Aspect, Collection, CurrentJudgment, Query
 
 PAGE = 50

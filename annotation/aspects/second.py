@@ -8,10 +8,10 @@ from hashlib import sha256
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from annotation.aspect_models import BlindSample, SecondReading
 from annotation.aspects.kappa import Agreement, agreement
-from annotation.auditing import record
+from annotation.audit_log.recording import record
 from annotation.models import Membership
+from annotation.models.aspects import BlindSample, SecondReading
 from corpus.aspects.entries import Entries, Entry, load
 from corpus.errors import BadInput
 from corpus.models import AspectRevision, Collection

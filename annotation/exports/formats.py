@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext_noop
 
+from charts.cells import csv_line
 from corpus.aspects.files import line as aspect_line
-from corpus.cells import csv_line
 from corpus.errors import BadInput
 
 Row = Sequence[Any]

@@ -13,8 +13,8 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 
-from annotation import guidelines
-from annotation.auditing import record
+from annotation.audit_log.recording import record
+from annotation.data import guidelines
 from annotation.exports import files
 from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.rows import rows_of
@@ -23,8 +23,8 @@ from annotation.exports.sets.making import Made, make_set
 from annotation.exports.sets.options import Options, default_teacher
 from annotation.models import Snapshot, User
 from corpus.errors import BadInput
-from corpus.lengths import file_of
 from corpus.models import Collection, Label, Pair
+from corpus.search.lengths import file_of
 
 Progress = Callable[[int], None]
 

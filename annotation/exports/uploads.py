@@ -8,11 +8,11 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext as _
 
 from annotation.exports.snapshots import home
-from corpus import lengths
 from corpus.errors import BadInput
 from corpus.importing.files import Source
 from corpus.importing.grades import top_of_run
 from corpus.models import Collection
+from corpus.search import lengths
 
 MOST = 200_000_000
 

@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('passes', models.BooleanField()),
-                ('findings', models.JSONField(help_text='judges.orderings.Findings, calls, cost, the first error.')),
+                ('findings', models.JSONField(help_text='judges.probes.known_orders.Findings, calls, cost, the first error.')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('collection', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='self_checks', to='corpus.collection')),
                 ('judge', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='self_checks', to='judges.judgeversion')),

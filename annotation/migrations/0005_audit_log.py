@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('act', models.CharField(help_text='A key of annotation.auditing.ACTS.', max_length=40)),
+                ('act', models.CharField(help_text='A key of annotation.audit_log.recording.ACTS.', max_length=40)),
                 ('collection_name', models.CharField(blank=True, max_length=200)),
                 ('details', models.JSONField(default=dict)),
                 ('collection', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='corpus.collection')),

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             name='StoredAgreement',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(help_text='Of the choice: annotation.agreement.standing.', max_length=64)),
+                ('key', models.CharField(help_text='Of the choice: annotation.agreement.cached_results.', max_length=64)),
                 ('options', models.JSONField(default=dict)),
                 ('values', models.JSONField(default=dict)),
                 ('at', models.DateTimeField(help_text='The moment whose data they describe; null: not computed yet.', null=True)),

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges import copies
-from judges.ensemble import SIZES, usual_majority
+from judges.domain import copies
+from judges.domain.ensemble import SIZES, usual_majority
 from judges.models import JudgeVersion, Panel
-from judges.panels import ensure_offline
+from judges.panels.offline_panel import ensure_offline
 
 
 @dataclass(frozen=True, slots=True)

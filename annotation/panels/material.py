@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
+from annotation.agreement.assessments import JUDGES, Known, alike, assessments, choose, known_assessors
 from annotation.agreement.resampling import MISSING
-from annotation.assessments import JUDGES, Known, alike, assessments, choose, known_assessors
 from annotation.panels.quality import Truth, Votes
 from annotation.panels.subsets import SIZE, most_candidates
 from corpus.errors import BadInput

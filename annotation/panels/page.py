@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from annotation.agreement.assessments import JUDGES, Known
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import heat
-from annotation.assessments import JUDGES, Known
 from annotation.panels.choosing import Proposal
 from annotation.panels.independence import Kappas
 from annotation.panels.material import Candidate
@@ -18,8 +18,8 @@ from annotation.panels.quality import BALANCED, Quality
 from annotation.panels.report import MEASURES, Chosen, summary
 from annotation.panels.self_checks import Standing
 from annotation.panels.subsets import SIZE, SIZES_TO_CHOOSE
-from corpus.charts import Chart, Dot, scatter
-from corpus.charts import heat as heat_chart
+from charts import Chart, Dot, scatter
+from charts import heat as heat_chart
 
 RESAMPLES = 1_000
 SHOWN = 5

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from annotation.agreement.measures import Statistic, measure
 from annotation.agreement.proportions import Stratum, exact, overall
 from annotation.agreement.resampling import MISSING
-from corpus.phrases import gettext_noop
+from charts.phrases import gettext_noop
 
 Votes = NDArray[np.int8]
 """Candidates x pairs, 0 or 1: everybody voted on every pair."""

@@ -8,8 +8,8 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from annotation.agreement.assessments import Known
 from annotation.agreement.measures import Statistic
-from annotation.assessments import Known
 from annotation.panels.choosing import Choice, Proposal, choose
 from annotation.panels.material import Material, material
 from annotation.panels.quality import BALANCED
@@ -17,7 +17,7 @@ from annotation.panels.self_checks import Standing, standing
 from annotation.panels.subsets import SIZE, SIZES_TO_CHOOSE
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges.ensemble import usual_majority
+from judges.domain.ensemble import usual_majority
 
 MEASURES = {
     BALANCED: gettext_noop("balanced accuracy"),

@@ -16,14 +16,14 @@ from django.utils.translation import gettext as _
 from annotation.models import SelfCheck
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, CurrentJudgment, Pair, Query
-from judges import self_check as asking
-from judges import wakeups
+from judges.engine import notifications
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
-from judges.orderings import ANSWERS, ELSEWHERE, Findings, Probe, built_in
-from judges.panels import ensure_offline
+from judges.panels.offline_panel import ensure_offline
+from judges.probes import self_check as asking
+from judges.probes.known_orders import ANSWERS, ELSEWHERE, Findings, Probe, built_in
+from judges.probes.self_check import Checked
 from judges.records import Inputs, Judge
-from judges.self_check import Checked
 
 OWN = 8
 """Queries of the collection that are asked, where its reference has a relevant and another pair for them."""
@@ -154,14 +154,14 @@ def self_check(
 
 def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
     """A worker asks them. Raises BadInput where nobody is there to do it, and while one is at it for the collection."""
-    if wakeups.is_away():
+    if notifications.is_away():
         raise BadInput(_("Redis does not answer, so no worker can be asked: try again when it is back"))
-    if not wakeups.live_workers():
+    if not notifications.live_workers():
         raise BadInput(_("no worker is there to ask them: start one, or use the command"))
-    if not wakeups.redis().set(_key(collection.pk), 1, nx=True, ex=LONGEST_S):
+    if not notifications.redis().set(_key(collection.pk), 1, nx=True, ex=LONGEST_S):
         raise BadInput(_("judges are being asked: the results come within minutes"))
     arguments = collection.pk, [row.pk for row in judges]
-    transaction.on_commit(lambda: wakeups.post(TASK, *arguments))
+    transaction.on_commit(lambda: notifications.post(TASK, *arguments))
 
 
 def run_later(collection: int, judges: Sequence[int]) -> None:
@@ -172,7 +172,7 @@ def run_later(collection: int, judges: Sequence[int]) -> None:
         if found is not None and rows:
             self_check(found, rows, probes(found))
     finally:
-        wakeups.redis().delete(_key(collection))
+        notifications.redis().delete(_key(collection))
 
 
 def _key(collection: int) -> str:

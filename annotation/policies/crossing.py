@@ -12,9 +12,9 @@ from annotation.policies.people import People
 from annotation.policies.replay import Reference, truth_of
 from annotation.policies.rules import Panel
 from annotation.policies.stored import Gathered, Group
-from corpus.phrases import gettext_noop
-from judges import debate, ensemble
-from judges.verdicts import Gone
+from charts.phrases import gettext_noop
+from judges.domain import debate, ensemble
+from judges.domain.verdicts import Gone
 
 OPEN, LOST, NONE = "open", "lost", "none"
 """Rows beside agreements: never agreed; a turn brought no verdict; no debate (as a column: no votes)."""

@@ -20,9 +20,9 @@ from annotation.policies.study import (
 )
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges.debate import ORDERS
+from judges.domain.debate import ORDERS
+from judges.domain.protocol import Protocol
 from judges.models import Campaign, JudgeVersion
-from judges.protocol import Protocol
 from judges.records import Seat, Turn
 
 RELEVANT_FIRST, IRRELEVANT_FIRST = ORDERS

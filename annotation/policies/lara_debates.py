@@ -11,11 +11,11 @@ import psycopg
 from django.conf import settings
 from django.db import connection
 
-from judges.engine import alone, claims, pairs
+from judges.engine import inline_runner, leases, pairs
 from judges.engine import plan as plans
 from judges.engine.budget import Spent
 from judges.engine.calls import Caller
-from judges.engine.claims import Claimed
+from judges.engine.leases import Claimed
 from judges.models import Campaign
 from judges.tasks import database
 
@@ -34,7 +34,7 @@ def play(campaign: Campaign, work: Sequence[int]) -> None:
     with psycopg.connect(**database(), autocommit=True) as own:  # it reads JSON as the engine does
         held = [one for number in work for one in _held(own, plan, number)]
     connection.close()
-    alone.run(
+    inline_runner.run(
         plan,
         held,
         _debate,
@@ -48,7 +48,7 @@ def play(campaign: Campaign, work: Sequence[int]) -> None:
 
 def _held(own: psycopg.Connection[Any], plan: plans.Plan, work: int) -> list[Claimed]:
     of: dict[str, Any] = {"campaign": plan.campaign, "collection": plan.collection, "rubric": plan.rubric}
-    found = claims.held(own, **of, after=work - 1, n=1)
+    found = leases.held(own, **of, after=work - 1, n=1)
     return [one for one in found if one.work == work]
 
 

@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 from annotation.policies import lara
 from annotation.policies.lara_debates import play
-from annotation.queue import in_transaction
+from annotation.queue.assignment import in_transaction
+from corpus.collections.task_order import forget_watermarks
 from corpus.errors import BadInput
-from corpus.items import forget_watermarks
 from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection
-from judges import tallies
-from judges.engine import claims, rows
-from judges.engine.claims import Claimed
+from judges.campaigns import counters
+from judges.domain.routing import Outcome, Reason, State
+from judges.engine import leases, rows
+from judges.engine.leases import Claimed
 from judges.engine.pairs import decided
 from judges.engine.plan import Plan, load
 from judges.models import Campaign, JudgeVersion
 from judges.records import Turn
-from judges.routing import Outcome, Reason, State
 
 POLICY = Campaign.Policy.LARA.value
 LOCK = "SELECT pg_advisory_xact_lock(7107, %s)"
@@ -104,7 +104,7 @@ def start(
     protocol: dict[str, Any] = {POLICY: {"source": found.pk, "place": place, "share": share}}
     protocol |= {} if debates else {"debate_for_people": False}
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(claims.LOCK, {"collection": collection.pk})
+        cursor.execute(leases.LOCK, {"collection": collection.pk})
         known = Campaign.objects.filter(collection=collection, policy=POLICY, protocol=protocol)
         if going := known.exclude(state=Campaign.State.CANCELLED).order_by("-pk").first():
             return going
@@ -121,7 +121,7 @@ def start(
             protocol=protocol,
         )
         cursor.execute(BEGIN, {"campaign": campaign.pk, "source": found.pk})
-        tallies.add(campaign.pk, "pairs", cursor.rowcount)
+        counters.add(campaign.pk, "pairs", cursor.rowcount)
     return campaign
 
 
@@ -176,7 +176,7 @@ def step(campaign: Campaign) -> Step:
             return Step(at.asked + len(chosen), len(chosen), budget, handed=len(chosen))
         rest = np.setdiff1d(np.arange(len(now.pairs)), now.asked)
         _write(plan, now, [(int(place), int(probability[place] >= 0.5)) for place in rest], probability)
-    in_transaction(partial(claims.finish, campaign=campaign.pk, collection=campaign.collection_id))
+    in_transaction(partial(leases.finish, campaign=campaign.pk, collection=campaign.collection_id))
     return Step(at.asked, 0, budget, labelled=len(rest))
 
 
@@ -235,4 +235,4 @@ def _write(plan: Plan, now: Standing, chosen: list[tuple[int, int | None]], prob
         pair.ended["vote", 0, 0] = Turn(now.verdicts[place], "")
         ended.append(decided(plan, pair, Outcome(state, label, reason, None, doubt)))
     if ended:
-        rows.store(connection.connection, ended, tallies.shard())
+        rows.store(connection.connection, ended, counters.shard())

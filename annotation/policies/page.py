@@ -21,7 +21,7 @@ from annotation.policies.crossing import (
 )
 from annotation.policies.people import People
 from annotation.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
-from corpus.charts import Chart, Dot, scatter
+from charts import Chart, Dot, scatter
 
 SETTLED_BY = {
     PEOPLE: gettext_noop("people settled the rest"),

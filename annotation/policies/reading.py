@@ -12,13 +12,13 @@ from django.db import connection, transaction
 
 from annotation.policies.rules import Panel
 from annotation.policies.stored import Gathered, Slot, Spent, Stored, Truth, gather
-from corpus.items import MEASURING
+from corpus.collections.task_order import MEASURING
 from corpus.models import Collection
-from judges.copies import numbered
+from judges.domain.copies import numbered
+from judges.domain.protocol import Protocol
+from judges.domain.verdicts import Gone
 from judges.models import Campaign, JudgeVersion
-from judges.protocol import Protocol
 from judges.records import Quote, Seat, Side, Turn
-from judges.verdicts import Gone
 
 ENDED = "w.state IN ('labelled', 'escalated') AND w.reason <> 'error'"
 """A pair that failed has no outcome under any policy: it stands outside, and is counted."""
@@ -71,7 +71,7 @@ FROM sampled s
 """Pairs that people were asked about, by stratum, with their probability; null where they have not settled one yet.
 
 An escalated pair, and a labelled one that people met before, were asked for certain; the others by the audit's draw. A
-labelled pair that an admin handed to people after an audit failed (annotation.trust.returning) is in no sample.
+labelled pair that an admin handed to people after an audit failed (annotation.label_quality.returning) is in no sample.
 """
 
 
@@ -166,7 +166,7 @@ def settled_weights(asked: Sequence[tuple[str, float, bool]]) -> list[float]:
     """Weights of (stratum, probability, settled): 1 / probability, times asked over settled of the same two.
 
     So those that are not settled yet are taken to be like the settled ones of their stratum, not like all. Parts of a
-    campaign (judges.sampling) have probabilities of their own.
+    campaign (judges.campaigns.audit_sampling) have probabilities of their own.
     """
     drawn, settled = Counter[tuple[str, float]](), Counter[tuple[str, float]]()
     for stratum, probability, done in asked:

@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
 from annotation.policies.rules import HUMAN, Panel, Rule, outcome, slots
 from annotation.policies.stored import Gathered, Group, Sample, Slot, Spent, Truth
-from judges.collapse import rests_on_collapse
+from judges.domain.routing import VOTES_OF_HUMAN, Outcome, State
+from judges.domain.stance_flips import rests_on_collapse
 from judges.records import Turn
-from judges.routing import VOTES_OF_HUMAN, Outcome, State
 
 Reference = Literal["gold", "people", "none"]
 LABELS_NONE = "it labels no pair itself"

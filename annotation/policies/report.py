@@ -7,7 +7,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from annotation.judging_time import median_seconds
 from annotation.policies import reading
 from annotation.policies.crossing import Cell, cross
 from annotation.policies.lara_replay import replay_lara
@@ -16,6 +15,7 @@ from annotation.policies.people import People
 from annotation.policies.replay import Reference, Replayed, replay
 from annotation.policies.rules import HUMAN, LARA, Panel, every_rule
 from annotation.policies.stored import Gathered
+from annotation.queue.judging_time import median_seconds
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.models import Campaign, Work

@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.policies.stored import Group, Slot
-from judges import debate, ensemble, routing
-from judges.collapse import rests_on_collapse
+from judges.domain import debate, ensemble, routing
+from judges.domain.routing import Outcome
+from judges.domain.stance_flips import rests_on_collapse
+from judges.domain.verdicts import Gone
 from judges.records import Seat, Turn
-from judges.routing import Outcome
-from judges.verdicts import Gone
 
 HUMAN, LARA = routing.Policy.HUMAN.value, "lara"
 ROUNDS = (1, 2, 3)

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from judges.collapse import without_evidence
-from judges.debate import Turns
+from judges.domain.debate import Turns
+from judges.domain.stance_flips import without_evidence
+from judges.domain.verdicts import Gone
 from judges.records import Seat, Turn
-from judges.verdicts import Gone
 
 Slot = tuple[str, int, int]
 """Role, round and sample of a turn or a vote, as in an Attempt. A vote's generations belong to the vote."""
@@ -95,7 +95,7 @@ class Group:
     votes: Mapping[int, Turn | Gone]
     adjudged: Mapping[int, Turn | Gone]
     changed: frozenset[tuple[int, Seat]]
-    """Turns that changed sides without new evidence (judges.collapse)."""
+    """Turns that changed sides without new evidence (judges.domain.stance_flips)."""
     pairs: int = 0
     truths: Counter[Truth] = field(default_factory=Counter)
     spent: dict[Slot, Spent] = field(default_factory=dict)

@@ -2,8 +2,8 @@
 
 from django import template
 
-from annotation import single_sign_on
-from annotation.auditing import ACTS
+from annotation.accounts import single_sign_on
+from annotation.audit_log.recording import ACTS
 from annotation.models import AuditEntry
 
 register = template.Library()

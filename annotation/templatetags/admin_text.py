@@ -5,10 +5,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.prose import to_html
-from corpus import text
+from annotation.judging.text_formatting import to_html
 from corpus.models import Judgment
-from judges.money import Paid, dollars
+from corpus.search import text
+from judges.costs.accounting import Paid, dollars
 
 register = template.Library()
 
@@ -33,7 +33,7 @@ def direction(value: str) -> str:
 
 @register.filter
 def said(value: object) -> str:
-    """A word that is kept in English (annotation.words), in the language of the page."""
+    """A word that is kept in English (annotation.choice_labels), in the language of the page."""
     return _(str(value)) if value else ""
 
 

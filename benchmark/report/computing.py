@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from benchmark.report import curves, measures, shifts, verdict
-from benchmark.report.judged import NONE, Floats, Judgments, Rankings, Version, coded, stack
-from benchmark.report.tested import Values, add_tests, plain
+from benchmark.report.graded_runs import NONE, Floats, Judgments, Rankings, Version, coded, stack
+from benchmark.significance.tests import Values, add_tests, plain
 
 VERSION = 2
 """Of the result's shape and of how it is computed: part of a report's key."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.report import measures
-from benchmark.report.judged import NONE, SPAN, Floats, Ints, Version, coded
+from benchmark.report.graded_runs import NONE, SPAN, Floats, Ints, Version, coded
 
 ORDERS = 10
 """Random orders, as the paper has it."""

@@ -7,13 +7,14 @@ import numpy as np
 from django.db import connection
 from django.db.models import Max
 
-from benchmark import qrels, rankings
-from benchmark.aspects import Sought, a_recall, alpha_ndcg, ideal
+from benchmark import qrels
+from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, ideal
 from benchmark.models import Qrels, Report, Run
-from benchmark.rankings.storing import names_of
 from benchmark.report.computing import Aspected, Question, System
-from benchmark.report.judged import Floats, Judgments, Rankings
+from benchmark.report.graded_runs import Floats, Judgments, Rankings
 from benchmark.report.naming import ASPECTS
+from benchmark.runs import rankings
+from benchmark.runs.rankings.storing import names_of
 from corpus.aspects.entries import weights
 from corpus.models import AspectRevision, Collection
 
@@ -86,7 +87,7 @@ class Found:
 
 
 def sought(collection: Collection) -> Found:
-    """As `benchmark.aspects.sought` reads them from a file: documents by external id."""
+    """As `benchmark.measures.aspects.sought` reads them from a file: documents by external id."""
     with connection.cursor() as cursor:
         cursor.execute(SUPPORTS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
         rows = list(cursor.fetchall())

@@ -1,8 +1,9 @@
 """p-MRR of two stored runs: the same system under the original and under changed instructions (FollowIR)."""
 
-from benchmark import qrels, rankings
-from benchmark.following import Following, became_irrelevant, p_mrr
+from benchmark import qrels
+from benchmark.measures.following import Following, became_irrelevant, p_mrr
 from benchmark.models import Qrels, Run
+from benchmark.runs import rankings
 
 
 def following(original: Run, changed: Run, before: Qrels, after: Qrels) -> Following:

@@ -1,7 +1,7 @@
 """Measures by run and query from grades: arrays in, arrays out. Pure.
 
-`grades` and `documents` are (runs, queries, k) as benchmark.report.judged makes them; every measure is (runs, queries).
-A query that a run lacks counts 0 in each. Means are over the queries.
+`grades` and `documents` are (runs, queries, k) as benchmark.report.graded_runs makes them; every measure is (runs,
+queries). A query that a run lacks counts 0 in each. Means are over the queries.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.report.judged import NONE, Floats, Grades, Ints, Version
+from benchmark.report.graded_runs import NONE, Floats, Grades, Ints, Version
 
 Gain = Callable[[Floats], Floats]
 

@@ -9,13 +9,13 @@ import numpy as np
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from benchmark import safety
+from benchmark import bounds
 from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.report import inputs
 from benchmark.report.computing import VERSION, Computed, Question, compute
-from benchmark.report.judged import Floats
-from benchmark.report.tested import Values
-from benchmark.waking import wake_reports
+from benchmark.report.graded_runs import Floats
+from benchmark.runs.waking import wake_reports
+from benchmark.significance.tests import Values
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 from jobs import leases
@@ -177,7 +177,7 @@ def _row(values: Values, at: int) -> dict[str, list[float]]:
 def _safety(report: Report, asked: Question, progress: Callable[[int, int], None]) -> dict[str, object]:
     """What the pairs that nobody judged could still change."""
     return dict(
-        safety.assess(
+        bounds.assess(
             {system.run: system.rankings for system in asked.systems},
             asked.before,
             top=report.collection.grades,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmark.report.judged import Floats
+from benchmark.report.graded_runs import Floats
 
 SAME = 1e-12
 """Means nearer than this are one place."""

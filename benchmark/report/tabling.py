@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from benchmark.report.downloads import Cell, Figure, Table
 from benchmark.report.naming import ASPECTS, label_in
-from benchmark.tables import Cell, Figure, Table
 
 Result = Mapping[str, Any]
 BOARD = ("hole", "judged", "hit", "ndcg", "recall")

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from corpus.errors import BadInput
-from corpus.text import sentences
+from corpus.search.text import sentences
 
 ANCHORS = {
     5: gettext_lazy("dominant"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
-from corpus.text import Sentence, sentences
+from corpus.search.text import Sentence, sentences
 
 _CHUNK = re.compile(r"(.+)[_#.:/-]([0-9]{1,6})")
 OVERLAP = 20

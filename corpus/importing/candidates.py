@@ -119,7 +119,7 @@ def stage_qrels(
 
 def stage_bm25(collection: Collection, k: int, progress: Progress) -> None:
     """The best k documents of every current query."""
-    from corpus.bm25 import index_for  # loads scipy, which other imports need not wait for
+    from corpus.search.bm25 import index_for  # loads scipy, which other imports need not wait for
 
     index = index_for(collection)
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("pk").values_list("pk", "text")

@@ -222,7 +222,7 @@ class Target(models.Model):
     """Contribution and evidence of a relevant pair, as somebody wrote them (SPEC S6). Append-only.
 
     A judge's text that fails its measures is kept too, with `good` false: it is what a person edits. Undo appends a
-    row that withdraws another. `corpus.targets` says which one holds.
+    row that withdraws another. `corpus.evidence.targets` says which one holds.
     """
 
     class Kind(models.TextChoices):

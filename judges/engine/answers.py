@@ -9,13 +9,15 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judges import retrievals, verdicts, writings
+from judges.costs.prices import Price, cost
+from judges.domain import verdicts
+from judges.domain.probabilities import of_answer
+from judges.domain.unwrapping import unwrapped
+from judges.domain.verdicts import Gone, ParsingRules
 from judges.engine.rows import Attempted, Row
-from judges.prices import Price, cost
-from judges.probabilities import of_answer
+from judges.evidence import answers as writings
 from judges.records import RETRIEVAL, Body, Judge, ProviderError, Quote, Reply, Turn
-from judges.unwrapping import unwrapped
-from judges.verdicts import Gone, ParsingRules
+from judges.retrieval import answers
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +108,7 @@ class Sent:
         if role in writings.ROLES:
             return writings.parse(role, text, self.document, rules)
         if role in RETRIEVAL:
-            return retrievals.parse(role, text, self.row["documents"], rules)
+            return answers.parse(role, text, self.row["documents"], rules)
         return verdicts.parse(role, text, self.document, self.judge)
 
     def _gone(self, outcome: str, problem: str) -> Gone:

@@ -14,24 +14,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from corpus.evidence import Target
+from corpus.evidence.measures import Target
 from judges import prompts
+from judges.costs.prices import envelope, output_bound
+from judges.domain.verdicts import Gone
 from judges.engine import cache as caches
 from judges.engine.answers import Decision, Repair, Retry, Sent, dump, one_line
 from judges.engine.budget import Budget
 from judges.engine.cache import Answer, Cache
-from judges.engine.claims import Claimed, Slot
+from judges.engine.leases import Claimed, Slot
 from judges.engine.limits import GIVE_UP_AFTER, Abandoned, Account, CircuitOpen, Denied, Limits, Permit
+from judges.engine.pending_answers import Segment, Spool
 from judges.engine.plan import Plan
+from judges.engine.recovery import unexpected
 from judges.engine.rows import Attempted
-from judges.engine.spool import Segment, Spool
-from judges.engine.takeover import unexpected
 from judges.engine.writer import Writer
-from judges.prices import envelope, output_bound
 from judges.providers import open_provider
 from judges.providers.replies import REFUSALS
 from judges.records import Body, Judge, NotSent, Prompt, ProviderError, RateLimited, Refused, Reply, Request, Seat, Turn
-from judges.verdicts import Gone
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 30.0
@@ -85,8 +85,8 @@ class Caller:
     """Asks for one campaign in one process. `stopped` says whether nothing more may be sent.
 
     `refused` is told as soon as an account refuses us, and again once it is known why. Who gives it can put pairs back:
-    they wait while an account is in trouble. Without it (judges.engine.alone) the call fails, an open circuit after
-    some minutes.
+    they wait while an account is in trouble. Without it (judges.engine.inline_runner) the call fails, an open circuit
+    after some minutes.
     """
 
     def __init__(

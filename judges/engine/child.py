@@ -18,14 +18,14 @@ from typing import Any
 from psycopg import Connection
 from redis.asyncio import Redis
 
-from judges import tallies
-from judges.batching.flight import BatchFlight
-from judges.engine import budget, claims
+from judges.batch.flight import BatchFlight
+from judges.campaigns import counters
+from judges.engine import budget, leases
 from judges.engine.cache import Cache
 from judges.engine.calls import Tools
-from judges.engine.drain import Flight, Pace
 from judges.engine.limits import Limits
 from judges.engine.plan import Plan
+from judges.engine.worker_loop import Flight, Pace
 from judges.engine.writer import Writer
 from judges.providers import close_providers, open_provider
 from judges.providers.rehearsal import prepare
@@ -81,7 +81,7 @@ class Child:
             self.loop = asyncio.get_running_loop()
             self.end = asyncio.Event()
             self.redis: Redis = Redis.from_url(self.redis_url)
-            writer = Writer(self.dsn, self.folder, tallies.shard())
+            writer = Writer(self.dsn, self.folder, counters.shard())
             writer.start()
             limits = Limits(lambda: Redis.from_url(self.redis_url), self.prefix, self.holder)
             sending = asyncio.Semaphore(self.calls)
@@ -139,9 +139,9 @@ class Child:
             if not held:
                 continue
 
-            def ask(connection: Connection[Any], held: list[claims.Claimed] = held) -> set[int]:
+            def ask(connection: Connection[Any], held: list[leases.Claimed] = held) -> set[int]:
                 budget.renew(connection, self.holder, self.pace.lease)
-                return claims.renew(connection, held, self.pace.lease)
+                return leases.renew(connection, held, self.pace.lease)
 
             try:
                 ours = await self.tools.writer.ask(ask)

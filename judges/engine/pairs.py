@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from corpus.items import priority
-from judges import audits, collapse, debate, ensemble, prompts, routing
+from corpus.collections.task_order import priority
+from judges import prompts
+from judges.domain import audits, debate, ensemble, routing, stance_flips
+from judges.domain.routing import Gone, Outcome, State
 from judges.engine.budget import Spent
 from judges.engine.calls import Caller, Question, Stopped
-from judges.engine.claims import Claimed
+from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.rows import Decided
 from judges.records import Judge, Seat, Side, Turn
-from judges.routing import Gone, Outcome, State
 
 Turns = dict[tuple[int, Seat], Turn | Gone]
 Votes = dict[int, Turn | Gone]
@@ -40,7 +41,7 @@ async def judge(caller: Caller, claimed: Claimed) -> Decided:
 
 
 def _unless_stopped(plan: Plan, claimed: Claimed, outcome: Outcome) -> Outcome:
-    """People get the pair where its route to the label failed its audit (judges.stopping)."""
+    """People get the pair where its route to the label failed its audit (judges.campaigns.stopped_routes)."""
     if outcome.label is None or _route(claimed, outcome).key not in plan.stopped:
         return outcome
     return routing.stopped(outcome)
@@ -59,7 +60,7 @@ def _decide(plan: Plan, claimed: Claimed) -> Outcome:
         agents=plan.seats or debate.PAIR,
         adjudicated=claimed.ended.get(("adjudicate", plan.rounds, 0)),
         filtered=filtered(claimed),
-        collapsed=isinstance(move, debate.Agreed) and collapse.rests_on_collapse(turns, move.round),
+        collapsed=isinstance(move, debate.Agreed) and stance_flips.rests_on_collapse(turns, move.round),
     )
 
 

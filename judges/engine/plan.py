@@ -8,13 +8,15 @@ from django.db.models import Min
 
 from corpus.models import Assessor
 from corpus.rubric import BY_QUERY, Rubric
-from judges import copies, price_rows, routing, stopping, tallies
+from judges.campaigns import counters, stopped_routes
+from judges.costs import price_rows
+from judges.costs.price_keys import PRICES
+from judges.costs.prices import Price, price
+from judges.domain import copies, routing
+from judges.domain.protocol import Protocol
 from judges.engine.limits import Limit
 from judges.models import Campaign, JudgeVersion, PromptVersion
-from judges.price_keys import PRICES
-from judges.prices import Price, price
 from judges.prompts import answering
-from judges.protocol import Protocol
 from judges.records import Judge, Seat
 
 FIELDS = [
@@ -52,12 +54,12 @@ class Plan:
     debaters: tuple[Judge, ...]
     voters: tuple[Judge, ...]
     samples: tuple[int, ...]
-    """For each voter: how many copies of it stand before it on the panel (judges.copies)."""
+    """For each voter: how many copies of it stand before it on the panel (judges.domain.copies)."""
     prices: dict[int, Price | None]
     limits: dict[tuple[str, str, str], Limit]
     prompt_ids: dict[tuple[str, str], int]
     assessors: dict[str, int]
-    """Under whose name a label stands, by the route to it: "" is the policy's own (judges.routing)."""
+    """Under whose name a label stands, by the route to it: "" is the policy's own (judges.domain.routing)."""
     relevant: int
     """The grade of "relevant": the collection's `relevant_from`."""
     overlap: int
@@ -73,7 +75,7 @@ class Plan:
     seats: tuple[Seat, ...] = ()
     """The places of the debate's agents, () without a debate."""
     stopped: frozenset[str] = frozenset()
-    """Keys of routes that failed their audit: people get what comes by them (judges.stopping)."""
+    """Keys of routes that failed their audit: people get what comes by them (judges.campaigns.stopped_routes)."""
     paused_because: str = ""
     """What it waits for, as its row says."""
     bounded: bool = field(default=False)
@@ -137,7 +139,7 @@ def load(campaign_id: int) -> Plan | None:
     adjudicator = next(iter(judges_of([protocol.adjudicator])), None) if protocol.adjudicator else None
     if campaign.policy in LABEL_NOTHING:
         voters = tuple(roomy(judge) for judge in voters)
-    counts = tallies.read(campaign.pk)
+    counts = counters.read(campaign.pk)
     everybody = (*debaters, *voters, *filters, *((adjudicator,) if adjudicator else ()))
     return Plan(
         campaign=campaign.pk,
@@ -162,7 +164,7 @@ def load(campaign_id: int) -> Plan | None:
         order_seed=collection.seed,
         audit=collection.audit,
         pairs=int(counts["pairs"]),
-        stopped=stopping.stop_routes(campaign.pk, collection.relevant_from, counts),
+        stopped=stopped_routes.stop_routes(campaign.pk, collection.relevant_from, counts),
         protocol=protocol,
         filter=filters,
         adjudicator=adjudicator,

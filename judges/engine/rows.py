@@ -12,11 +12,11 @@ from typing import Any
 
 from psycopg import Connection
 
-from corpus.items import MEASURING
-from judges.audits import OVERLAP
-from judges.engine.booking import BOOKING
+from corpus.collections.task_order import MEASURING
+from judges.campaigns.counters import ADD
+from judges.domain.audits import OVERLAP
+from judges.engine.cost_accounting import BOOKING
 from judges.records import RETRIEVAL
-from judges.tallies import ADD
 
 Row = dict[str, Any]
 
@@ -112,7 +112,7 @@ written AS (
 {BOOKING}
 SELECT id FROM written
 """
-"""What a run asked: about no pair, so there is no work and no fence (judges.retrieval_models)."""
+"""What a run asked: about no pair, so there is no work and no fence (judges.models.retrieval)."""
 
 LOCK_PAIRS = "SELECT id FROM corpus_pair WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
 """Whoever resolves labels locks the pairs first, in this order (corpus.labels)."""

@@ -7,19 +7,19 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from corpus import evidence
-from corpus.evidence import Target
-from corpus.items import LAST, priority
-from judges import quality, writings
+from corpus.collections.task_order import LAST, priority
+from corpus.evidence import measures as evidence
+from corpus.evidence.measures import Target
+from judges.domain.routing import Outcome, Reason, State
+from judges.domain.verdicts import Gone
 from judges.engine import pairs
 from judges.engine.calls import Caller, Question
-from judges.engine.claims import Claimed
+from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.rows import Decided, Written
+from judges.evidence import answers, quality
 from judges.prompts import writing
 from judges.records import Inputs, Judge, Turn
-from judges.routing import Outcome, Reason, State
-from judges.verdicts import Gone
 
 TRIES = 2
 """What fails its measures is written anew once (SPEC S6)."""
@@ -60,7 +60,7 @@ async def _try(caller: Caller, claimed: Claimed, number: int, before: Tried | No
     if isinstance(said, Gone):
         words = f"the writer's answer was {said.outcome}"
         return Tried(None, (words,), quality.row({}, (words,)))
-    return await _measured(caller, claimed, number, writings.target_of(said))
+    return await _measured(caller, claimed, number, answers.target_of(said))
 
 
 async def _measured(caller: Caller, claimed: Claimed, number: int, target: Target) -> Tried:
@@ -71,9 +71,9 @@ async def _measured(caller: Caller, claimed: Claimed, number: int, target: Targe
         found = quality.problems(rules)
         return Tried(target, found, quality.row(evidence.as_json(rules), found))
     listed, scored = await measure(caller, claimed, measurer, target, number)
-    named = [] if isinstance(listed, Gone) else writings.entities_of(listed)
+    named = [] if isinstance(listed, Gone) else answers.entities_of(listed)
     rules = evidence.measure(target, query=claimed.inputs.query, document=document, named=named)
-    given = None if isinstance(scored, Gone) else writings.scores_of(scored)
+    given = None if isinstance(scored, Gone) else answers.scores_of(scored)
     scores = quality.capped(given, rules) if given else None
     found = quality.problems(rules, scores)
     for what, answer in (("entities", listed), ("scores", scored)):

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 import psycopg
 
+from judges.engine.pending_answers import Spool
 from judges.engine.rows import Ended, store
-from judges.engine.spool import Spool
 
 PAUSE_S = 0.015
 BATCH = 200

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             name="Audit",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("stratum", models.CharField(help_text="The route to the label: judges.audits.", max_length=40)),
+                ("stratum", models.CharField(help_text="The route to the label: judges.domain.audits.", max_length=40)),
                 ("probability", models.FloatField(help_text="Of being drawn, in (0, 1].")),
                 (
                     "label",

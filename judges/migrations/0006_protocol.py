@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='campaign',
             name='protocol',
-            field=models.JSONField(default=dict, help_text='judges.protocol: stance order, filter and others.'),
+            field=models.JSONField(default=dict, help_text='judges.domain.protocol: stance order, filter and others.'),
         ),
         migrations.AddField(
             model_name='judgeversion',

@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
             name='CanaryAnswer',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text='Of the question (judges.canary_texts).', max_length=60)),
+                ('name', models.CharField(help_text='Of the question (judges.probes.canary_texts).', max_length=60)),
                 ('twin', models.CharField(blank=True, help_text='The clean question beside it; blank: this is one.', max_length=60)),
                 ('kind', models.CharField(blank=True, help_text='Of the hostile text.', max_length=40)),
                 ('aim', models.SmallIntegerField(help_text='0 or 1: the verdict that the hostile text wants.', null=True)),

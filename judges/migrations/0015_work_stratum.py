@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='work',
             name='stratum',
-            field=models.CharField(blank=True, db_default='', default='', help_text='The route to the label: judges.audits.', max_length=40),
+            field=models.CharField(blank=True, db_default='', default='', help_text='The route to the label: judges.domain.audits.', max_length=40),
         ),
         migrations.AlterField(
             model_name='audit',

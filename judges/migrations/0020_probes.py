@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
                 ('passes', models.BooleanField(help_text='It can be asked as its version says.')),
                 ('problem', models.TextField(blank=True, help_text='Why it cannot work, and what to do about it.')),
                 ('warnings', models.JSONField(default=list, help_text='What works now and may not later.')),
-                ('found', models.JSONField(default=dict, help_text='What it can do: judges.checks.')),
+                ('found', models.JSONField(default=dict, help_text='What it can do: judges.probes.checks.')),
                 ('calls', models.PositiveSmallIntegerField(default=0)),
                 ('cost', models.FloatField(help_text='USD; null: unknown.', null=True)),
                 ('seconds', models.FloatField(default=0.0, help_text='Of the first call.')),

@@ -1,6 +1,6 @@
 """OpenAI's other API and the clouds: Responses, Azure OpenAI, Amazon Bedrock, Vertex AI.
 
-None has `batch`: the batch endpoints that judges.batching knows are those of openai, anthropic and google.
+None has `batch`: the batch endpoints that judges.batch knows are those of openai, anthropic and google.
 """
 
 from judges.presets import thinkers

@@ -107,7 +107,7 @@ class Preset:
     endpoints: tuple[str, ...] = ("chat",)
     """Values of the judge key `endpoint`."""
     batch: bool = False
-    """It has a batch endpoint that judges.batching knows."""
+    """It has a batch endpoint that judges.batch knows."""
     context: Context | None = None
     """Where it tells the context length; None: nowhere that the documentation names."""
     cache: str = ""

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from corpus.rubric import BY_QUERY, QUERY, Definition, Rubric
-from judges.debate import PAIR
+from judges.domain.debate import PAIR
 from judges.prompts import templates
 from judges.records import SCALES, Inputs, Judge, Prompt, Seat, Side, Turn
 

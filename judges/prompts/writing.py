@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from corpus.evidence import Target
+from corpus.evidence.measures import Target
+from judges.evidence.quality import DIMENSIONS
 from judges.prompts import templates
 from judges.prompts.render import (
     TEXT_LIMIT,
@@ -22,7 +23,6 @@ from judges.prompts.render import (
     versions,
     writing_version,
 )
-from judges.quality import DIMENSIONS
 from judges.records import Inputs, Prompt
 
 SCORES = [1, 2, 3, 4, 5]

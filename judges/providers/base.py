@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from corpus.collections.secrets import secret
 from corpus.errors import BadInput
-from corpus.keys import secret
 from judges.providers import wire as wires
 from judges.providers.environment import is_loopback
 from judges.providers.replies import error_code, parse, refusal
@@ -139,7 +139,7 @@ class SdkProvider(ABC):
             raise Refused(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
 
     def credentials(self) -> dict[str, str]:
-        """The header with the key, read now (corpus.keys: the environment, or a secret file).
+        """The header with the key, read now (corpus.collections.secrets: the environment, or a secret file).
 
         Raises Refused when the key is not set, or where `allow` does.
         """

@@ -13,7 +13,7 @@ from anthropic import AsyncAnthropicBedrock
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
-from corpus.keys import secret
+from corpus.collections.secrets import secret
 from judges.providers.anthropic import AnthropicProvider
 from judges.records import Judge, Refused, Request
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from judges import retrievals
 from judges.providers.base import SdkProvider
 from judges.providers.replies import count, entries, get, text
 from judges.records import Judge, Rejected, Reply, Request, Usage
+from judges.retrieval import answers
 
 
 class EmbedProvider(SdkProvider):
@@ -33,14 +33,14 @@ class EmbedProvider(SdkProvider):
             return None
         return Reply(
             raw=raw,
-            text=retrievals.pack(np.stack(found)),
+            text=answers.pack(np.stack(found)),
             finish_reason="stop",
             usage=Usage(input=count(body, "usage", "prompt_tokens") or count(body, "usage", "total_tokens")),
             model=text(body.get("model"), 200),
         )
 
 
-def _vector(value: object) -> retrievals.Vectors | None:
+def _vector(value: object) -> answers.Vectors | None:
     """Numbers, or their float32 bytes in base64; None for anything else, and for what is not finite."""
     if isinstance(value, str):
         try:

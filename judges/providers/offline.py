@@ -7,9 +7,10 @@ from time import monotonic
 
 from django.db import DatabaseError, connection
 
-from corpus.bm25 import Index, index_for
 from corpus.models import Document
-from judges import offline, offline_debate, offline_evidence, offline_rewriting, writings
+from corpus.search.bm25 import Index, index_for
+from judges.evidence import answers
+from judges.offline import debate, evidence, judges, rewriting
 from judges.records import Body, Inputs, Judge, Rejected, Reply, Request, Seat, Side, Unreachable
 
 FRESH_S = 60.0
@@ -17,8 +18,8 @@ FRESH_S = 60.0
 LONG = 20_000
 """Characters of a document from which on counting would hold up the other calls of the process."""
 DEBATERS = ("for", "against")
-WRITERS = (offline_evidence.WRITER, offline_evidence.MEASURER, offline_rewriting.REWRITER)
-KNOWN = (*offline.ASSESSORS, *DEBATERS, *WRITERS)
+WRITERS = (evidence.WRITER, evidence.MEASURER, rewriting.REWRITER)
+KNOWN = (*judges.ASSESSORS, *DEBATERS, *WRITERS)
 
 
 class CollectionLexicon:
@@ -33,14 +34,14 @@ class CollectionLexicon:
         """Inverse document frequency in the collection; little for a stop word."""
         found = self._weights.get(word)
         if found is None:
-            found = self._weights[word] = offline.idf(word, self.index.frequency(word), len(self.index))
+            found = self._weights[word] = judges.idf(word, self.index.frequency(word), len(self.index))
         return found
 
     def share(self, text: str, inputs: Inputs) -> float:
         """The document's BM25 score over the best one in the collection; by its text where it is not in the index."""
         best = self._best(text)
         score = self.index.score(text, inputs.document_id)
-        return score / best if score > 0 else offline.Alone().share(text, inputs)
+        return score / best if score > 0 else judges.Alone().share(text, inputs)
 
     def _search(self, text: str) -> float:
         found = self.index.search(text, 1)
@@ -52,7 +53,7 @@ class OfflineProvider:
 
     def __init__(self, judge: Judge) -> None:
         del judge
-        self._lexicons: dict[int, tuple[float, offline.Lexicon]] = {}
+        self._lexicons: dict[int, tuple[float, judges.Lexicon]] = {}
         self._opening = asyncio.Lock()
 
     async def complete(self, request: Request) -> Reply:
@@ -75,7 +76,7 @@ class OfflineProvider:
         """Forget what was counted."""
         self._lexicons.clear()
 
-    async def _lexicon(self, collection: int) -> offline.Lexicon:
+    async def _lexicon(self, collection: int) -> judges.Lexicon:
         if not collection:
             return ALONE
         opened, lexicon = self._lexicons.get(collection, (-FRESH_S, ALONE))
@@ -91,10 +92,10 @@ class OfflineProvider:
         return lexicon
 
 
-ALONE = offline.Alone()
+ALONE = judges.Alone()
 
 
-def answer(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
+def answer(request: Request, lexicon: judges.Lexicon) -> dict[str, object]:
     """What the judge says, as the schema wants it.
 
     Any offline model may debate: the role decides what is asked. A debater that votes gives its opening verdict.
@@ -103,43 +104,43 @@ def answer(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
     if model not in KNOWN:
         names = ", ".join(KNOWN)
         raise Rejected(f"{model!r} is no offline judge: take one of {names}.")
-    if request.role in writings.ROLES:
+    if request.role in answers.ROLES:
         return _written(request, lexicon)
     if request.role in DEBATERS:
-        told = offline_debate.argue(Seat(Side(request.role), request.sample), inputs, lexicon, request.history)
+        told = debate.argue(Seat(Side(request.role), request.sample), inputs, lexicon, request.history)
         return {"reference": list(told.quotes), "reason": told.reason, "response": _word(told.verdict)}
     if model in DEBATERS:
-        told = offline_debate.argue(Seat(Side(model)), inputs, lexicon, None)
+        told = debate.argue(Seat(Side(model)), inputs, lexicon, None)
         return {"reason": told.reason, "response": _word(told.verdict)}
     if model in WRITERS:
         raise Rejected(f"{model!r} writes texts or measures them: it cannot judge relevance.")
-    verdict, reason, share = offline.assess(model, inputs, lexicon)
+    verdict, reason, share = judges.assess(model, inputs, lexicon)
     if request.judge.grades > 1 and request.role != "adjudicate":
-        return {"reason": reason, "score": offline.grade(share, request.judge.grades, request.judge.relevant_from)}
+        return {"reason": reason, "score": judges.grade(share, request.judge.grades, request.judge.relevant_from)}
     return {"reason": reason, "response": _word(verdict)}
 
 
-def _written(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
+def _written(request: Request, lexicon: judges.Lexicon) -> dict[str, object]:
     """Contribution and evidence, the entities in them, or their scores."""
     if request.role == "write":
-        target = offline_evidence.write(request.inputs, lexicon, request.round)
+        target = evidence.write(request.inputs, lexicon, request.round)
         return {"contribution": target.contribution, "evidence": target.evidence}
     if request.written is None:
         raise Rejected("There is nothing to measure.")
     if request.role == "entity":
-        return {"entities": list(offline_evidence.entities(request.written.evidence))}
-    scores = offline_evidence.measure(request.inputs, request.written, lexicon)
+        return {"entities": list(evidence.entities(request.written.evidence))}
+    scores = evidence.measure(request.inputs, request.written, lexicon)
     return {"note": "By counting words only.", **scores}
 
 
-def _rewritten(request: Request, lexicon: offline.Lexicon) -> dict[str, object]:
+def _rewritten(request: Request, lexicon: judges.Lexicon) -> dict[str, object]:
     """What to search for in place of the query, from the documents that its own words find."""
     query = request.inputs.query
-    found = lexicon.index.search(query, offline_rewriting.FEEDBACK) if isinstance(lexicon, CollectionLexicon) else []
+    found = lexicon.index.search(query, rewriting.FEEDBACK) if isinstance(lexicon, CollectionLexicon) else []
     documents = _texts([key for key, _score in found])
     if request.role == "reason":
-        return {"reasoning": offline_rewriting.reasoning(query, documents, lexicon)}
-    return {"passage": offline_rewriting.passage(query, documents, lexicon, request.sample)}
+        return {"reasoning": rewriting.reasoning(query, documents, lexicon)}
+    return {"passage": rewriting.passage(query, documents, lexicon, request.sample)}
 
 
 def _texts(keys: list[int]) -> list[str]:

@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.trust.statistics import store
+from annotation.label_quality.statistics import store
 from tests.large_site import ATTEMPTS, analyse, large_site
 
 PAIRS = int(os.environ.get("QUORUM_BENCH_PAIRS", "100000"))

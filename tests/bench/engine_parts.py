@@ -13,7 +13,8 @@ from django.conf import settings
 
 from corpus.models import Collection
 from jobs.processes import spawn
-from judges import campaigns, configurations, fleet, wakeups
+from judges.campaigns import configurations, lifecycle
+from judges.engine import notifications, worker_pool
 from judges.models import Campaign
 from tests import engine_parts as parts
 from tests.instances import until
@@ -40,13 +41,13 @@ def model_server() -> Iterator[tuple[LocalModels, int]]:
 def workers(processes: int, **environment: str) -> Iterator["subprocess.Popen[str]"]:
     """A worker that serves this instance's queue, in a process group of its own; killed at the end."""
     child = spawn(
-        fleet.worker_command(processes, "bench"),
+        worker_pool.worker_command(processes, "bench"),
         {**os.environ, "QUORUM_LEASE_S": "3", **environment},
         cwd=settings.BASE_DIR,
         stdout=subprocess.DEVNULL,
     )
     try:
-        until(lambda: bool(wakeups.live_workers()))
+        until(lambda: bool(notifications.live_workers()))
         yield child
     finally:
         kill(child)
@@ -67,7 +68,7 @@ def panel(models: LocalModels) -> None:
 def begin(collection: Collection, policy: str, debaters: Sequence[str] = ()) -> Campaign:
     """Start the campaign, or go on with it."""
     wanted = configurations.configuration(policy=policy, debaters=debaters)
-    started = campaigns.start_or_join(collection=collection, wanted=wanted)
+    started = lifecycle.start_or_join(collection=collection, wanted=wanted)
     assert started.campaign is not None
     return started.campaign
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from corpus.models import Collection
 from judges import prompts
-from judges.debate import AGAINST, FOR
+from judges.domain.debate import AGAINST, FOR
 from judges.records import Inputs, Prompt
 from tests import engine_parts as parts
 from tests.bench import engine_parts as bench

@@ -13,9 +13,9 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from corpus.collections.removal import delete_collection
 from corpus.importing.service import Files, import_collection
 from corpus.models import Collection
-from corpus.removal import delete_collection
 
 DOCUMENTS = 100_000
 QUERIES = 1_000

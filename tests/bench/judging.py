@@ -24,8 +24,8 @@ from django.db import connection
 
 from annotation.models import Membership, Role, User
 from config import env
+from corpus.collections.removal import delete_collection
 from corpus.models import Assessor, Collection, Judgment
-from corpus.removal import delete_collection
 from jobs.processes import spawn, stop
 from judges.models import JudgeVersion, PromptVersion
 from tests.bench.annotators import Annotator, run

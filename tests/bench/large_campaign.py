@@ -14,7 +14,7 @@ from django.db import connection
 
 from corpus.importing.service import Files, import_collection
 from corpus.models import Collection
-from judges import campaigns, configurations, selectors
+from judges.campaigns import configurations, lifecycle, selectors
 from tests import engine_parts as parts
 from tests.bench import engine_parts as bench
 from tests.bench import import_per_s
@@ -60,7 +60,7 @@ def measure() -> list[dict[str, Any]]:
 def start(name: str, wanted: configurations.Configuration, limit: int | None) -> Any:
     """A campaign over the collection."""
     collection = Collection.objects.get(name=name)
-    started = campaigns.start_or_join(collection=collection, wanted=wanted, limit=limit)
+    started = lifecycle.start_or_join(collection=collection, wanted=wanted, limit=limit)
     assert started.campaign is not None
     return started.campaign
 

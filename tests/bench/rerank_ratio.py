@@ -1,4 +1,5 @@
-"""rerank_ratio: pairs/s of training.scorer over sentence-transformers' CrossEncoder on the same folder and device.
+"""rerank_ratio: pairs/s of training.serving.scorer over sentence-transformers' CrossEncoder on the same folder and
+device.
 
 Causal: Qwen3's shape, hidden 256, 4 layers, 20 documents a query. Encoder: BERT's shape, hidden 256, 4 layers. Both
 sides take the same pairs in turns; the figure is the ratio of their medians. Random weights: only speed is measured.
@@ -26,14 +27,14 @@ def measure() -> list[dict[str, Any]]:
 def model(kind: str, folder: Path) -> Path:
     """A published folder of the kind, tiny but not too small to measure."""
     from tests.tiny_models import adapter_of, dev_rows
-    from training import rendering
-    from training.calibration import Calibration
-    from training.engine.base import answer_ids, load_tokenizer, tiny_base
-    from training.engine.causal import LoraTrained, Prompt
-    from training.engine.encoder import EncoderTrained
-    from training.engine.finishing import finish
-    from training.engine.tiny_encoder import tiny_encoder
-    from training.publication import Record
+    from training.recipes import rendering
+    from training.recipes.calibration import Calibration
+    from training.serving.publication import Record
+    from training.trainers.base import answer_ids, load_tokenizer, tiny_base
+    from training.trainers.causal import LoraTrained, Prompt
+    from training.trainers.encoder import EncoderTrained
+    from training.trainers.finishing import finish
+    from training.trainers.tiny_encoder import tiny_encoder
 
     if kind == "encoder":
         base = tiny_encoder(folder / "base", hidden=256, layers=4, max_length=512)
@@ -56,7 +57,7 @@ def one(kind: str, folder: Path) -> dict[str, Any]:
     from sentence_transformers import CrossEncoder
 
     from corpus.bundled.passages import passages
-    from training.scorer import Asked, open_scorer
+    from training.serving.scorer import Asked, open_scorer
 
     texts = [passage.text for passage in passages(topics)]
     titles = [passage.title for passage in passages(topics)]

@@ -105,14 +105,14 @@ def step(role: str) -> dict[str, Any]:
 
 def make(name: str) -> dict[str, Any]:
     """A run as a worker makes it."""
-    from benchmark import making
-    from benchmark.making.spending import spent
     from benchmark.models import Run
+    from benchmark.runs import builders
+    from benchmark.runs.cost import spent
     from corpus.models import Collection
     from jobs import leases
 
     collection = Collection.objects.get(name=NAME)
-    started = making.start(collection=collection, name=name, kind="bm25", recipe={}, depth=DEPTH)
+    started = builders.start(collection=collection, name=name, kind="bm25", recipe={}, depth=DEPTH)
     held = leases.claim(Run, pk=started.pk)
     assert held is not None
     begin, searching = time.perf_counter(), 0.0
@@ -125,7 +125,7 @@ def make(name: str) -> dict[str, Any]:
             super().progress(done, total, phase)
 
     leases.Lease = Watched  # type: ignore[misc]
-    making.work(held, lambda: False)
+    builders.work(held, lambda: False)
     end = time.perf_counter()
     started.refresh_from_db()
     assert started.state == "ready", started.error
@@ -143,10 +143,10 @@ def theirs() -> dict[str, Any]:
     import bm25s
     from bm25s.tokenization import Tokenized
 
-    from benchmark import rankings
     from benchmark.models import Run
-    from corpus.bm25 import _documents
-    from corpus.text import words
+    from benchmark.runs import rankings
+    from corpus.search.bm25 import _documents
+    from corpus.search.text import words
 
     run = Run.objects.select_related("collection").get(name="again")
     vocabulary: dict[str, int] = {}

@@ -78,7 +78,7 @@ def make(folder: Path, shape: dict[str, Any]) -> None:
     from transformers import AutoModelForCausalLM, Qwen3Config
 
     from tests.training_sets import write_set
-    from training.engine.base import load_tokenizer, tiny_base
+    from training.trainers.base import load_tokenizer, tiny_base
 
     tokenizer = load_tokenizer(tiny_base(folder / "tokens"))
     config = Qwen3Config(
@@ -109,17 +109,17 @@ def train(side: str, folder: str, shape: str) -> dict[str, Any]:
     """All steps of one side: tokens/s, peak memory over the loaded model, and the loss of the first step."""
     import torch
 
-    from training import data, recipes
-    from training.engine.loop import Loop
-    from training.engine.prism import Prism
-    from training.engine.recipe import Task
-    from training.engine.world import World
-    from training.folder import JobFolder
+    from training.jobs.folder import JobFolder
+    from training.recipes import data, table
+    from training.trainers.loop import Loop
+    from training.trainers.prism import Prism
+    from training.trainers.recipe import Task
+    from training.trainers.world import World
 
     wanted = json.loads(shape)
     given = {"max_length": wanted["length"], "token_budget": wanted["length"], "batch": BATCH, "lora_rank": 16}
     given["learning_rate"] = 1e-12  # both sides see the same weights, so that their losses can be compared
-    options = recipes.options("prism", given)
+    options = table.options("prism", given)
     found = data.read(Path(folder) / "set")
     task = Task("prism", Path(folder) / "base", "base", found, options, wanted["device"], False)
     recipe = Prism(task)

@@ -15,10 +15,10 @@ from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import Options
 from annotation.exports.sets.rows import Query, Row
 from annotation.exports.sets.source import NEWEST_VOTES, Source, teacher_of
+from charts.phrases import gettext_noop
 from corpus.errors import BadInput
 from corpus.importing.files import Source as Lines
 from corpus.importing.grades import top_of_run
-from corpus.phrases import gettext_noop
 
 HIGH = 0.5
 QUERIES = 500

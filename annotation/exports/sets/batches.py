@@ -7,8 +7,8 @@ from typing import Protocol
 from annotation.exports.sets import source
 from annotation.exports.sets.rows import Query
 from annotation.exports.sets.source import Text
+from corpus.evidence.targets import texts_of
 from corpus.rubric import Rubric
-from corpus.targets import texts_of
 
 ROWS = 2_000
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from annotation.exports.sets.options import Options
 from annotation.exports.sets.rows import Query, Row, place
-from corpus.phrases import gettext_noop
+from charts.phrases import gettext_noop
 
 SETTLED = ("people", "adjudicator")
 Left = Counter[str]

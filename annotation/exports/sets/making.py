@@ -23,12 +23,12 @@ from annotation.exports.sets.rows import Query, Row, by_query, place
 from annotation.exports.sets.shapes import Shaped, rows_used
 from annotation.exports.sets.source import Source
 from annotation.exports.sets.splitting import DEV, TRAIN, split
+from charts.phrases import gettext_noop
 from corpus.errors import BadInput
-from corpus.lengths import counter
+from corpus.evidence.targets import texts_of
 from corpus.models import Collection
-from corpus.phrases import gettext_noop
-from corpus.targets import texts_of
-from corpus.text import words
+from corpus.search.lengths import counter
+from corpus.search.text import words
 
 Progress = Callable[[int], None]
 EVIDENCE = ("prism", "parquet", "trl")

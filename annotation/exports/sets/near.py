@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from corpus.text import words
+from corpus.search.text import words
 
 QUERY_WORDS = 1
 DOCUMENT_WORDS = 2

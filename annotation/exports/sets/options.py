@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from charts.phrases import gettext_noop
 from corpus.errors import BadInput
-from corpus.phrases import gettext_noop
 
 TEACHERS = {
     "scores": gettext_noop("the score of a reranker for each pair"),

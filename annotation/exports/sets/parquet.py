@@ -8,7 +8,7 @@ from annotation.exports.sets.batches import Batch, Filled
 from annotation.exports.sets.options import Options
 from annotation.exports.sets.rows import Query, Row
 from corpus.models import Collection
-from corpus.text import language
+from corpus.search.text import language
 
 if TYPE_CHECKING:
     import pyarrow

@@ -9,14 +9,14 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.assessments import vote_names
+from annotation.agreement.assessments import vote_names
 from annotation.exports.rows import ORDER, PAIRS, batches
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import Options
 from annotation.exports.sets.rows import Row
+from charts.phrases import gettext_noop
 from corpus.errors import BadInput
 from corpus.models import Collection
-from corpus.phrases import gettext_noop
 from judges.models import Campaign
 
 PIECE = 2_000

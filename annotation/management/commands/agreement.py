@@ -5,9 +5,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.agreement import aggregates
+from annotation.agreement.assessments import choose, known_assessors
 from annotation.agreement.measures import Statistic
 from annotation.agreement.report import Report, agreement_report, document, mixed_prompts
-from annotation.assessments import choose, known_assessors
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection

@@ -5,14 +5,14 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from annotation.care import checks, gold_reasons
+from annotation.quality_control import attention_checks, gold_reasons
+from corpus.collections.selectors import collection_named
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
-from corpus.selectors import collection_named
 
 MOST = 10_000
-FORMS = {"own": checks.OWN, "dream": checks.DREAM}
+FORMS = {"own": attention_checks.OWN, "dream": attention_checks.DREAM}
 
 
 class Command(QuorumCommand):
@@ -39,7 +39,7 @@ class Command(QuorumCommand):
         if options["write_arguments"] or options["estimate"]:
             document["asked"] = self.write(collection, only_estimate=options["estimate"])
         if options["withdraw"]:
-            document["withdrawn"] = checks.withdraw(collection=collection, by=None)
+            document["withdrawn"] = attention_checks.withdraw(collection=collection, by=None)
             self.say(f"{document['withdrawn']} checks were withdrawn")
         if options["count"] is not None:
             document["made"] = self.make(collection, options)
@@ -51,13 +51,15 @@ class Command(QuorumCommand):
         if not 1 <= count <= MOST:
             raise BadInput(f"--count {count}: give a number from 1 to {MOST:,}")
         seed = collection.seed if seed is None else seed
-        made = checks.make(collection=collection, count=count, seed=seed, by=None, form=FORMS[options["form"]])
+        made = attention_checks.make(
+            collection=collection, count=count, seed=seed, by=None, form=FORMS[options["form"]]
+        )
         self.say(f"{made} checks were made")
         return made
 
     def write(self, collection: Collection, *, only_estimate: bool) -> bool:
         """Say what the arguments cost; whether a worker was asked."""
-        left = gold_reasons.left(collection, *checks.looks(collection))
+        left = gold_reasons.left(collection, *attention_checks.looks(collection))
         if not left.writers:
             raise BadInput("no model is configured that could argue: configure_judges, then ask again")
         if left.estimate is None:
@@ -73,8 +75,8 @@ class Command(QuorumCommand):
 
     def counts(self, collection: Collection) -> dict[str, Any]:
         """What there is, for people and programs."""
-        ordinary, gold = checks.looks(collection)
-        pool, left = checks.pool(collection, ordinary, gold), gold_reasons.left(collection, ordinary, gold)
+        ordinary, gold = attention_checks.looks(collection)
+        pool, left = attention_checks.pool(collection, ordinary, gold), gold_reasons.left(collection, ordinary, gold)
         self.say(
             f"{pool.standing} checks stand, answered {pool.answered} times; gold that could become checks: {pool.gold}"
         )

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.trust.canaries import LIMIT, Flips, flips
+from annotation.label_quality.canaries import LIMIT, Flips, flips
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
-from judges import canaries
-from judges.canary_models import CanarySchedule
+from judges.models.canaries import CanarySchedule
+from judges.probes import canaries
 from judges.records import Judge
 
 MOST_HOURS = 24 * 366

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation import guidelines
+from annotation.data import guidelines
+from corpus.collections.configure import KEYS, configure, read_settings
+from corpus.collections.selectors import collection_named
 from corpus.commands import QuorumCommand
-from corpus.configure import KEYS, configure, read_settings
-from corpus.selectors import collection_named
 
 
 class Command(QuorumCommand):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.accounts import create_accounts
+from annotation.accounts.invitations import create_accounts
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection

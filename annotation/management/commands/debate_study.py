@@ -12,7 +12,7 @@ from annotation.policies.debates import Orders, Studied, document, study
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges import configurations
+from judges.campaigns import configurations
 
 AXES = {
     "order": [["--stance-order", "relevant-first"], ["--stance-order", "irrelevant-first"]],

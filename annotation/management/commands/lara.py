@@ -8,7 +8,7 @@ from annotation.policies import lara_live
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges import selectors
+from judges.campaigns import selectors
 from judges.models import Campaign
 
 

@@ -5,13 +5,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.money.labels import PerLabel
-from annotation.money.report import Report, document, report
+from annotation.costs.labels import PerLabel
+from annotation.costs.report import Report, document, report
 from corpus.commands import QuorumCommand
-from judges import campaigns
-from judges.ledger import Sum
+from judges.campaigns import lifecycle
+from judges.costs.accounting import money
+from judges.costs.ledger import Sum
 from judges.management.commands.status import campaign_of, collection_named
-from judges.money import money
 
 
 class Command(QuorumCommand):
@@ -26,7 +26,7 @@ class Command(QuorumCommand):
         """The ledger as one document."""
         collection, number = collection_named(options["name"]), options["campaign"]
         newest = number is None
-        campaign = campaigns.newest(collection=collection) if newest else campaign_of(collection, number)
+        campaign = lifecycle.newest(collection=collection) if newest else campaign_of(collection, number)
         found = report(campaign)
         if not self.as_json:
             self.tell(found)

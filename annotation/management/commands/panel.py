@@ -10,12 +10,12 @@ from django.core.management.base import CommandParser
 from annotation.panels import self_checks
 from annotation.panels.report import MEASURES, Chosen, choose_panel, document, summary
 from annotation.panels.subsets import SIZE
+from corpus.collections.selectors import collection_named
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
-from corpus.selectors import collection_named
 from judges.engine.plan import records_of
-from judges.self_check import forecast
+from judges.probes.self_check import forecast
 
 
 class Command(QuorumCommand):

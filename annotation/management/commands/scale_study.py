@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.scoring import study
+from annotation.scale_study import study
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.management.commands.judge import names

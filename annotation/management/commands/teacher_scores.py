@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.teachers.client import Teacher
-from annotation.teachers.formats import APIS
-from annotation.teachers.scoring import score_pairs
+from annotation.reranker_scores.client import Teacher
+from annotation.reranker_scores.formats import APIS
+from annotation.reranker_scores.scoring import score_pairs
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection

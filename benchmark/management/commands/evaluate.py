@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.aspects import DEFAULT, AspectResult, evaluate_aspects, is_aspect_measure
-from benchmark.following import became_irrelevant, p_mrr
-from benchmark.measures import Result, Run, compare, evaluate, is_count, parse
-from benchmark.runs import read_qrels, read_run
+from benchmark.measures.aspects import DEFAULT, AspectResult, evaluate_aspects, is_aspect_measure
+from benchmark.measures.following import became_irrelevant, p_mrr
+from benchmark.measures.rankings import Result, Run, compare, evaluate, is_count, parse
+from benchmark.runs.files import read_qrels, read_run
 from corpus.aspects.files import read_aspects
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput

@@ -7,17 +7,18 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark import filling, making, qrels, rankings, safety
-from benchmark.filling import Funnel
-from benchmark.importing import import_runs
+from benchmark import bounds, hole_filling, qrels
+from benchmark.hole_filling import Funnel
 from benchmark.management.commands.import_runs import named
 from benchmark.models import Filling, Qrels, Run
-from benchmark.runs import read_run
+from benchmark.runs import builders, rankings
+from benchmark.runs.files import read_run
+from benchmark.runs.importing import import_runs
 from corpus.auditing import shell
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState
-from judges import campaigns, configurations
+from judges.campaigns import configurations, lifecycle
 from judges.management.commands.judge import Command as Judge
 from judges.management.commands.judge import names
 from judges.management.commands.status import collection_named
@@ -83,9 +84,9 @@ class Command(Judge):
         if options["wait"] and campaign is not None and campaign.state == Campaign.State.RUNNING:
             with self.interruptible(begun.collection, campaign):
                 self.wait(begun.collection, campaign, options["workers"])
-        begun = filling.advance(begun)
+        begun = hole_filling.advance(begun)
         if options["with_what_there_is"]:
-            filling.finish(begun, shell())
+            hole_filling.finish(begun, shell())
         begun.refresh_from_db()
         document["filling"] = filling_document(begun, runs)
         for line in funnel_lines(begun):
@@ -110,14 +111,16 @@ class Command(Judge):
         limits = {"budget": options["budget"], "max_calls": options["max_calls"], "by": shell()}
         limits["retry"] = options["retry_failed"]
         depth = options["depth"]
-        told = filling.estimate(collection, runs, depth, before, most=options["first"], **who)
+        told = hole_filling.estimate(collection, runs, depth, before, most=options["first"], **who)
         self.ask_about(collection, told, options)
         if options["first"]:
-            return filling.send(
+            return hole_filling.send(
                 collection=collection, runs=runs, before=before, k=depth, first=options["first"], **who, **limits
             )
         to_people = {"failed_to_people": options["failed_to_people"]}
-        return filling.start(collection=collection, runs=runs, depth=depth, before=before, **who, **limits, **to_people)
+        return hole_filling.start(
+            collection=collection, runs=runs, depth=depth, before=before, **who, **limits, **to_people
+        )
 
     def ended(self, begun: Filling, document: dict[str, Any], *, waited: bool) -> object:
         """Exit 3 when judges left something undone; what waits for people is no failure."""
@@ -142,30 +145,30 @@ def check(collection: Collection, options: dict[str, Any]) -> None:
         raise BadInput("--retry-failed is for judges, and --people asks none")
     if options["out"] is not None and options["out"].exists():
         raise BadInput(f"{options['out']} exists already: name a new file")
-    if not 1 <= options["depth"] <= filling.DEEPEST:
-        raise BadInput(f"--depth {options['depth']}: give a number from 1 to {filling.DEEPEST:,}")
+    if not 1 <= options["depth"] <= hole_filling.DEEPEST:
+        raise BadInput(f"--depth {options['depth']}: give a number from 1 to {hole_filling.DEEPEST:,}")
     if options["first"] is not None and options["first"] < 1:
         raise BadInput(f"--first {options['first']}: give a number from 1")
     if options["workers"] is not None and not 1 <= options["workers"] <= 64:
         raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
     if options["fill"]:
-        wanted = filling.configuration(policy_of(options), options["panel"], options["filter"])
+        wanted = hole_filling.configuration(policy_of(options), options["panel"], options["filter"])
         if wanted is not None:
-            campaigns.check_budget(collection, wanted, options["budget"], options["max_calls"], None)
+            lifecycle.check_budget(collection, wanted, options["budget"], options["max_calls"], None)
 
 
 def policy_of(options: dict[str, Any]) -> str:
     """--people is a policy; where none is named it is the panel's usual one."""
     if options["people"]:
-        return filling.PEOPLE
+        return hole_filling.PEOPLE
     return options["policy"] or configurations.configuration(panel=options["panel"]).policy
 
 
 def look(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels, first: int) -> dict[str, Any]:
     """Counts of the pool, bounds of each run, orders that are not settled, the first pairs: the JSON document."""
-    told = filling.preview(collection, runs, depth, before)
+    told = hole_filling.preview(collection, runs, depth, before)
     loaded = rankings.load([run.pk for run in runs], depth)
-    found = safety.assess(loaded, qrels.load(before), collection.grades, depth)
+    found = bounds.assess(loaded, qrels.load(before), collection.grades, depth)
     called = {run.pk: run.name for run in runs}
     values = [{"name": called[one.run], **asdict(one)} for one in found.systems]
     return {
@@ -180,7 +183,7 @@ def look(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels,
     }
 
 
-def by_name(pairs: Sequence[safety.Influence]) -> list[dict[str, Any]]:
+def by_name(pairs: Sequence[bounds.Influence]) -> list[dict[str, Any]]:
     """Pairs by the ids of files, with what each could move."""
     queries = dict(Query.objects.filter(pk__in={one.query for one in pairs}).values_list("pk", "external_id"))
     documents = dict(Document.objects.filter(pk__in={one.document for one in pairs}).values_list("pk", "external_id"))
@@ -230,7 +233,7 @@ def write(begun: Filling, path: Path) -> None:
 
 def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
     """Runs by name; files (F or NAME=F) are imported, unless their run holds the same already. Raises BadInput."""
-    known = [making.named(collection, text) for text in given]
+    known = [builders.named(collection, text) for text in given]
     files = [text for text, run in zip(given, known, strict=True) if run is None]
     paths = named(files)
     for text, path in zip(files, paths.values(), strict=True):
@@ -251,7 +254,7 @@ def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
 
 def same_run(collection: Collection, name: str, path: Path) -> Run | None:
     """The run of this name if the file holds the same, so that the same command can be given again."""
-    run = making.named(collection, name)
+    run = builders.named(collection, name)
     return run if run is not None and rankings.as_run(run) == read_run(path) else None
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.importing import Imported, import_runs, name_of
+from benchmark.runs.importing import Imported, import_runs, name_of
 from corpus.auditing import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput

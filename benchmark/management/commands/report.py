@@ -6,13 +6,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark import making, qrels
+from benchmark import qrels
 from benchmark.models import Qrels, Run
 from benchmark.report import reports, tabling
+from benchmark.report.downloads import Table
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
 from benchmark.report.verdict import recall_shift, words
-from benchmark.tables import Table
+from benchmark.runs import builders
 from corpus.auditing import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
@@ -64,7 +65,7 @@ def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run
         return [run for run in ready if not run.depth or run.depth >= k]
     found = []
     for name in names:
-        run = making.named(collection, name)
+        run = builders.named(collection, name)
         if run is None:
             raise BadInput(f"{collection.name} has no run {name}")
         found.append(run)

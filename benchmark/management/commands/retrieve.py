@@ -6,17 +6,17 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from benchmark import making
-from benchmark.making.hybrid import SCORES
-from benchmark.making.searching import BM25
-from benchmark.making.spending import paid, spent
 from benchmark.models import Run
+from benchmark.runs import builders
+from benchmark.runs.cost import paid, spent
+from benchmark.runs.hybrid import SCORES
+from benchmark.runs.searching import BM25
 from corpus.auditing import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from jobs.models import JobState
-from judges import fleet, wakeups
+from judges.engine import notifications, worker_pool
 from judges.management.commands.judge import Shown, names
 from judges.management.commands.status import collection_named
 
@@ -36,9 +36,9 @@ class Command(QuorumCommand):
     def arguments(self, parser: CommandParser) -> None:
         """The system and its recipe."""
         parser.add_argument("name", help="the collection")
-        parser.add_argument("--system", required=True, choices=[str(kind) for kind in making.KINDS])
+        parser.add_argument("--system", required=True, choices=[str(kind) for kind in builders.KINDS])
         parser.add_argument("--name", dest="as_name", metavar="RUN", help="the run's name (default: after its system)")
-        parser.add_argument("--depth", type=int, default=making.DEPTH, help="documents of a query (default 100)")
+        parser.add_argument("--depth", type=int, default=builders.DEPTH, help="documents of a query (default 100)")
         parser.add_argument(
             "--k1", type=float, help="of bm25, hybrid, and what searches with BM25 (default 1.5; pyserini has 0.9)"
         )
@@ -75,25 +75,25 @@ class Command(QuorumCommand):
             return self.tell_estimate(**asked)
         self.ask_before_paying(asked, options)
         name = options["as_name"] or name_for(options)
-        run = making.start_or_join(**asked, name=name, depth=options["depth"], by=shell())
+        run = builders.start_or_join(**asked, name=name, depth=options["depth"], by=shell())
         if run.is_over and run.state == JobState.READY:
             self.note(f"run {run.name} is there already: nothing to do")
         elif options["wait"]:
             self.wait(run)
-        elif not wakeups.live_workers():
+        elif not notifications.live_workers():
             self.note("no worker serves this instance: start `serve`, or wait here with --wait")
         return self.end(run, strict=options["wait"])
 
     def tell_estimate(self, collection: Collection, kind: str, recipe: dict[str, Any]) -> object:
         """What it would cost."""
-        found = making.estimate(collection, kind, recipe)
+        found = builders.estimate(collection, kind, recipe)
         line = found.line() if found else "no calls: it costs nothing"
         self.say(line)
         return {"collection": collection.name, "system": kind, "estimate": line}
 
     def ask_before_paying(self, asked: dict[str, Any], options: dict[str, Any]) -> None:
         """Print what a paid run may cost, and ask on a terminal. Raises BadInput for anything but yes."""
-        found = making.estimate(**asked)
+        found = builders.estimate(**asked)
         if found is None or found.free:
             return
         self.note(f"estimate: {found.line()}")
@@ -108,7 +108,7 @@ class Command(QuorumCommand):
         """Until it is over; a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
         shown, checked, begun = Shown(self), 0.0, (time.monotonic(), run.done)  # type: ignore[arg-type]
         try:
-            with fleet.Fleet(1) as own:
+            with worker_pool.Fleet(1) as own:
                 while not run.is_over:
                     if time.monotonic() - checked > CHECK_WORKERS_S:
                         checked = time.monotonic()
@@ -117,7 +117,7 @@ class Command(QuorumCommand):
                     time.sleep(LOOK_S)
                     run.refresh_from_db()
                 shown.show(line(run, begun), last=True)
-        except fleet.CannotStart as error:
+        except worker_pool.CannotStart as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             self.note(f"interrupted: run {run.name} keeps what it has, and the same command goes on")

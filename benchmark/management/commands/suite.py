@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark import suites
 from benchmark.models import Suite
 from benchmark.report import reports
 from benchmark.report.measures import BY_VERSION
 from benchmark.report.naming import ASPECTS, label
+from benchmark.suites import groups
 from corpus.auditing import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
@@ -44,12 +44,12 @@ class Command(QuorumCommand):
             raise BadInput(f"name the suite: suite {options['what']} NAME")
         if options["what"] == "make":
             members = [collection_named(name) for name in options["collections"]]
-            suite = suites.make(name=options["suite"], collections=members, title=options["title"])
+            suite = groups.make(name=options["suite"], collections=members, title=options["title"])
             self.say(f"suite {suite.name}: {', '.join(one.name for one in members)}")
             return described(suite)
-        suite = suites.named(options["suite"])
+        suite = groups.named(options["suite"])
         if options["what"] == "delete":
-            suites.delete(suite)
+            groups.delete(suite)
             self.say(f"suite {suite.name} is gone; its collections stay")
             return {"suite": options["suite"], "deleted": True}
         return self.reported(suite, options)
@@ -65,12 +65,12 @@ class Command(QuorumCommand):
 
     def reported(self, suite: Suite, options: dict[str, Any]) -> object:
         """Make what is missing of the members' reports, then the table."""
-        for collection in suites.collections_of(suite):
-            if suites.ensure(collection, options["k"], shell()) is None:
+        for collection in groups.collections_of(suite):
+            if groups.ensure(collection, options["k"], shell()) is None:
                 self.say(f"{collection.name} has no ready run at k = {options['k']}: its column is blank")
-        key, columns = options["measure"], suites.columns(suite, options["k"])
-        lines = suites.lines(columns, key)
-        table = suites.table(suite, columns, lines, key, options["k"])
+        key, columns = options["measure"], groups.columns(suite, options["k"])
+        lines = groups.lines(columns, key)
+        table = groups.table(suite, columns, lines, key, options["k"])
         for path, text in ((options["csv"], table.csv()), (options["latex"], table.latex())):
             if path:
                 path.write_text(text, encoding="utf-8")
@@ -100,7 +100,7 @@ class Command(QuorumCommand):
 
 def described(suite: Suite) -> dict[str, Any]:
     """A suite and its members."""
-    return {"suite": suite.name, "title": suite.title, "members": [one.name for one in suites.collections_of(suite)]}
+    return {"suite": suite.name, "title": suite.title, "members": [one.name for one in groups.collections_of(suite)]}
 
 
 def kept(value: Any) -> dict[str, float | None] | None:

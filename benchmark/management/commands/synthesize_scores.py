@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark import synthesis
+from benchmark.synthesis import scores
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
@@ -45,14 +45,14 @@ class Command(QuorumCommand):
         out: Path = options["out"]
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise BadInput(f"{out} is not empty: name a new folder")
-        drawn = synthesis.drawn(
+        drawn = scores.drawn(
             collection, options["run"], number=options["documents"], queries=options["queries"], seed=options["seed"]
         )
         self.stderr.write(
             f"{len(drawn):,} queries, {sum(map(len, drawn.values())):,} documents, {options['k']} answers each"
         )
         limits = {"budget": options["budget"], "max_calls": options["max_calls"]}
-        made = synthesis.make(collection, drawn, judge=options["judge"], k=options["k"], out=out, **limits)
+        made = scores.make(collection, drawn, judge=options["judge"], k=options["k"], out=out, **limits)
         self.say(made.line)
         if made.document["lost"] or made.document["stopped"]:
             lost = made.document["lost"]

@@ -13,8 +13,8 @@ from config.extra import Extra
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges.configuration import take_over
-from judges.judges_file import read
+from judges.panels.configuration import take_over
+from judges.panels.judges_file import read
 
 PORTS = range(8000, 8020)
 INCOMPLETE = 3

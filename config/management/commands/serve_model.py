@@ -9,13 +9,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from config import serving
+from corpus.collections.secrets import secret
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
-from corpus.keys import secret
-from training.embedder import POOLINGS, is_embedder
-from training.scorer import about
-from training.service.app import Rerank
-from training.service.embeddings import Embeddings
+from training.serving.app import Rerank
+from training.serving.embedder import POOLINGS, is_embedder
+from training.serving.embeddings import Embeddings
+from training.serving.scorer import about
 
 
 class Command(QuorumCommand):

@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.aspects.exchange import export_aspects, import_aspects
+from corpus.collections.selectors import collection_named
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
-from corpus.selectors import collection_named
 
 
 class Command(QuorumCommand):

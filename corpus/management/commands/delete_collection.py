@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from corpus.collections.removal import counts_of, delete_collection
+from corpus.collections.selectors import collection_named
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
-from corpus.removal import counts_of, delete_collection
-from corpus.selectors import collection_named
 
 
 class Command(QuorumCommand):

@@ -5,10 +5,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
-from judges import campaigns, selectors
+from judges.campaigns import lifecycle, selectors
 from judges.management.commands.status import campaign_of, collection_named
 
-ACTIONS = {"pause": campaigns.pause, "resume": campaigns.resume, "cancel": campaigns.cancel}
+ACTIONS = {"pause": lifecycle.pause, "resume": lifecycle.resume, "cancel": lifecycle.cancel}
 
 
 class Command(QuorumCommand):
@@ -25,12 +25,12 @@ class Command(QuorumCommand):
         """Do it; the status document."""
         name, action, campaign = options["name"], options["action"], options["campaign"]
         collection = collection_named(name)
-        chosen = campaign_of(collection, campaign) if campaign is not None else campaigns.newest(collection=collection)
+        chosen = campaign_of(collection, campaign) if campaign is not None else lifecycle.newest(collection=collection)
         if action == "retry-failed":
-            retried = campaigns.retry_failed(campaign=chosen)
+            retried = lifecycle.retry_failed(campaign=chosen)
             self.say(f"campaign {chosen.pk}: {retried} failed pairs are judged again")
         elif action == "send-again":
-            sent = campaigns.send_again(campaign=chosen)
+            sent = lifecycle.send_again(campaign=chosen)
             self.say(f"campaign {chosen.pk}: {sent} lost batches are sent again")
         else:
             changed = ACTIONS[action](campaign=chosen)

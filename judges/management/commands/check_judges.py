@@ -9,11 +9,11 @@ from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
-from judges import probes
-from judges.checks import Checked, Planned, check, plan
+from judges.costs.prices import Price
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
-from judges.prices import Price
+from judges.probes import stored
+from judges.probes.checks import Checked, Planned, check, plan
 from judges.records import Judge
 
 HEADINGS = ("judge", "works", "model", "schema mode", "logprobs", "temp.", "thinks", "context", "USD/M in, out")
@@ -44,7 +44,7 @@ class Command(QuorumCommand):
         planned = plan(judges)
         self.announce(planned, ask=not options["yes"])
         results = asyncio.run(check(judges))
-        probes.keep(results)
+        stored.keep(results)
         for line in table(results):
             self.say(line)
         document = {

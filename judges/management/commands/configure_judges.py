@@ -5,13 +5,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from corpus.collections.secrets import secret
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
-from corpus.keys import secret
-from judges.configuration import take_over
-from judges.configurations import panel_words
-from judges.copies import groups, numbered, why_alike
-from judges.judges_file import JudgesFile, read
+from judges.campaigns.configurations import panel_words
+from judges.domain.copies import groups, numbered, why_alike
+from judges.panels.configuration import take_over
+from judges.panels.judges_file import JudgesFile, read
 
 
 class Command(QuorumCommand):

@@ -13,15 +13,17 @@ from redis.exceptions import RedisError
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
-from judges import campaigns, caps, configurations, fleet, forecasts, selectors, wakeups
-from judges.campaigns import Started
-from judges.configurations import Configuration, Options
-from judges.debate import ORDERS
-from judges.estimates import Estimate
+from judges.campaigns import configurations, forecasts, lifecycle, selectors
+from judges.campaigns.configurations import Configuration, Options
+from judges.campaigns.estimates import Estimate
+from judges.campaigns.lifecycle import Started
+from judges.campaigns.progress import Progress, ended, summary
+from judges.costs import spending_limits
+from judges.costs.accounting import assumed_words
+from judges.domain.debate import ORDERS
+from judges.engine import notifications, worker_pool
 from judges.management.commands.status import collection_named
 from judges.models import Campaign
-from judges.money import assumed_words
-from judges.progress import Progress, ended, summary
 
 LOOK_S = 0.25
 LINE_EVERY_S = 10.0
@@ -111,7 +113,7 @@ class Command(QuorumCommand):
             ),
         )
         self.ask_before_paying(collection, wanted, options)
-        started = campaigns.start_or_join(
+        started = lifecycle.start_or_join(
             collection=collection,
             wanted=wanted,
             limit=options["limit"],
@@ -135,7 +137,7 @@ class Command(QuorumCommand):
             + (f", {started.retried:,} failed pairs again" if started.retried else "")
         )
         if not options["wait"]:
-            if not wakeups.live_workers():
+            if not notifications.live_workers():
                 self.note("no worker serves this instance: start `serve`, or wait here with --wait")
             return selectors.status(collection, campaign)
         with self.interruptible(collection, campaign):
@@ -152,8 +154,8 @@ class Command(QuorumCommand):
         status = selectors.status(collection, campaign)
         progress = Progress(status)
         checked = away = 0.0
-        wakeups.drain_worked(campaign.pk)  # what broke before is forgotten
-        with fleet.Fleet(workers) as own:
+        notifications.drain_worked(campaign.pk)  # what broke before is forgotten
+        with worker_pool.Fleet(workers) as own:
             while status["state"] == Campaign.State.RUNNING:
                 try:
                     if time.monotonic() - checked > CHECK_WORKERS_S:
@@ -166,13 +168,13 @@ class Command(QuorumCommand):
                     away = self.patience(away, campaign, error)
             shown.show(progress.line(status), last=True)
 
-    def check_workers(self, own: fleet.Fleet, campaign: Campaign) -> None:
+    def check_workers(self, own: worker_pool.Fleet, campaign: Campaign) -> None:
         """Somebody works on it, or can. Raises CommandError."""
-        if said := wakeups.broken(campaign.pk):
+        if said := notifications.broken(campaign.pk):
             raise CommandError(f"no worker can work on campaign {campaign.pk}: {said}")
         try:
             own.ensure(campaign.pk)
-        except fleet.CannotStart as error:
+        except worker_pool.CannotStart as error:
             raise CommandError(str(error)) from error
 
     def patience(self, away: float, campaign: Campaign, error: Exception) -> float:
@@ -198,7 +200,7 @@ class Command(QuorumCommand):
             self.say(line)
         if strict and status["state"] == Campaign.State.BUDGET:
             left = status["pairs"] - ended(status)
-            cap, goes_on = caps.stopped_words(collection, status.get("stopped_by", ""))
+            cap, goes_on = spending_limits.stopped_words(collection, status.get("stopped_by", ""))
             raise Incomplete(f"stopped by {cap}{assumed_words(status)} with {left:,} pairs left: {goes_on}", status)
         if strict and status["state"] in (Campaign.State.PAUSED, Campaign.State.CANCELLED):
             because = status["paused_because"]
@@ -237,7 +239,7 @@ class Command(QuorumCommand):
 
     def say_what_is_left(self, collection: Collection, usd: float) -> None:
         """What the collection's caps allow, and whether a campaign of so many dollars will stop there."""
-        found = caps.caps_of(collection)
+        found = spending_limits.caps_of(collection)
         if line := found.line():
             short = "; this campaign is expected to stop there" if found.is_short_for(usd) else ""
             self.note(f"{line}{short}")
@@ -254,7 +256,9 @@ class Command(QuorumCommand):
         try:
             yield
         except KeyboardInterrupt:
-            others = "the workers of `serve` go on with it" if wakeups.live_workers() else "nobody works on it now"
+            others = (
+                "the workers of `serve` go on with it" if notifications.live_workers() else "nobody works on it now"
+            )
             self.note(
                 f"\ninterrupted: campaign {campaign.pk} keeps what was judged; {others}; "
                 f"the same `{self.name} {collection.name}` command goes on, "

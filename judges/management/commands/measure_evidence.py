@@ -9,13 +9,13 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.importing.files import read_text
-from corpus.lengths import counter
 from corpus.models import Collection
-from judges import measuring
-from judges.evidence import judge_named
+from corpus.search.lengths import counter
+from judges.costs.prices import price
+from judges.evidence import measuring
+from judges.evidence.campaigns import judge_named
+from judges.evidence.outputs import Row, means, table
 from judges.management.commands.status import collection_named
-from judges.outputs import Row, means, table
-from judges.prices import price
 
 Line = tuple[str, str, int | None, str]
 

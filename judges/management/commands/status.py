@@ -7,9 +7,9 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges import selectors
+from judges.campaigns import selectors
+from judges.campaigns.progress import summary
 from judges.models import Campaign
-from judges.progress import summary
 
 
 class Command(QuorumCommand):

@@ -6,11 +6,12 @@ from django.core.management.base import CommandParser
 
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges import evidence, forecasts
-from judges.configurations import Configuration
+from judges.campaigns import forecasts
+from judges.campaigns.configurations import Configuration
+from judges.evidence import campaigns
+from judges.evidence.quality import TEACHER
 from judges.management.commands import judge
 from judges.management.commands.status import collection_named
-from judges.quality import TEACHER
 
 
 class Command(judge.Command):
@@ -39,11 +40,11 @@ class Command(judge.Command):
         collection = collection_named(options["name"])
         if options["workers"] is not None and not 1 <= options["workers"] <= 64:
             raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
-        wanted = evidence.configuration(options["writer"], options["measure"])
-        if evidence.meaning(wanted) == TEACHER:
+        wanted = campaigns.configuration(options["writer"], options["measure"])
+        if campaigns.meaning(wanted) == TEACHER:
             self.note(f"{options['measure']} measures its own model's texts: scores mean fidelity to teacher")
         self.ask_before_paying(collection, wanted, options)
-        started = evidence.start(
+        started = campaigns.start(
             collection=collection,
             wanted=wanted,
             limit=options["limit"],
@@ -56,7 +57,7 @@ class Command(judge.Command):
 
     def idle(self, collection: Collection) -> str:
         """Why there is nothing to do."""
-        covered = evidence.coverage(collection)
+        covered = campaigns.coverage(collection)
         if not covered.positives:
             return f"nothing to do: {collection.name} has no relevant pairs yet: judge it first"
         return (

@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.runs import read_qrels, read_run, write_run
+from benchmark.runs.files import read_qrels, read_run, write_run
+from corpus.collections.selectors import collection_named
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
-from corpus.selectors import collection_named
-from training.inputs import whole
+from training.jobs.inputs import whole
 
 EVERY_S = 2.0
 
@@ -45,7 +45,7 @@ class Command(QuorumCommand):
         wanted = first(read_run(options["ranking"]), options["depth"])
         inserted = insert(wanted, options["insert_positives"]) if options["insert_positives"] else {}
         queries, documents = texts(collection, wanted)
-        from training.scorer import open_scorer
+        from training.serving.scorer import open_scorer
 
         scorer = open_scorer(options["model"], options["device"])
         began, told, found = time.monotonic(), 0.0, {}

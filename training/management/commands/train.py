@@ -10,9 +10,10 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection
-from training import bases, data, fleet, jobs
+from training.jobs import lifecycle, worker_pool
 from training.models import Job
-from training.recipes import LOSSES, TABLE
+from training.recipes import base_models, data
+from training.recipes.table import LOSSES, TABLE
 
 LOOK_S = 0.5
 LINE_EVERY_S = 10.0
@@ -59,10 +60,10 @@ class Command(QuorumCommand):
         names = ["preset", "sft_reduction", "loss", "precision", "packing", *NUMBERS]
         given = {name: options[name] for name in names if options[name] is not None}
         collection = Collection.objects.filter(name=data.read(options["data"]).collection).first()
-        job = jobs.begin_training(
+        job = lifecycle.begin_training(
             recipe=options["recipe"],
             data=options["data"],
-            base=bases.of_command(options["base"]),
+            base=base_models.of_command(options["base"]),
             out=options["out"],
             given=given,
             collection=collection,
@@ -77,7 +78,7 @@ class Command(QuorumCommand):
         """Until it is over; a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
         told, line = 0.0, ""
         try:
-            with fleet.Own() as own:
+            with worker_pool.Own() as own:
                 while not job.is_over:
                     if job.state == Job.State.QUEUED:
                         own.ensure(job.device)

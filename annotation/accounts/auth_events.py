@@ -1,0 +1,90 @@
+"""What Django and allauth do by themselves, recorded: sign-ins, passwords, second factors, connections.
+
+They tell it by signals, so this is the one place that listens to any. Each receiver only appends to the audit log.
+"""
+
+from typing import Any
+
+from allauth.account import signals as accounts
+from allauth.mfa import signals as mfa
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount import signals as socialaccounts
+from django.contrib.auth import signals as auth
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from annotation.accounts import sessions
+from annotation.audit_log.recording import record
+from annotation.models import User
+
+TOTP = Authenticator.Type.TOTP
+
+
+@receiver(auth.user_logged_in)
+def signed_in(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
+    """By whatever way."""
+    record(user, "session.in", address=sessions.network(request))
+
+
+@receiver(auth.user_logged_out)
+def signed_out(sender: Any, request: HttpRequest, user: User | None, **kwargs: Any) -> None:
+    """By one's own will."""
+    if user is not None:
+        record(user, "session.out")
+
+
+@receiver(auth.user_login_failed)
+def failed(sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any) -> None:
+    """With the account that was aimed at; what was typed is not kept, because it may be a password."""
+    named = User.objects.filter(username__iexact=str(credentials.get("username", ""))).first()
+    record(None, "session.failed", concerns=named, address=sessions.network(request) if request else "")
+
+
+@receiver(accounts.password_changed)
+def changed_password(sender: Any, user: User, **kwargs: Any) -> None:
+    """Knowing the old one."""
+    record(user, "password.changed")
+
+
+@receiver(accounts.password_reset)
+def reset_password(sender: Any, user: User, **kwargs: Any) -> None:
+    """By a link."""
+    record(user, "password.reset")
+
+
+@receiver(mfa.authenticator_added)
+def added_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs: Any) -> None:
+    """The app, and the recovery codes that come with it."""
+    record(user, "second-factor.on" if authenticator.type == TOTP else "recovery-codes.made")
+
+
+@receiver(mfa.authenticator_reset)
+def renewed_codes(sender: Any, user: User, **kwargs: Any) -> None:
+    """New recovery codes; the earlier ones no longer work."""
+    record(user, "recovery-codes.made")
+
+
+@receiver(mfa.authenticator_removed)
+def removed_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs: Any) -> None:
+    """Recovery codes go with the app and need no line of their own."""
+    if authenticator.type == TOTP:
+        record(user, "second-factor.off")
+
+
+@receiver(mfa.authenticator_used)
+def used_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs: Any) -> None:
+    """A recovery code is a sign that the phone is gone; ordinary codes are part of signing in."""
+    if authenticator.type == Authenticator.Type.RECOVERY_CODES:
+        record(user, "recovery-code.used")
+
+
+@receiver(mfa.authentication_failed)
+def failed_factor(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
+    """The password was right and the code was not."""
+    record(None, "session.failed", concerns=user, step="second factor", address=sessions.network(request))
+
+
+@receiver(socialaccounts.social_account_added)
+def connected(sender: Any, sociallogin: Any, **kwargs: Any) -> None:
+    """To an account that was there before."""
+    record(sociallogin.user, "provider.connected")

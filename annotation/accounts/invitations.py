@@ -1,0 +1,134 @@
+"""Accounts come from invitations and from `create_users`: sign-up is closed. Lockout, and links to new passwords."""
+
+import logging
+import secrets
+from smtplib import SMTPException
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.app_settings import PASSWORD_RESET_TOKEN_GENERATOR
+from allauth.account.utils import user_pk_to_url_str
+from allauth.core import context
+from allauth.core.exceptions import ImmediateHttpResponse
+from django.core.cache import cache
+from django.core.exceptions import ValidationError
+from django.db import connection, transaction
+from django.http import HttpRequest
+from django.shortcuts import render
+from django.urls import reverse
+
+from annotation.accounts import sessions
+from annotation.accounts.members import add_member
+from annotation.audit_log.recording import record
+from annotation.models import Membership, Role, User
+from annotation.permissions import Scope, SiteScope
+from corpus.auditing import shell
+from corpus.models import Collection
+
+logger = logging.getLogger(__name__)
+
+NAMES_LOCK = 7_304_118
+"""Advisory lock: two commands that make accounts at once take their names one after the other."""
+LOCKED_SECONDS = 300
+"""How long five wrong passwords close an account's door (settings, ACCOUNT_RATE_LIMITS)."""
+
+
+class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
+    """Refuses open sign-up, shows a page to who is locked out, and lives without a mail server."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Nobody signs up without an invitation."""
+        return False
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        """The account page says that it worked."""
+        return reverse("account")
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count the try; who has none left gets the page that says how long to wait. No password is looked at then."""
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError as error:
+            name = str(credentials.get("username", "")).lower()
+            if cache.add(f"locked-out:{name}", 1, LOCKED_SECONDS):
+                record(None, "session.locked", concerns=_named(name), address=sessions.network(request))
+            page = render(request, "account/locked.html", {"minutes": LOCKED_SECONDS // 60}, status=429)
+            page.headers["Retry-After"] = str(LOCKED_SECONDS)
+            raise ImmediateHttpResponse(page) from error
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """One count for an account, however the visitor spells the site's address in the Host header."""
+        return f"login:{str(credentials.get('username', '')).lower()}"
+
+    def set_password(self, user: User, password: str) -> None:
+        """A new password ends all sessions but the one that chose it, and opens a locked door."""
+        super().set_password(user, password)
+        self._delete_login_attempts_cached_email(context.request, username=user.username)
+        cache.delete(f"locked-out:{user.username.lower()}")
+        sessions.end_others(user, context.request.session.session_key)
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """A mail server that is away is told to the log: the page must not tell who has an account here."""
+        try:
+            super().send_mail(template_prefix, email, context)
+        except (OSError, SMTPException) as error:
+            logger.error("A mail could not be sent: %s", error)
+
+
+def _named(username: str) -> User | None:
+    return User.objects.filter(username__iexact=username).first()
+
+
+def new_password() -> str:
+    """A random password: 16 characters, 96 bits."""
+    return secrets.token_urlsafe(12)
+
+
+@transaction.atomic
+def create_accounts(*, role: str, count: int, collection: Collection | None) -> list[dict[str, str]]:
+    """`count` new accounts [{username, password}]; `role` is owner, or a role in `collection`."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [NAMES_LOCK])
+    accounts = []
+    for username in _free_names(role, count):
+        password = new_password()
+        user = User.objects.create_user(username=username, password=password, is_owner=role == "owner")
+        record(None, "account.made", collection, concerns=user, role=role, shell=shell())
+        if collection is not None:
+            add_member(user=user, collection=collection, role=Role[role.upper()])
+        accounts.append({"username": username, "password": password})
+    return accounts
+
+
+def may_hand_link(scope: Scope | SiteScope, person: User) -> bool:
+    """Who may make a link that sets somebody's password.
+
+    Owners, for everybody who is no owner. Admins of a collection, for those who have nothing but what these admins
+    rule over themselves: a link is a way into the account. Nobody for themselves, and nobody for an owner (`manage.py
+    changepassword` does that).
+    """
+    if person.is_owner or person.pk == scope.user.pk:
+        return False
+    if scope.user.is_owner:
+        return True
+    ruled = Membership.objects.filter(user=scope.user, role=Role.ADMIN, is_active=True).values("collection")
+    return not person.memberships.exclude(collection__in=ruled).exists()
+
+
+@transaction.atomic
+def password_link(request: HttpRequest, scope: Scope | SiteScope, person: User) -> str:
+    """An address where `person` sets a new password, once, within a day. The old password works until then."""
+    record(scope, "password.link", concerns=person)
+    key = PASSWORD_RESET_TOKEN_GENERATOR().make_token(person)
+    values = {"uidb36": user_pk_to_url_str(person), "key": key}
+    return request.build_absolute_uri(reverse("account_reset_password_from_key", kwargs=values))
+
+
+def _free_names(role: str, count: int) -> list[str]:
+    """role-1, role-2 ...: the first `count` that no account has, in any case."""
+    taken = {
+        name.lower()
+        for name in User.objects.filter(username__istartswith=f"{role}-").values_list("username", flat=True)
+    }
+    numbers = (number for number in range(1, len(taken) + count + 1) if f"{role}-{number}" not in taken)
+    return [f"{role}-{number}" for number, _ in zip(numbers, range(count), strict=False)]

@@ -1,0 +1,168 @@
+"""Accounts of the site, as owners see and steer them. What somebody judged stays, whatever becomes of the account."""
+
+import re
+from collections.abc import Callable
+from itertools import chain, count
+
+import pgtrigger
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from django.apps import apps
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.accounts import second_factor, sessions
+from annotation.audit_log.recording import record
+from annotation.models import Computed, Invitation, Membership, User
+from annotation.queue.undo import end_lease
+from corpus.errors import BadInput
+from corpus.models import Assessor, Target
+
+PAGE = 50
+
+
+def people(search: str, after: str) -> QuerySet[User]:
+    """A page of accounts in the order of their names, behind `after`; one row more tells of a next page."""
+    factor = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
+    found = User.objects.filter(username__gt=after) if after else User.objects.all()
+    if search:
+        found = found.filter(username__icontains=search)
+    joined = Count("memberships", filter=Q(memberships__is_active=True))
+    return found.annotate(joined=joined, has_factor=Exists(factor)).order_by("username")[: PAGE + 1]
+
+
+@transaction.atomic
+def stop(person: User, *, by: User) -> str:
+    """Close an account: nobody gets in, open pairs go back to the queue."""
+    _not_oneself(person, by)
+    _set_active(person, False)
+    record(by, "account.stopped", concerns=person)
+    return _("%(name)s can no longer sign in. What they judged stays.") % {"name": person.username}
+
+
+@transaction.atomic
+def start(person: User, *, by: User) -> str:
+    """Open a closed account again, with the password it had."""
+    if not person.has_usable_password() and re.fullmatch(rf"{_pseudonym(person)}(-[0-9]+)?", person.username):
+        raise BadInput(_("a pseudonymised person stays closed: invite them anew"))
+    _set_active(person, True)
+    record(by, "account.started", concerns=person)
+    return _("%(name)s can sign in again.") % {"name": person.username}
+
+
+@transaction.atomic
+def end_sessions(person: User, *, by: User) -> str:
+    """Sign somebody out everywhere."""
+    count = sessions.end_others(person, None)
+    record(by, "session.ended", concerns=person, count=count)
+    return _("%(name)s is signed out everywhere.") % {"name": person.username}
+
+
+@transaction.atomic
+def remove_factor(person: User, *, by: User) -> str:
+    """For somebody who lost phone and recovery codes: make sure that it is them."""
+    _not_oneself(person, by)
+    if not second_factor.remove(person):
+        raise BadInput(_("%(name)s has no second factor") % {"name": person.username})
+    record(by, "second-factor.removed", concerns=person)
+    return _("%(name)s signs in with the password alone now.") % {"name": person.username}
+
+
+@transaction.atomic
+def make_owner(person: User, *, by: User) -> str:
+    """Another owner: sees and changes everything."""
+    _set_owner(person, True, by)
+    return _("%(name)s owns this site too.") % {"name": person.username}
+
+
+@transaction.atomic
+def unmake_owner(person: User, *, by: User) -> str:
+    """No owner any more; memberships stay."""
+    _not_oneself(person, by)
+    _set_owner(person, False, by)
+    return _("%(name)s is no owner any more.") % {"name": person.username}
+
+
+@transaction.atomic
+def pseudonymise(person: User, *, by: User) -> str:
+    """Forget who somebody was (MECHANICS M8): name, mail, password, devices. Their judgments stay under the new name.
+
+    Files that were exported before keep the old name: they lie outside the database.
+    """
+    _not_oneself(person, by)
+    if person.is_owner:
+        raise BadInput(_("take the owner's role away first"))
+    old, new = person.username, _free_pseudonym(person)
+    _set_active(person, False)
+    sessions.end_others(person, None)
+    second_factor.remove(person)
+    SocialAccount.objects.filter(user=person).delete()
+    collections = Membership.objects.filter(user=person).values("collection")
+    Assessor.objects.filter(membership__user=person).update(name=new)
+    Computed.objects.filter(collection__in=collections).delete()
+    Invitation.objects.filter(accepted_by=person).update(note="")
+    # Two tables name people by text. Texts are append-only, but for this; the layer beside is not imported, its tables
+    # are known to Django.
+    with pgtrigger.ignore("corpus.Target:append_only"):
+        theirs = Target.objects.filter(kind=Target.Kind.PERSON, writer=old, pair__collection__in=collections)
+        theirs.update(writer=new)
+    apps.get_model("training", "Job").objects.filter(made_by=old).update(made_by=new)
+    person.username, person.email = new, ""
+    person.set_unusable_password()
+    person.save(update_fields=["username", "email", "password"])
+    record(by, "account.pseudonymised", concerns=person)
+    return _("%(old)s is %(new)s from now on. What they judged stays.") % {"old": old, "new": new}
+
+
+ACTS: dict[str, Callable[..., str]] = {
+    "stop": stop,
+    "start": start,
+    "end-sessions": end_sessions,
+    "remove-second-factor": remove_factor,
+    "make-owner": make_owner,
+    "unmake-owner": unmake_owner,
+    "pseudonymise": pseudonymise,
+}
+"""What owners may do to an account, by the word in the address; each returns a sentence for the page."""
+
+
+def _pseudonym(person: User) -> str:
+    return f"person-{person.pk}"
+
+
+def _free_pseudonym(person: User) -> str:
+    """The name with a number behind it where somebody calls themselves so already, here or as an assessor."""
+    first = _pseudonym(person)
+    beside = Assessor.objects.filter(
+        collection__in=Membership.objects.filter(user=person).values("collection"), kind=Assessor.Kind.PERSON
+    ).exclude(membership__user=person)
+    names = chain([first], (f"{first}-{number}" for number in count(2)))
+    return next(
+        name
+        for name in names
+        if not User.objects.filter(username__iexact=name).exclude(pk=person.pk).exists()
+        and not beside.filter(name=name).exists()
+    )
+
+
+def _not_oneself(person: User, by: User) -> None:
+    if person.pk == by.pk:
+        raise BadInput(_("you would lock yourself out: ask another owner"))
+
+
+def _set_active(person: User, active: bool) -> None:
+    person.is_active = active
+    person.save(update_fields=["is_active"])
+    if not active:
+        sessions.end_others(person, None)
+        for membership in Membership.objects.filter(user=person, is_active=True):
+            end_lease(membership)
+
+
+def _set_owner(person: User, owner: bool, by: User) -> None:
+    if person.is_owner == owner:
+        raise BadInput(_("nothing to change: this is so already"))
+    person.is_owner = owner
+    person.save(update_fields=["is_owner"])
+    record(by, "account.owner", concerns=person, owner=owner)

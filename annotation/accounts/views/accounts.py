@@ -1,0 +1,154 @@
+"""Accounts: one's own page, sessions, mail address, and invitations."""
+
+from typing import Any
+
+from allauth.account.utils import perform_login
+from allauth.account.views import password_reset
+from django.conf import settings
+from django.contrib import messages
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation.accounts import members, second_factor, sessions, single_sign_on
+from annotation.accounts.forms import MailForm
+from annotation.audit_log.recording import record
+from annotation.data.forms import SignUpForm
+from annotation.models import Invitation, User
+from annotation.permissions import PublicScope, SiteScope, action
+from corpus.errors import BadInput
+
+
+@action("site")
+@require_GET
+def account(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Who one is here, how one gets in, where one is signed in, and one's collections."""
+    return _page(request, scope)
+
+
+def _page(request: HttpRequest, scope: SiteScope, mail: MailForm | None = None, *, status: int = 200) -> HttpResponse:
+    joined = scope.user.memberships.filter(is_active=True).select_related("collection").order_by("collection__name")
+    context = {
+        "scope": scope,
+        "memberships": joined,
+        "sessions": sessions.sessions_of(scope.user, request.session.session_key),
+        "second_factor": second_factor.has_second_factor(scope.user),
+        "provider": single_sign_on.name_of_provider(),
+        "connection": single_sign_on.connection_of(scope.user) if single_sign_on.is_offered() else None,
+        "mail": mail
+        or (MailForm(user=scope.user, initial={"email": scope.user.email}) if settings.EMAIL_HOST else None),
+    }
+    return render(request, "accounts/account.html", context, status=status)
+
+
+@action("site")
+@require_POST
+def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpResponse:
+    """Sign out elsewhere; this browser signs out by the button for that."""
+    with transaction.atomic():
+        if not sessions.end(scope.user, session):
+            raise Http404("No such session.")
+        record(scope, "session.ended", count=1)
+    messages.success(request, _("That device is signed out."))
+    return redirect("account")
+
+
+@action("site")
+@require_POST
+def end_other_sessions(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Sign out everywhere but here."""
+    with transaction.atomic():
+        count = sessions.end_others(scope.user, request.session.session_key)
+        record(scope, "session.ended", count=count)
+    text = ngettext("%(count)d other device is signed out.", "%(count)d other devices are signed out.", count)
+    messages.success(request, text % {"count": count})
+    return redirect("account")
+
+
+@action("site")
+@require_POST
+def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Where a link for a forgotten password goes. It takes the password: a mail address is a way into the account."""
+    if not settings.EMAIL_HOST:
+        raise Http404("This site sends no mail.")
+    form = MailForm(request.POST, user=scope.user)
+    if not form.is_valid():
+        return _page(request, scope, form, status=422)
+    with transaction.atomic():
+        User.objects.filter(pk=scope.user.pk).update(email=form.cleaned_data["email"])
+        record(scope, "account.mail", given=bool(form.cleaned_data["email"]))
+    messages.success(request, _("Your mail address is saved."))
+    return redirect("account")
+
+
+@action("site")
+@require_POST
+def disconnect(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Part from the sign-in provider."""
+    try:
+        if single_sign_on.disconnect(scope.user):
+            messages.success(request, _("Your account is no longer connected."))
+    except BadInput as error:
+        messages.error(request, _("Nothing was changed: %(reason)s.") % {"reason": error})
+    return redirect("account")
+
+
+@action("public")
+@require_http_methods(["GET", "POST"])
+def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResponse:
+    """Accept an invitation: with a new account, or with the one that is signed in."""
+    invited = get_object_or_404(Invitation.objects.select_related("collection", "invited_by"), token=token)
+    context = {"scope": scope, "invitation": invited, "provider": single_sign_on.name_of_provider()}
+    if closed := members.why_closed(invited):
+        return render(request, "accounts/invitation_closed.html", {**context, "reason": closed}, status=410)
+    if scope.user is not None:
+        return _join(request, scope.user, invited, context)
+    form = SignUpForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        return _sign_up(request, form, invited, context)
+    status = 422 if request.method == "POST" else 200
+    return render(request, "accounts/sign_up.html", {**context, "form": form}, status=status)
+
+
+def _join(request: HttpRequest, user: User, invited: Invitation, context: dict[str, Any]) -> HttpResponse:
+    if request.method == "GET":
+        return render(request, "accounts/join.html", context)
+    try:
+        members.accept(invitation=invited, user=user)
+    except BadInput as error:
+        return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
+    _welcome(request)
+    return redirect(members.home_of(invited))
+
+
+def _sign_up(request: HttpRequest, form: SignUpForm, invited: Invitation, context: dict[str, Any]) -> HttpResponse:
+    username, password = form.cleaned_data["username"], form.cleaned_data["password1"]
+    try:
+        user = members.sign_up(invitation=invited, username=username, password=password)
+    except IntegrityError:
+        form.add_error("username", _("This user name was taken a moment ago. Choose another."))
+        return render(request, "accounts/sign_up.html", {**context, "form": form}, status=422)
+    except BadInput as error:
+        return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
+    _welcome(request)
+    response: HttpResponse = perform_login(request, user, redirect_url=members.home_of(invited))
+    return response
+
+
+def _welcome(request: HttpRequest) -> None:
+    messages.success(request, _("Welcome. You can start right away."))
+
+
+@action("public")
+@require_http_methods(["GET", "POST"])
+def forgotten(request: HttpRequest, scope: PublicScope) -> HttpResponse:
+    """A link by mail, where this site sends mail; else whom to ask."""
+    if not settings.EMAIL_HOST:
+        return render(request, "accounts/forgotten.html", {"scope": scope})
+    response: HttpResponse = password_reset(request)
+    if request.method == "POST" and response.status_code == 302:
+        record(scope, "password.asked", address=sessions.network(request))
+    return response

@@ -1,0 +1,66 @@
+"""People of the site: what owners see of accounts and do to them, and links to new passwords."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.accounts import invitations, site_people
+from annotation.models import Membership, User
+from annotation.permissions import Scope, SiteScope, action
+from corpus.errors import BadInput
+
+
+@action("own-site")
+@require_GET
+def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Accounts by name, with search; keyset pages."""
+    search, after = request.GET.get("search", "")[:150], request.GET.get("after", "")[:150]
+    found = list(site_people.people(search, after))
+    rows = found[: site_people.PAGE]
+    context = {
+        "scope": scope,
+        "people": rows,
+        "search": search,
+        "after": rows[-1].username if len(found) > site_people.PAGE else "",
+        "is_first": not after,
+    }
+    return render(request, "accounts/people.html", context)
+
+
+@action("own-site")
+@require_POST
+def control(request: HttpRequest, scope: SiteScope, user: int, act: str) -> HttpResponse:
+    """stop, start, end-sessions, remove-second-factor, make-owner, unmake-owner, pseudonymise."""
+    if act not in site_people.ACTS:
+        raise Http404("No such act.")
+    person = get_object_or_404(User, pk=user)
+    try:
+        messages.success(request, site_people.ACTS[act](person, by=scope.user))
+    except BadInput as error:
+        messages.error(request, _("Nothing was changed: %(reason)s.") % {"reason": error})
+    return redirect("site_people")
+
+
+@action("own-site")
+@require_POST
+def password_link(request: HttpRequest, scope: SiteScope, user: int) -> HttpResponse:
+    """An owner makes a link for anybody who is no owner."""
+    return _link(request, scope, get_object_or_404(User, pk=user))
+
+
+@action("admin")
+@require_POST
+def member_password_link(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+    """An admin makes a link for a member who belongs to nothing that this admin does not rule over."""
+    found = Membership.objects.select_related("user")
+    return _link(request, scope, get_object_or_404(found, pk=member, collection=scope.collection).user)
+
+
+def _link(request: HttpRequest, scope: Scope | SiteScope, person: User) -> HttpResponse:
+    context: dict[str, object] = {"scope": scope, "person": person}
+    if not invitations.may_hand_link(scope, person):
+        return render(request, "accounts/no_link.html", context, status=409)
+    context["link"] = invitations.password_link(request, scope, person)
+    return render(request, "accounts/password_link.html", context)

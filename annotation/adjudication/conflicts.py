@@ -1,0 +1,232 @@
+"""Conflicts: what people could not settle, or flagged, and the senior decision on it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, Window
+from django.db.models.functions import Mod
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from psycopg import Connection
+
+from annotation.audit_log.recording import record
+from annotation.exports.snapshots import used_since
+from annotation.models import Assignment, Membership
+from annotation.policies.waking import UNCERTAIN, go_on
+from annotation.queue.aggregation import UNDO_WITHIN, why_not_undo
+from annotation.queue.assignment import SHARDS, Lost, Unknown, arm_of, check_time, in_transaction, rows, settled_key
+from annotation.queue.undo import unsettle
+from corpus.models import CurrentJudgment, Item, Judgment
+
+SPREAD = 7919
+"""A prime: each adjudicator begins elsewhere, so two of them rarely meet on one conflict without any lease."""
+
+
+def conflicts(membership: Membership) -> QuerySet[Item]:
+    """Conflicts that this adjudicator may decide: never one that they judged or hold. Their own fixed order."""
+    theirs = Assignment.objects.filter(item=OuterRef("pk"), membership=membership).exclude(
+        state__in=[Assignment.State.RETURNED, Assignment.State.SKIPPED]
+    )
+    turn = Mod(F("pk") + Value(membership.pk * 31), Value(SPREAD), output_field=IntegerField())
+    return (
+        Item.objects.filter(collection=membership.collection_id, state=Item.State.CONFLICT)
+        .exclude(Exists(theirs))
+        .annotate(turn=turn)
+        .order_by("turn", "pk")
+    )
+
+
+def choose(waiting: QuerySet[Item], *, after: int | None = None, show: int | None = None) -> tuple[Item | None, int]:
+    """The conflict to show, and how many wait.
+
+    Shown is `show` where it waits, else the first, or the one behind `after` (then from the start).
+    """
+    counted = waiting.annotate(waiting=Window(Count("pk")))
+    if show is not None:
+        found = waiting.filter(pk=show).first()
+    elif (left := waiting.filter(pk=after).first() if after is not None else None) is not None:
+        turn = left.turn  # type: ignore[attr-defined]
+        found = waiting.filter(Q(turn__gt=turn) | Q(turn=turn, pk__gt=left.pk)).first()
+    else:
+        found = None
+    if found is not None:
+        return found, waiting.count()
+    first = counted.first()
+    return first, first.waiting if first else 0
+
+
+def last_decision(membership: Membership) -> int | None:
+    """The item of this adjudicator's newest standing decision, of the last 24 hours."""
+    own = CurrentJudgment.objects.filter(assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION)
+    recent = own.filter(created_at__gt=timezone.now() - UNDO_WITHIN, item__state=Item.State.SETTLED)
+    return recent.order_by("-pk").values_list("item_id", flat=True).first()
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one annotator left on an item, without a name. `grade` is None for a flag or a skip."""
+
+    number: int
+    grade: int | None
+    comment: str
+    flagged: bool
+    note: str
+    """Of a flag, or why it was skipped."""
+
+
+def opinions(item: Item) -> list[Opinion]:
+    """All that stands on the item, in an order that does not follow the annotators' names."""
+    State = Assignment.State
+    skipped = Q(state=State.SKIPPED)
+    rows = (
+        Assignment.objects.filter(item=item)
+        .filter(Q(state=State.DONE, flagged=True) | Q(state=State.DONE, judgment__grade__isnull=False) | skipped)
+        .select_related("judgment")
+        .order_by("judgment__grade", "token")
+    )
+    return [_opinion(number, row) for number, row in enumerate(rows, 1)]
+
+
+def why_conflict(said: Sequence[Opinion]) -> str:
+    """Why an adjudicator is asked, from what stands on the item."""
+    if any(one.flagged for one in said):
+        return _("An annotator flagged the pair.")
+    if len({one.grade for one in said if one.grade is not None}) > 1:
+        return _("The annotators gave different grades.")
+    if said and all(one.grade is None for one in said):
+        return _("Everybody who got the pair skipped it.")
+    return ""
+
+
+def _opinion(number: int, row: Assignment) -> Opinion:
+    if row.state == Assignment.State.SKIPPED:
+        return Opinion(number, None, "", False, row.get_skip_reason_display())
+    if row.flagged or row.judgment is None:
+        return Opinion(number, None, "", True, row.flag_note)
+    return Opinion(number, row.judgment.grade, row.judgment.comment, False, "")
+
+
+def adjudicate(
+    membership: Membership,
+    item_id: int,
+    grade: int,
+    *,
+    comment: str = "",
+    milliseconds: int | None = None,
+    idle: int | None = None,
+    shown_ms: int | None = None,
+) -> None:
+    """Settle a conflict in three statements. The same decision sent again changes nothing.
+
+    Raises Unknown, Lost when somebody else was first, and TooSoon.
+    """
+    given = {"grade": grade, "comment": comment, "milliseconds": milliseconds, "idle": idle}
+    in_transaction(lambda db: _settle(db, membership, item_id, given, shown_ms))
+
+
+def _settle(
+    db: Connection[Any], membership: Membership, item_id: int, given: dict[str, Any], shown_ms: int | None
+) -> None:
+    who = {"membership": membership.pk, "assessor": membership.assessor_id, "collection": membership.collection_id}
+    found = rows(db, _CONFLICT, item=item_id, **who)
+    if not found:
+        raise Unknown
+    (own,) = found
+    if not own["waits"]:
+        _known_already(membership, item_id, own["state"], given["grade"])
+        return
+    check_time(membership.collection.min_judgment_ms, shown_ms, given["milliseconds"])
+    rows(
+        db,
+        _SETTLE,
+        **given,
+        item=item_id,
+        pair=own["pair_id"],
+        assessor=membership.assessor_id,
+        supersedes=own["before"],
+        arm=arm_of(own["reason"]),
+        guideline=membership.collection.guideline_version,
+        campaign=own["campaign"],
+        tally=settled_key(own["reason"]),
+        shard=membership.pk % SHARDS,
+    )
+    record(membership.user, "conflict.settled", membership.collection, item=item_id, grade=given["grade"])
+    if own["reason"] == UNCERTAIN and own["campaign"] is not None:
+        go_on(own["campaign"])
+
+
+def _known_already(membership: Membership, item_id: int, state: str, grade: int) -> None:
+    """Raise Lost unless the same decision was stored before. Asked anew: who waited for the lock saw what was."""
+    before = _chain(membership, item_id)
+    if state != Item.State.SETTLED or before is None or before.grade != grade:
+        raise Lost(_("Another adjudicator settled this pair while you worked on it, or it is no conflict any more."))
+
+
+# The item and its pair locked, in this order; `before` is this adjudicator's newest row on it: a withdrawal, or none.
+_CONFLICT = """
+SELECT i.pair_id, i.campaign, i.reason, i.state, j.id AS before,
+       i.state = 'conflict' AND NOT EXISTS (
+           SELECT FROM annotation_assignment a
+           WHERE a.item_id = i.id AND a.membership_id = %(membership)s AND a.state NOT IN ('returned', 'skipped')
+       ) AS waits
+FROM corpus_item i JOIN corpus_pair p ON p.id = i.pair_id
+LEFT JOIN judgment_head j ON j.item_id = i.id AND j.assessor_id = %(assessor)s AND j.step = 'adjudication'
+WHERE i.id = %(item)s AND i.collection_id = %(collection)s
+FOR UPDATE OF i FOR NO KEY UPDATE OF p
+"""
+
+# Everything that a decision changes. The newest adjudication is a pair's label whatever else was said (corpus.labels),
+# and with the pair locked none can be newer than this one.
+_SETTLE = """
+WITH judged AS (
+    INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
+                                 milliseconds, idle_milliseconds, comment)
+    VALUES (%(pair)s, %(assessor)s, %(item)s, 'adjudication', %(grade)s, %(supersedes)s, %(arm)s, %(guideline)s,
+            %(milliseconds)s, %(idle)s, %(comment)s)
+    RETURNING id
+), settled AS (
+    UPDATE corpus_item SET state = 'settled', settled_at = now() WHERE id = %(item)s
+), labelled AS (
+    INSERT INTO corpus_label (pair_id, grade, origin) VALUES (%(pair)s, %(grade)s, 'adjudicator')
+    ON CONFLICT (pair_id, aspect_id) DO UPDATE
+    SET grade = excluded.grade, origin = excluded.origin, updated_at = now()
+    WHERE (corpus_label.grade, corpus_label.origin) IS DISTINCT FROM (excluded.grade, excluded.origin)
+), tallied AS (
+    INSERT INTO judges_tally (campaign_id, shard, key, value)
+    SELECT %(campaign)s, %(shard)s, %(tally)s, 1 WHERE %(campaign)s::bigint IS NOT NULL
+    ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = judges_tally.value + 1
+)
+SELECT id FROM judged
+"""
+
+
+@transaction.atomic
+def undo_adjudication(membership: Membership, item_id: int) -> None:
+    """Take one's own decision back: the pair is a conflict again."""
+    item = Item.objects.select_for_update().filter(pk=item_id, collection=membership.collection_id).first()
+    decision = _chain(membership, item.pk) if item else None
+    if item is None or decision is None or decision.grade is None or item.state != Item.State.SETTLED:
+        raise Unknown
+    exported = used_since(item.collection_id, decision.created_at)
+    reason = why_not_undo(now=timezone.now(), ended_at=decision.created_at, exported=exported)
+    if reason:
+        raise Lost(reason)
+    Judgment.objects.create(
+        pair_id=item.pair_id,
+        assessor_id=membership.assessor_id,
+        item=item,
+        step=Judgment.Step.ADJUDICATION,
+        grade=None,
+        supersedes=decision,
+    )
+    record(membership.user, "conflict.undone", membership.collection, item=item.pk)
+    Item.objects.filter(pk=item.pk).update(state=Item.State.CONFLICT, settled_at=None)
+    unsettle(item, shard=membership.pk % SHARDS)
+
+
+def _chain(membership: Membership, item: int) -> Judgment | None:
+    """The adjudicator's newest row on the item: a decision, or its withdrawal."""
+    own = Judgment.objects.filter(item=item, assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION)
+    return own.heads().first()

@@ -1,0 +1,348 @@
+"""The only union of what assessors said: people's judgments, imports, and counted votes (MECHANICS M2, M4).
+
+What does not enter: a debate's turns (their stance is given), withdrawn judgments, grades of an aspect, adjudications
+(made with everybody's answer in view), votes of an early-stopping panel beyond the three drawn first. Policies and
+the reference enter only by name.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from struct import unpack_from
+from typing import Literal
+
+import numpy as np
+from django.db import connection
+from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
+from numpy.typing import NDArray
+
+from annotation.agreement.resampling import MISSING
+from corpus.collections.task_order import MEASURING
+from corpus.errors import BadInput
+from corpus.models import Assessor, Collection, CurrentJudgment, Judgment
+from judges.domain.copies import kind_of, sample_name
+from judges.domain.ensemble import drawn_first, pair_seed
+from judges.models import Campaign, JudgeVersion
+
+Population = Literal["all", "escalated", "audited"]
+Votes = Literal["first", "blind", "shown", "final"]
+"""A person's first answer on a pair; only one that was given without the debate; only one with the debate in view from
+the start; the last one."""
+CAST: dict[Votes, str] = {
+    "first": "j.arm <> 'reveal:seen'",
+    "blind": "(j.item_id IS NULL OR j.arm = 'hidden' OR j.step = 'first' AND j.arm <> 'reveal:seen')",
+    "shown": "j.step = 'final' AND j.arm LIKE 'shown%%'",
+    "final": "true",
+}
+Kind = Assessor.Kind
+SAMPLES = 1_024
+"""More votes than one judge can have on a panel."""
+APART = ("check", "repeat", "qualification")
+"""Reasons of items that measure a person, not a pair: what is said there enters no agreement."""
+PEOPLE = (Kind.PERSON, Kind.HUMAN_IMPORT)
+JUDGES = (Kind.JUDGE, Kind.JUDGE_IMPORT)
+BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Somebody whose grades can be compared. `name` is unique in the collection; `id` is a row's of its `kind`.
+
+    The newest version of a judge carries its plain name, older ones `name@version`; where a person and an import
+    share a name, both carry `kind:name`. A judge that votes several times on one pair is as many assessors, `name #1`,
+    `name #2` and so on: samples of one model.
+    """
+
+    kind: str
+    id: int
+    name: str
+    sample: int = 0
+    """Of a judge named several times on a panel: which of its votes, from 0."""
+    one: str = ""
+    """What such a judge is called without its number; "" for others."""
+    model: tuple[str, ...] | None = None
+    """Of a judge: what it has in common with its copies (judges.domain.copies)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessments:
+    """Grades of assessors x pairs, -1 where there is none. `pairs`: ids of pairs that at least one of them graded."""
+
+    assessors: tuple[Known, ...]
+    pairs: NDArray[np.int64]
+    grades: NDArray[np.int16]
+
+    def counts(self) -> list[int]:
+        """How many pairs each assessor graded."""
+        return [int(n) for n in (self.grades != MISSING).sum(axis=1)]
+
+
+def known_assessors(collection: Collection) -> list[Known]:
+    """Everybody of whom a grade stands that could be compared, or who voted in a campaign, by kind and name."""
+    standing = CurrentJudgment.objects.filter(assessor=OuterRef("pk"), aspect=None)
+    standing = standing.exclude(item__reason__in=APART)
+    rows = (
+        Assessor.objects.filter(Exists(standing.exclude(step=Judgment.Step.ADJUDICATION)))
+        .filter(collection=collection)
+        .exclude(kind=Kind.JUDGE)
+        .values_list("kind", "id", "name")
+    )
+    campaigns = Campaign.judging.filter(collection=collection).values_list("pk", flat=True)
+    found = [*(Known(kind, pk, name) for kind, pk, name in rows), *voting(campaigns)]
+    uses = Counter(name for _, _, name in {(one.kind, one.id, one.one or one.name) for one in found})
+    order = {kind: place for place, kind in enumerate(Kind.values)}
+    named = [_apart(one) if uses[one.one or one.name] > 1 else one for one in found]
+    return sorted(named, key=lambda one: (order[one.kind], one.one or one.name, one.sample))
+
+
+def _apart(one: Known) -> Known:
+    """With the kind before its name."""
+    return replace(one, name=f"{one.kind}:{one.name}", one=one.one and f"{one.kind}:{one.one}")
+
+
+def voting(campaigns: Iterable[int]) -> list[Known]:
+    """Those who vote in some campaigns: each judge, or as many assessors as it gives samples on one panel."""
+    times: Counter[int] = Counter()
+    for voters in Campaign.objects.filter(pk__in=campaigns).values_list("voters", flat=True):
+        times |= Counter(voters)
+    versions = list(JudgeVersion.objects.filter(pk__in=times).order_by("name", "-version"))
+    names = _names((one.pk, one.name, one.version) for one in versions)
+    found = []
+    for one in versions:
+        name, again = names[one.pk], times[one.pk] > 1
+        found += [
+            Known(Kind.JUDGE, one.pk, sample_name(name, n) if again else name, n, name if again else "", kind_of(one))
+            for n in range(times[one.pk])
+        ]
+    return found
+
+
+def vote_names(campaigns: Iterable[int]) -> dict[tuple[int, int], str]:
+    """Names of those who voted, by judge and sample: `name`, or `name #1`, `name #2` of one with several votes."""
+    return {(one.id, one.sample): one.name for one in voting(campaigns)}
+
+
+def copied_places(panels: Iterable[tuple[int, Sequence[int]]]) -> list[tuple[int, int, int]]:
+    """Places where a judge stands again, of campaigns with their voters: (campaign, place, its sample from 1)."""
+    return [
+        (campaign, at, n)
+        for campaign, voters in panels
+        if len(set(voters)) < len(voters)
+        for at, one in enumerate(voters)
+        if (n := voters[:at].count(one))
+    ]
+
+
+def alike(chosen: Sequence[Known]) -> list[tuple[int, ...]]:
+    """Places of assessors that are copies: judges of one model with the same parameters, or samples of one judge."""
+    found: dict[object, list[int]] = defaultdict(list)
+    for place, one in enumerate(chosen):
+        if one.model:
+            found[one.model].append(place)
+    return [tuple(places) for places in found.values() if len(places) > 1]
+
+
+def judge_names(campaigns: Iterable[int], *, voters_only: bool = False) -> dict[int, str]:
+    """Names of the judges of some campaigns by id: the newest version is `name`, others are `name@version`."""
+    members = Campaign.objects.filter(pk__in=campaigns).values_list("voters", "debaters")
+    ids = {judge for voters, debaters in members for judge in (voters if voters_only else [*voters, *debaters])}
+    versions = JudgeVersion.objects.filter(pk__in=ids).order_by("name", "-version")
+    return _names(versions.values_list("id", "name", "version"))
+
+
+def _names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]:
+    """By id; of each name the newest version comes first."""
+    newest: set[str] = set()
+    found = {}
+    for pk, name, version in versions:
+        found[pk] = f"{name}@{version}" if name in newest else name
+        newest.add(name)
+    return found
+
+
+def choose(
+    known: Sequence[Known], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
+) -> list[Known]:
+    """Those that are named, plus all people or judges if asked; nobody named: every judge, person and import.
+
+    `reference` and `policy` name all of that kind, a judge that gives several samples all of those. Raises BadInput for
+    a name that nobody here has.
+    """
+    by_name: dict[str, list[Known]] = {}
+    for one in known:
+        for name in {one.name, f"{one.kind}:{one.name}", *((one.one, f"{one.kind}:{one.one}") if one.one else ())}:
+            by_name.setdefault(name, []).append(one)
+    every = {name for name in BY_NAME_ONLY if name in names and name not in by_name}
+    every &= {one.kind for one in known}
+    names = [name for name in names if name not in every]
+    if unknown := [name for name in names if name not in by_name]:
+        raise BadInput(
+            _("no assessor named %(names)s; this collection has %(known)s")
+            % {"names": ", ".join(unknown), "known": ", ".join(o.name for o in known) or _("none")}
+        )
+    wanted = {one for name in names for one in by_name[name]}
+    kinds = {*(PEOPLE if people else ()), *(JUDGES if judges else ()), *every}
+    if not kinds and not names:
+        kinds = {*PEOPLE, *JUDGES}
+    return [one for one in known if one in wanted or one.kind in kinds]
+
+
+def assessments(
+    collection: Collection,
+    assessors: Sequence[Known] | None = None,
+    *,
+    population: Population = "all",
+    votes: Votes = "first",
+) -> Assessments:
+    """What the assessors said about the pairs of the collection; by default every judge, person and import.
+
+    A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`; of a judge's votes that of the newest
+    campaign counts. Of a person's answers on a pair `votes` says which.
+    """
+    chosen = list(choose(known_assessors(collection)) if assessors is None else assessors)
+    rows = {(one.kind == Kind.JUDGE, one.id * SAMPLES + one.sample): place for place, one in enumerate(chosen)}
+    spoken = _spoken(collection, [one.id for one in chosen if one.kind != Kind.JUDGE], votes)
+    cast = _votes(collection, [one for one in chosen if one.kind == Kind.JUDGE])
+    parts = [
+        (_places(spoken["who"] * SAMPLES, rows, False), spoken["pair"], spoken["grade"]),
+        (_places(cast["who"], rows, True), cast["pair"], cast["verdict"] * collection.relevant_from),
+    ]
+    row, pair, grade = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if population != "all":
+        inside = np.isin(pair, population_of(collection, population))
+        row, pair, grade = row[inside], pair[inside], grade[inside]
+    pairs, column = np.unique(pair, return_inverse=True)
+    grades = np.full((len(chosen), len(pairs)), MISSING, dtype=np.int16)
+    grades[row, column] = grade
+    return Assessments(tuple(chosen), pairs, grades)
+
+
+def options_of(cell: str) -> tuple[str, int | None, Population]:
+    """What a cell compares: `disagree`, `agree`, `both`, or two grades as `0x1`; then a bound, then a population.
+
+    `disagree:2` compares grades as 2 and more or not; `disagree:escalated` and `disagree:audited` look at such pairs
+    only; both kinds may be given.
+    """
+    kind, *options = cell.split(":")
+    bounds = [int(option) for option in options if option.isdecimal() and len(option) < 4]
+    named: list[Population] = ["escalated", "audited"]
+    return kind, bounds[-1] if bounds else None, next((one for one in named if one in options), "all")
+
+
+def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") -> NDArray[np.int64]:
+    """Ids of the pairs that both graded and where their grades are as the cell says (`options_of`).
+
+    Twice the same name: the pairs that one graded. Raises BadInput for an unknown name.
+    """
+    known = known_assessors(collection)
+    kind, bound, population = options_of(cell)
+    chosen = [choose(known, names=[name])[0] for name in dict.fromkeys((a, b))]
+    found = assessments(collection, chosen, population=population)
+    first, second = found.grades[0], found.grades[-1]
+    both = (first != MISSING) & (second != MISSING)
+    if bound is not None:
+        first, second = first >= bound, second >= bound
+    cells = {"disagree": both & (first != second), "agree": both & (first == second)}
+    x, cross, y = kind.partition("x")
+    if cross and x.isdecimal() and y.isdecimal() and len(kind) < 8:
+        cells[kind] = both & (first == int(x)) & (second == int(y))
+    pairs: NDArray[np.int64] = found.pairs[cells.get(kind, both)]
+    return pairs
+
+
+def _places(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judge: bool) -> NDArray[np.int64]:
+    """Rows of the matrix for assessors or judges, by id and sample in one number."""
+    unique, inverse = np.unique(ids, return_inverse=True)
+    return np.array([rows[judge, int(one)] for one in unique], dtype=np.int64)[inverse]
+
+
+def _spoken(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.void]:
+    """Standing judgments of people, imports, policies: the one that shall count for a pair comes last."""
+    order = "j.step = 'final', j.id" if votes == "final" else "j.step = 'first', j.id DESC"
+    return columns(
+        f"""
+        SELECT j.assessor_id::bigint, j.pair_id::bigint, j.grade::bigint
+        FROM current_judgment j JOIN corpus_pair p ON p.id = j.pair_id
+        LEFT JOIN corpus_item i ON i.id = j.item_id
+        WHERE (i.reason IS NULL OR i.reason <> ALL(%s)) AND j.assessor_id = ANY(%s)
+          AND p.collection_id = %s AND j.aspect_id IS NULL AND j.step <> 'adjudication'
+          AND {CAST[votes]}
+        ORDER BY {order}
+        """,
+        [list(APART), ids, collection.pk],
+        ["who", "pair", "grade"],
+    )
+
+
+def _votes(collection: Collection, judges: Sequence[Known]) -> NDArray[np.void]:
+    """Counted votes that may enter agreement: the one that shall count for a pair comes last.
+
+    `who` is the judge's id and its sample in one number.
+    """
+    ids = list({one.id for one in judges})
+    asked = Campaign.objects.filter(collection=collection) if ids else ()
+    campaigns = {campaign.pk: campaign for campaign in asked}
+    found = columns(
+        """
+        SELECT campaign_id, pair_id, judge_id, sample::bigint, verdict::bigint FROM judges_attempt
+        WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role = 'vote' AND counts AND outcome = 'labelled'
+        """,
+        [list(campaigns), ids],
+        ["campaign", "pair", "who", "sample", "verdict"],
+    )
+    found = found[np.lexsort((-found["sample"], found["campaign"]))]
+    early = [pk for pk, campaign in campaigns.items() if campaign.early_stop and campaign.policy == "ensemble"]
+    found = found[_drawn(found, campaigns, early)] if early else found
+    found["who"] *= SAMPLES
+    for campaign, place, sample in copied_places((pk, one.voters) for pk, one in campaigns.items()):
+        found["who"][(found["campaign"] == campaign) & (found["sample"] == place)] += sample
+    wanted = [one.id * SAMPLES + one.sample for one in judges]
+    return found[np.isin(found["who"], wanted)] if any(one.one for one in judges) else found
+
+
+def _drawn(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[int]) -> NDArray[np.bool_]:
+    """Which votes are not among those that an early stop left to chance and to the other votes (MECHANICS M4)."""
+    kept = np.ones(len(found), dtype=np.bool_)
+    for place in np.flatnonzero(np.isin(found["campaign"], early)):
+        campaign = campaigns[int(found["campaign"][place])]
+        seed = pair_seed(campaign.seed, int(found["pair"][place]))
+        kept[place] = int(found["sample"][place]) in drawn_first(len(campaign.voters), True, seed)
+    return kept
+
+
+def population_of(collection: Collection, population: Population) -> NDArray[np.int64]:
+    """Pairs that a campaign handed to people (`escalated`), or that were drawn to check its labels (`audited`)."""
+    others = ", ".join(f"'{reason}'" for reason in ("audit", *MEASURING))
+    kind = "reason = 'audit'" if population == "audited" else f"reason NOT IN ({others})"
+    return columns(
+        f"SELECT DISTINCT pair_id FROM corpus_item WHERE collection_id = %s AND {kind}", [collection.pk], ["pair"]
+    )["pair"]
+
+
+ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
+
+
+def columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> NDArray[np.void]:
+    """Rows of a query whose columns are all bigint and not null, as a structured array.
+
+    Each column comes as one array in PostgreSQL's binary form, so a million votes need no Python object each.
+    """
+    arrays = ", ".join(f'array_agg(t."{name}")' for name in names)
+    named = ", ".join(f'"{name}"' for name in names)
+    statement = f"COPY (SELECT {arrays} FROM ({sql}) t({named})) TO STDOUT (FORMAT BINARY)"
+    # The copy() of Django's debugging wrapper takes no parameters, so the driver's own cursor is asked.
+    with connection.cursor() as wrapped, wrapped.cursor.copy(statement, parameters) as copy:
+        data = b"".join(copy) + bytes(ELEMENT.itemsize + 20)  # so that an empty column can be read too
+    at = 21  # signature, flags and extension of the file; number of fields of the row
+    columns = []
+    for _name in names:
+        (size,) = unpack_from(">i", data, at)
+        at += 4
+        # No row: null. Else dimensions, flags, type, length and lower bound, then the elements.
+        columns.append(np.frombuffer(data, ELEMENT, max(size - 20, 0) // ELEMENT.itemsize, at + 20)["value"])
+        at += max(size, 0)
+    result = np.empty(len(columns[0]), dtype=[(name, np.int64) for name in names])
+    for name, column in zip(names, columns, strict=True):
+        result[name] = column
+    return result

@@ -1,0 +1,231 @@
+"""What the agreement page shows: measured while it waits, or by a worker and stored where there is too much.
+
+What is stored names nobody: assessors stand in it by kind and id, so a name that changes, or goes, leaves no trace.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.agreement.aggregates import Differing, Second, differing, second
+from annotation.agreement.assessments import Assessments, Known, alike, choose, columns, known_assessors
+from annotation.agreement.clusters import Cluster, clusters
+from annotation.agreement.measures import MANY, Couples, Measures, Statistic
+from annotation.agreement.page import RESAMPLES, Asked
+from annotation.agreement.report import OneAssessor, Report, agreement_report
+from annotation.models import StoredAgreement
+from corpus.models import Assessor, Collection
+from judges.domain.copies import sample_name
+from judges.engine import notifications
+
+COMPUTE = "annotation.compute_agreement"
+GRADES = 200_000
+"""Grades up to which the page waits, ..."""
+GRADES_OF_MANY = 20_000
+"""... where there are more than MANY assessors, ..."""
+COUPLES = 5_000
+"""... and couples up to which it waits: each that may have met is resampled, however few its grades."""
+SILENT = timedelta(minutes=10)
+"""A worker that was asked so long ago does not answer any more."""
+KEPT = 12
+"""Choices of assessors, pairs and grades whose figures a collection keeps."""
+
+COUNT = """
+SELECT (SELECT count(*) FROM corpus_judgment j WHERE j.assessor_id = ANY(%s) AND j.grade IS NOT NULL)
+     + (SELECT count(*) FROM judges_attempt t JOIN judges_campaign c ON c.id = t.campaign_id
+        WHERE c.collection_id = %s AND t.judge_id = ANY(%s) AND t.role = 'vote' AND t.counts)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """The second aggregate as pages show it."""
+
+    solution: dict[str, Any] | None
+    reason: str
+    items: int
+    differing: int
+    ties: int
+    accuracies: list[tuple[str, float, tuple[float, ...]]]
+    rows: list[Differing]
+    """Pairs on which it and the majority differ, the surest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """`report` None: too much to measure while a page waits, and nothing is stored yet."""
+
+    report: Report | None
+    second: Aggregate | None
+    clusters: list[Cluster]
+    stored: bool
+    at: datetime | None
+    asked: bool
+    """A worker is at it."""
+
+
+def figures(collection: Collection, asked: Asked, known: Sequence[Known]) -> Figures:
+    """Everything that the page shows for what was asked; one row where it is stored. `known`: everybody here."""
+    if not is_large(collection, asked.chosen):
+        found = compute(collection, asked)
+        return Figures(*_read(collection, asked, known, found), stored=False, at=None, asked=False)
+    row = StoredAgreement.objects.filter(collection=collection, key=key_of(asked)).first()
+    waits = row is not None and row.asked_at is not None and timezone.now() - row.asked_at < SILENT
+    if row is None or row.at is None:
+        return Figures(None, None, [], stored=True, at=None, asked=waits)
+    return Figures(*_read(collection, asked, known, row.values), stored=True, at=row.at, asked=waits)
+
+
+def is_large(collection: Collection, chosen: Sequence[Known]) -> bool:
+    """Whether a worker measures it. One statement."""
+    people = [one.id for one in chosen if one.kind != Assessor.Kind.JUDGE]
+    judges = [one.id for one in chosen if one.kind == Assessor.Kind.JUDGE]
+    grades = int(columns(COUNT, [people, collection.pk, judges], ["n"])["n"][0])
+    present = min(len(chosen), grades)
+    return grades > (GRADES if len(chosen) <= MANY else GRADES_OF_MANY) or present * (present - 1) // 2 > COUPLES
+
+
+def refresh(collection: Collection, asked: Asked) -> bool:
+    """Measure anew: by a worker where one lives (False), else now (True)."""
+    row, _made = StoredAgreement.objects.update_or_create(
+        collection=collection, key=key_of(asked), defaults={"options": _options(asked), "asked_at": timezone.now()}
+    )
+    if not notifications.has_workers():
+        store(row)
+        return True
+    transaction.on_commit(lambda: notifications.post(COMPUTE, row.pk))
+    return False
+
+
+def store(row: StoredAgreement) -> None:
+    """Measure now and keep the figures with their time; the oldest choices make room."""
+    at = timezone.now()
+    asked = _asked(row)
+    values = compute(row.collection, asked)
+    StoredAgreement.objects.filter(pk=row.pk).update(values=values, at=at, asked_at=None)
+    kept = StoredAgreement.objects.filter(collection=row.collection_id).order_by("-pk").values_list("pk", flat=True)
+    StoredAgreement.objects.filter(collection=row.collection_id).exclude(pk__in=list(kept[:KEPT])).delete()
+
+
+def key_of(asked: Asked) -> str:
+    """The same for the same choice, whatever the order of its names."""
+    return sha256(json.dumps(_options(asked)).encode()).hexdigest()
+
+
+def _options(asked: Asked) -> dict[str, Any]:
+    chosen = None if asked.everybody else sorted(_identity(one) for one in asked.chosen)
+    return {"population": asked.population, "binarize": asked.binarize, "chosen": chosen}
+
+
+def _identity(one: Known) -> list[Any]:
+    """Who it is, without a name: kind, id, and the number of a sample beyond the first."""
+    return [one.kind, one.id, *([one.sample] if one.sample else [])]
+
+
+def _gone(kind: str, pk: int, sample: int = 0) -> Known:
+    """Somebody who is nobody here any more keeps a number."""
+    return Known(kind, pk, f"{kind} {pk}" if not sample else sample_name(f"{kind} {pk}", sample), sample)
+
+
+def _asked(row: StoredAgreement) -> Asked:
+    """What a stored row is about, with the assessors of now."""
+    known = known_assessors(row.collection)
+    chosen, options = row.options["chosen"], row.options
+    named = choose(known) if chosen is None else [one for one in known if _identity(one) in chosen]
+    return Asked(tuple(named), options["population"], "kappa", options["binarize"], chosen is None)
+
+
+def compute(collection: Collection, asked: Asked) -> dict[str, Any]:
+    """All figures as JSON takes them."""
+    report = agreement_report(
+        collection, asked.chosen, binarize=asked.binarize, bootstrap=RESAMPLES, population=asked.population
+    )
+    measures, other = report.measures, second(report)
+    groups = clusters(report) if len(report.assessors) > MANY else []
+    return {
+        "assessors": [_identity(one) for one in report.found.assessors],
+        "graded": [[one.n, one.relevant] for one in report.assessors],
+        "measures": {
+            **{name: asdict(getattr(measures, name)) for name in STATISTICS},
+            **{name: getattr(measures, name) for name in ("items", "apart", "fleiss_votes")},
+            **{name: _columns(getattr(measures, name)).dump() for name in ("pairwise", "majority")},
+        },
+        "second": _second(report, other),
+        "clusters": [asdict(one) for one in groups],
+    }
+
+
+STATISTICS = ("fleiss", "alpha_nominal", "alpha_ordinal", "alpha_interval")
+
+
+def _columns(found: object) -> Couples:
+    assert isinstance(found, Couples)
+    return found
+
+
+def _second(report: Report, found: Second) -> dict[str, Any]:
+    solution = found.solution
+    names = ("classes", "log_likelihood", "iterations", "converged", "starts", "collapsed")
+    place = {name: at for at, name in enumerate(found.names)}
+    return {
+        "solution": {name: getattr(solution, name) for name in names} if solution else None,
+        "reason": found.reason,
+        "items": found.items,
+        "differing": found.differing,
+        "ties": found.ties,
+        "shares": [[share, *rates] for _name, share, rates in found.accuracies],
+        "rows": [
+            [row.pair, row.majority, row.dawid_skene, row.probability, [[place[name], g] for name, g in row.grades]]
+            for row in differing(report, found)
+        ],
+    }
+
+
+def _read(
+    collection: Collection, asked: Asked, known: Sequence[Known], found: dict[str, Any]
+) -> tuple[Report, Aggregate, list[Cluster]]:
+    """The records of what `compute` gave, with the names of now; who is nobody any more keeps a number."""
+    here = {tuple(_identity(one)): one for one in known}
+    people = tuple(here.get(tuple(who)) or _gone(*who) for who in found["assessors"])
+    kept = found["measures"]
+    overall: dict[str, Any] = {name: Statistic(**kept[name]) for name in STATISTICS}
+    measures = Measures(
+        **overall,
+        **{name: kept[name] for name in ("items", "apart", "fleiss_votes")},
+        pairwise=Couples.load(kept["pairwise"]),
+        majority=Couples.load(kept["majority"]),
+    )
+    report = Report(
+        collection=collection.name,
+        binarize=asked.binarize,
+        population=asked.population,
+        assessors=tuple(
+            OneAssessor(one.name, one.kind, n, yes) for one, (n, yes) in zip(people, found["graded"], strict=True)
+        ),
+        measures=measures,
+        found=Assessments(people, np.empty(0, dtype=np.int64), np.empty((len(people), 0), dtype=np.int16)),
+        copies=tuple(alike(people)),
+    )
+    other = found["second"]
+    aggregate = Aggregate(
+        solution=other["solution"],
+        reason=other["reason"],
+        items=other["items"],
+        differing=other["differing"],
+        ties=other["ties"],
+        accuracies=[
+            (one.name, share, tuple(rates)) for one, (share, *rates) in zip(people, other["shares"], strict=False)
+        ],
+        rows=[
+            Differing(pair, majority, label, probability, tuple((people[place].name, g) for place, g in grades))
+            for pair, majority, label, probability, grades in other["rows"]
+        ],
+    )
+    return report, aggregate, [replace(Cluster(**one), members=tuple(one["members"])) for one in found["clusters"]]

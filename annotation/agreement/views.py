@@ -1,0 +1,160 @@
+"""Pages of agreement: all assessors two by two, two of them closely, over time, and annotator by annotator."""
+
+from itertools import chain
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.agreement import cached_results, page, trends, two
+from annotation.agreement.assessments import known_assessors
+from annotation.agreement.measures import MANY
+from annotation.agreement.report import mixed_prompts
+from annotation.audit_log.recording import record
+from annotation.data import pairs as listing
+from annotation.label_quality import statistics
+from annotation.label_quality.statistics import is_stale
+from annotation.permissions import Scope, action
+from charts.cells import csv_line
+from corpus.chart_downloads import download
+from corpus.errors import BadInput
+from judges.models import Campaign
+
+
+@action("admin")
+@require_GET
+def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """How far the chosen assessors agree, with intervals, as numbers and as a heat map."""
+    known = known_assessors(scope.collection)
+    asked = page.read(request.GET, scope.collection, known)
+    found = cached_results.figures(scope.collection, asked, known)
+    report = found.report
+    matrix = report is not None and len(report.assessors) <= MANY
+    if report and matrix and (file := download(request, [page.picture(report, asked)])):
+        return file
+    context = {
+        "scope": scope,
+        "section": "agreement",
+        "asked": asked,
+        "groups": page.groups(known),
+        "many": len(known) > MANY,
+        "measures": page.MEASURES,
+        "populations": page.POPULATIONS,
+        "found": found,
+        "report": report,
+        "second": found.second,
+        "mixed": mixed_prompts(scope.collection),
+    }
+    return render(
+        request, "reports/agreement.html", context | (_tables(request, scope, asked, found) if report else {})
+    )
+
+
+def _tables(request: HttpRequest, scope: Scope, asked: page.Asked, found: cached_results.Figures) -> dict[str, object]:
+    """The figures as the page lays them out: a matrix, or sorted lists and clusters where there are many assessors."""
+    report = found.report
+    assert report is not None and found.second is not None
+    shown: dict[str, object] = {
+        "summary": page.summary(report, asked),
+        "overall": page.overall(report, two_grades=scope.collection.grades == 1 or asked.binarize is not None),
+    }
+    if len(report.assessors) <= MANY:
+        majority = list(zip(report.assessors, report.measures.majority, strict=True))
+        return {**shown, "matrix": page.matrix(report, asked), "majority": majority}
+    usable = found.second.solution and not found.second.solution["collapsed"]
+    estimated = {name: share for name, share, _rates in found.second.accuracies} if usable else {}
+    cluster = {place: number for number, one in enumerate(found.clusters, start=1) for place in one.members}
+    return {
+        **shown,
+        "couples": page.couples(report, asked, request.GET),
+        "assessors": page.assessors(report, asked, request.GET, estimated, cluster),
+        "clusters": [(one, [report.name(place) for place in one.members[:SHOWN]]) for one in found.clusters],
+        "alone": len(report.assessors) - len(cluster),
+    }
+
+
+SHOWN = 12
+"""Names of a cluster that stand on the page."""
+
+
+@action("admin")
+@require_POST
+def measure_agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Measure what the address asks for and keep it: for a page that cannot wait. A worker does it where one lives."""
+    asked = page.read(request.GET, scope.collection, known_assessors(scope.collection))
+    with transaction.atomic():
+        done = cached_results.refresh(scope.collection, asked)
+        record(scope, "statistics.asked")
+    messages.info(
+        request, _("The figures are new.") if done else _("A worker measures. Open this page again in a moment.")
+    )
+    return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
+
+
+@action("admin")
+@require_GET
+def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The same values as a table to download."""
+    known = known_assessors(scope.collection)
+    asked = page.read(request.GET, scope.collection, known)
+    found = cached_results.figures(scope.collection, asked, known)
+    if found.report is None:
+        messages.info(request, _("Not measured yet"))
+        return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-agreement.csv"'
+    response.writelines(map(csv_line, chain([page.CSV_HEADER], page.csv_rows(found.report))))
+    return response
+
+
+@action("admin")
+@require_GET
+def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """A cell of the matrix opened: the cross table of two assessors, and the pairs behind the cell that was asked."""
+    filters = listing.Filters.read(request.GET)
+    if not (filters.a and filters.b):
+        return redirect("agreement", scope.collection.name)
+    campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
+    after, before = (_key(request.GET.get(name, "")) for name in ("after", "before"))
+    try:
+        found = two.compare(scope.collection, filters)
+        rows = listing.page(scope.collection, filters, campaign=campaign, after=after, before=before)
+    except BadInput as error:
+        raise Http404(str(error)) from error
+    if file := download(request, [found.chart]):
+        return file
+    context = {"scope": scope, "section": "agreement", "two": found, "filters": filters, "page": rows}
+    return render(request, "reports/two.html", {**context, "campaign": campaign})
+
+
+def _key(text: str) -> int:
+    """The key of a page: the id of a pair; 0 where there is none."""
+    return int(text) if text.isdecimal() and len(text) <= 18 else 0
+
+
+@action("admin")
+@require_GET
+def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Agreement of judges and of people by day or week."""
+    found = statistics.standing(scope.collection, None)
+    chart = trends.chart(scope.collection.name, found.over_time)
+    if file := download(request, [chart]):
+        return file
+    context = {"scope": scope, "section": "agreement", "chart": chart, "over": found.over_time}
+    return render(request, "reports/over_time.html", {**context, "stale": is_stale(found)})
+
+
+@action("admin")
+@require_GET
+def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
+    found = statistics.standing(scope.collection, None)
+    charts = trends.people_charts(scope.collection.name, found.people)
+    if file := download(request, charts):
+        return file
+    context = {"scope": scope, "section": "members", "people": found.people, "charts": charts}
+    return render(request, "reports/people.html", {**context, "stale": is_stale(found)})

@@ -1,0 +1,20 @@
+"""Addresses of the workshop of aspects."""
+
+from django.urls import URLPattern, path
+
+from annotation.aspects.views import aspects, passages, second
+
+urlpatterns: list[URLPattern] = [
+    path("c/<slug:name>/aspects/", aspects.queries, name="aspects"),
+    path("c/<slug:name>/aspects/export/", aspects.export, name="aspects_export"),
+    path("c/<slug:name>/aspects/second-person/", second.sample, name="aspects_sample"),
+    path("c/<slug:name>/aspects/second-person/weigh/", second.weigh_anew, name="aspects_second"),
+    path("c/<slug:name>/aspects/<int:query>/", aspects.workshop, name="aspects_desk"),
+    path("c/<slug:name>/aspects/<int:query>/upload/", passages.upload, name="aspects_upload"),
+    path("c/<slug:name>/aspects/<int:query>/incoming/", aspects.incoming, name="aspects_incoming"),
+    path("c/<slug:name>/aspects/<int:query>/cut/<int:document>/", passages.cut, name="aspects_cut"),
+    path("c/<slug:name>/aspects/<int:query>/passages/<int:draft>/", passages.draft, name="aspects_draft"),
+    path("c/<slug:name>/aspects/<int:query>/passages/<int:draft>/again/", passages.again, name="aspects_again"),
+    path("c/<slug:name>/aspects/<int:query>/passages/<int:draft>/away/", passages.dismiss, name="aspects_dismiss"),
+    path("c/<slug:name>/aspects/<int:query>/<slug:act>/", aspects.act, name="aspects_act"),
+]

@@ -1,0 +1,178 @@
+"""Passages on their way in: refining what was fetched or uploaded, and putting a text under aspects piece by piece."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.aspects import drafts, forms
+from annotation.aspects.views.aspects import may_work, query_of, show
+from annotation.audit_log.recording import record
+from annotation.models.aspects import PassageDraft
+from annotation.permissions import Scope, action
+from corpus.aspects import documents
+from corpus.aspects.documents import NewPassage
+from corpus.aspects.passages import segments
+from corpus.errors import BadInput
+from corpus.models import Aspect, Document, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A segment of a text and the aspect that is chosen for it."""
+
+    number: int
+    text: str
+    mark: str
+
+
+@action("adjudicate")
+@require_POST
+def upload(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
+    """A file becomes a text that a person refines on the next page."""
+    found, file = query_of(scope, query), request.FILES.get("file")
+    try:
+        may_work(scope)
+        if file is None or (file.size or 0) > drafts.MOST_UPLOADED:
+            raise BadInput(_("Choose a file of text or a web page, at most 2 MB."))
+        draft = drafts.upload(scope.member, found, file.name or "", file.read())
+    except BadInput as wrong:
+        return show(request, scope, found, problem=str(wrong), failed="upload")
+    return redirect("aspects_draft", scope.collection.name, query, draft.pk)
+
+
+@action("adjudicate")
+@require_http_methods(["GET", "POST"])
+def draft(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpResponse:
+    """Refine a text and put it under aspects, as a whole or piece by piece."""
+    found = query_of(scope, query)
+    row = get_object_or_404(PassageDraft, pk=draft, query=found)
+    problem = ""
+    if request.method == "POST":
+        try:
+            return _refined(request, scope, found, row)
+        except BadInput as wrong:
+            problem = str(wrong)
+    return _draft_page(request, scope, found, row, problem)
+
+
+def _refined(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft) -> HttpResponse:
+    """Save the refined text; then store it, or go on to its pieces."""
+    may_work(scope)
+    post = request.POST
+    if row.state not in {PassageDraft.State.READY, PassageDraft.State.USED}:
+        raise BadInput(_("There is no text yet."))
+    if "s" in post:
+        _same(post.get("text_sha256", ""), row.text)
+        new = forms.cut(row.text, row.title, forms.marks(post), {"source": drafts.source(row)})
+        return _stored(scope, query, row, new)
+    title, text = forms.text(post, "title"), forms.text(post, "passage").replace("\r\n", "\n")
+    PassageDraft.objects.filter(pk=row.pk).update(title=title, text=text)
+    if "spread" in post:
+        return redirect(reverse("aspects_draft", args=[scope.collection.name, query.pk, row.pk]) + "?spread=1")
+    new = [NewPassage(title, text, post.getlist("aspects"), {"source": drafts.source(row)})]
+    return _stored(scope, query, row, new)
+
+
+@transaction.atomic
+def _stored(scope: Scope, query: Query, row: PassageDraft, new: list[NewPassage]) -> HttpResponse:
+    documents.add_passages(query, scope.member.assessor, new)
+    drafts.used(row)
+    record(scope, "aspects.revised", query=query.external_id, did="passage", passages=len(new))
+    return redirect(reverse("aspects_desk", args=[scope.collection.name, query.pk]) + "?focus=passages-h#passages-h")
+
+
+def _draft_page(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft, problem: str) -> HttpResponse:
+    post = request.POST
+    context: dict[str, Any] = {
+        "scope": scope, "section": "aspects", "query": query, "draft": row, "document": None, "problem": problem,
+        "aspects": _aspects(query), "chosen": post.getlist("aspects"),
+        "title": post.get("title", row.title), "text": post.get("passage", row.text),
+    }  # fmt: skip
+    if "spread" in request.GET or "s" in post:
+        context |= _spread(row.text, post)
+        return render(request, "aspects/spread.html", context, status=422 if problem else 200)
+    return render(request, "aspects/draft.html", context, status=422 if problem else 200)
+
+
+@action("adjudicate")
+@require_http_methods(["GET", "POST"])
+def cut(request: HttpRequest, scope: Scope, query: int, document: int) -> HttpResponse:
+    """Put a document under aspects piece by piece."""
+    found = query_of(scope, query)
+    row = get_object_or_404(Document, pk=document, collection=scope.collection, is_current=True)
+    problem = ""
+    if request.method == "POST":
+        try:
+            return _cut(request, scope, found, row)
+        except BadInput as wrong:
+            problem = str(wrong)
+    context = {"scope": scope, "section": "aspects", "query": found, "document": row, "problem": problem}
+    context |= {"aspects": _aspects(found), "title": row.title, **_spread(row.text, request.POST)}
+    return render(request, "aspects/spread.html", context, status=422 if problem else 200)
+
+
+@transaction.atomic
+def _cut(request: HttpRequest, scope: Scope, query: Query, row: Document) -> HttpResponse:
+    may_work(scope)
+    _same(request.POST.get("text_sha256", ""), row.text)
+    new = forms.cut(row.text, row.title, forms.marks(request.POST), documents.cut_record(row))
+    documents.cut(query, scope.member.assessor, row, new)
+    record(scope, "aspects.revised", query=query.external_id, did="cut", passages=len(new))
+    return redirect(reverse("aspects_desk", args=[scope.collection.name, query.pk]) + "?focus=next-card")
+
+
+@action("adjudicate")
+@require_POST
+def again(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpResponse:
+    """Fetch once more."""
+    found = query_of(scope, query)
+    row = get_object_or_404(PassageDraft, pk=draft, query=found)
+    try:
+        drafts.again(row)
+    except BadInput as wrong:
+        return show(request, scope, found, problem=str(wrong))
+    return show(request, scope, found, focus="incoming-h") if _part(request) else _back(scope, query)
+
+
+@action("adjudicate")
+@require_POST
+def dismiss(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpResponse:
+    """Put a text away that is not wanted."""
+    found = query_of(scope, query)
+    drafts.dismiss(get_object_or_404(PassageDraft, pk=draft, query=found))
+    return show(request, scope, found, focus="incoming-h") if _part(request) else _back(scope, query)
+
+
+def _part(request: HttpRequest) -> bool:
+    return bool(request.headers.get("HX-Request"))
+
+
+def _back(scope: Scope, query: int) -> HttpResponse:
+    return redirect(reverse("aspects_desk", args=[scope.collection.name, query]) + "?focus=incoming-h#incoming-h")
+
+
+def _aspects(query: Query) -> list[Aspect]:
+    return list(Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk"))
+
+
+def _spread(text: str, post: Any) -> dict[str, Any]:
+    """The segments with what was chosen for them, and which text they are of."""
+    chosen = post.getlist("s") if post else []
+    cut = segments(text)
+    rows = [
+        Row(place, text[one.start : one.end], chosen[place - 1] if place <= len(chosen) else ("^" if place > 1 else ""))
+        for place, one in enumerate(cut, 1)
+    ]
+    return {"rows": rows, "text_sha256": sha256(text.encode()).hexdigest()}
+
+
+def _same(said: str, text: str) -> None:
+    if said != sha256(text.encode()).hexdigest():
+        raise BadInput(_("The text is another by now: open it again."))

@@ -1,0 +1,193 @@
+"""What the workshop's page of one query shows: the set with its weights, documents to review, kept and discarded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Left, Length
+
+from annotation.aspects.drafts import is_silent, open_drafts
+from annotation.models.aspects import PassageDraft
+from corpus.aspects.documents import as_passage
+from corpus.aspects.entries import Entry, load, weights
+from corpus.aspects.passages import joinable
+from corpus.aspects.revising import earlier, newest_revision, undoable
+from corpus.models import Aspect, AspectRevision, Assessor, CurrentJudgment, Document, Judgment, Label, Pair, Query
+
+SHOWN = 3_000
+"""Characters of a document on its card; the rest is a click away."""
+MOST = 100
+"""Documents of one query on the page."""
+HISTORY = 50
+KEYS = 9
+"""Aspects that have a digit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A document of the query: to be reviewed, kept under aspects, or discarded with a reason."""
+
+    document: Document
+    text: str
+    more: int
+    """Characters that are not shown."""
+    aspects: frozenset[str]
+    reason: str
+    """Why it was discarded; "" when it was not."""
+
+    @property
+    def state(self) -> str:
+        """open, kept or discarded."""
+        return "kept" if self.aspects else "discarded" if self.reason else "open"
+
+    @property
+    def source(self) -> str:
+        """An address to open, where there is one."""
+        given = self.document.metadata.get("source")
+        url = given.get("url") if isinstance(given, dict) else self.document.metadata.get("url")
+        return url if isinstance(url, str) and url.startswith(("http://", "https://")) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An aspect as it stands."""
+
+    entry: Entry
+    weight: float
+    key: str
+    """The digit that means it; "" beyond the ninth."""
+    cards: list[Card]
+    joinable: list[list[Document]]
+    """Groups of contiguous passages of one source under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A passage on its way in."""
+
+    draft: PassageDraft
+    silent: bool
+
+    @property
+    def pending(self) -> bool:
+        """News may come."""
+        return self.draft.state in {PassageDraft.State.WAITING, PassageDraft.State.FETCHING} and not self.silent
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The page."""
+
+    query: Query
+    number: int
+    """Of the newest revision; 0 before the first."""
+    aspects: list[Shown]
+    to_review: list[Card]
+    discarded: list[Card]
+    cut_off: int
+    """How many documents are shown, when there may be more; else 0."""
+    incoming: list[Incoming]
+    history: list[AspectRevision]
+    undoable: AspectRevision | None
+    before: int | None
+    """The query before this one, and the one after."""
+    after: int | None
+    kept: int = field(default=0)
+    earlier: AspectRevision | None = None
+    """The set of an earlier text of the query, where this one has none."""
+
+
+def desk(query: Query) -> Desk:
+    """Everything of one query, in a fixed number of statements."""
+    newest = newest_revision(query)
+    entries = load(newest.aspects) if newest else _unversioned(query)
+    cards = _cards(query)
+    others = Query.objects.filter(collection_id=query.collection_id, is_current=True)
+    return Desk(
+        query=query,
+        number=newest.number if newest else 0,
+        aspects=_shown(entries, cards),
+        to_review=[card for card in cards if card.state == "open"],
+        discarded=[card for card in cards if card.state == "discarded"],
+        cut_off=MOST if len(cards) >= MOST else 0,
+        incoming=incoming_of(query),
+        history=list(history(query)[:HISTORY]),
+        undoable=undoable(query),
+        before=others.filter(pk__lt=query.pk).order_by("-pk").values_list("pk", flat=True).first(),
+        after=others.filter(pk__gt=query.pk).order_by("pk").values_list("pk", flat=True).first(),
+        kept=sum(card.state == "kept" for card in cards),
+        earlier=None if entries else earlier(query),
+    )
+
+
+def incoming_of(query: Query) -> list[Incoming]:
+    """Passages on their way in, newest first."""
+    return [Incoming(draft, is_silent(draft)) for draft in open_drafts(query)]
+
+
+def history(query: Query) -> QuerySet[AspectRevision]:
+    """Every act, newest first, each with `taken_back`."""
+    taken = Exists(AspectRevision.objects.filter(undoes=OuterRef("pk")))
+    rows = AspectRevision.objects.filter(query=query).select_related("author").annotate(taken_back=taken)
+    return rows.order_by("-number")
+
+
+def concerned(query: Q, relevant_from: int) -> QuerySet[Pair]:
+    """Pairs to be reviewed: relevant by a label or a reference, or put under an aspect once (BRIGHT-Pro 3.3)."""
+    labels = Label.objects.filter(pair=OuterRef("pk"), aspect=None, grade__gte=relevant_from)
+    reference = CurrentJudgment.objects.filter(
+        pair=OuterRef("pk"), aspect=None, grade__gte=relevant_from, assessor__kind=Assessor.Kind.REFERENCE
+    )
+    touched = Judgment.objects.filter(pair=OuterRef("pk"), aspect__isnull=False)
+    return Pair.objects.filter(query, Exists(labels) | Exists(reference) | Exists(touched), document__is_current=True)
+
+
+def _unversioned(query: Query) -> tuple[Entry, ...]:
+    rows = Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk")
+    return tuple(Entry(row.external_id, row.text, row.rationale, row.importance) for row in rows)
+
+
+def _cards(query: Query) -> list[Card]:
+    """The query's documents that are relevant, or that somebody put under an aspect once."""
+    kept: dict[int, set[str]] = {}
+    reasons: dict[int, str] = {}
+    current = CurrentJudgment.objects.filter(aspect__query=query, aspect__is_current=True)
+    for pair, aspect, grade, comment in current.values_list("pair", "aspect__external_id", "grade", "comment"):
+        if grade:
+            kept.setdefault(pair, set()).add(aspect)
+        else:
+            reasons[pair] = comment or "·"
+    pairs = (
+        concerned(Q(query=query), query.collection.relevant_from)
+        .annotate(said=Exists(current.filter(pair=OuterRef("pk"))))
+        .annotate(shown=Left("document__text", SHOWN), length=Length("document__text"))
+        .values_list("pk", "document", "shown", "length")
+        .order_by("said", "document__external_id")[:MOST]  # what waits for review is never cut off by what does not
+    )
+    rows = list(pairs)
+    documents = Document.objects.defer("text").in_bulk([row[1] for row in rows])
+    return [
+        Card(documents[document], shown, max(0, length - SHOWN), frozenset(kept.get(pk, ())), reasons.get(pk, ""))
+        for pk, document, shown, length in rows
+    ]
+
+
+def _shown(entries: Sequence[Entry], cards: Sequence[Card]) -> list[Shown]:
+    by_weight = weights([entry.importance for entry in entries])
+    shown = []
+    for place, (entry, weight) in enumerate(zip(entries, by_weight, strict=True), 1):
+        mine = [card for card in cards if entry.id in card.aspects]
+        key = str(place) if place <= KEYS else ""
+        shown.append(Shown(entry, weight, key, mine, _joinable(mine)))
+    return shown
+
+
+def _joinable(cards: Sequence[Card]) -> list[list[Document]]:
+    """Contiguous by their chunks' numbers alone: texts are not loaded here, and joining looks again."""
+    if len(cards) < 2:
+        return []
+    for card in cards:
+        card.document.text = card.text  # deferred: the whole text is not needed here
+    by_id = {card.document.external_id: card.document for card in cards}
+    groups = joinable([as_passage(document) for document in by_id.values()])
+    return [[by_id[passage.id] for passage in group] for group in groups]

@@ -1,0 +1,125 @@
+"""Reading the audit log: filters, keyset pages, export. Appending is annotation/audit_log/recording.py."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+
+from annotation.audit_log.recording import ACTS
+from annotation.models import AuditEntry
+from charts.cells import csv_line
+from corpus.models import Collection
+
+PAGE = 50
+CHUNK = 2_000
+COLUMNS = ("id", "at", "who", "act", "collection", "whom", "details")
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the page was asked for: an act, a person (who did it, or whom it concerns), and days."""
+
+    act: str = ""
+    person: str = ""
+    since: date | None = None
+    until: date | None = None
+
+    @classmethod
+    def read(cls, given: QueryDict) -> "Filters":
+        """From the address; what makes no sense is left out, so that an old link still opens."""
+        act = given.get("act", "")
+        return cls(
+            act=act if act in ACTS else "",
+            person=given.get("person", "").replace("\0", "").strip()[:150],
+            since=_day(given.get("since", "")),
+            until=_day(given.get("until", "")),
+        )
+
+    def query(self) -> str:
+        """The same for an address, without the page."""
+        given = {"act": self.act, "person": self.person, "since": self.since, "until": self.until}
+        return urlencode({name: value for name, value in given.items() if value})
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Entries, newest first, and the keys of the pages beside."""
+
+    entries: list[AuditEntry]
+    older: int | None
+    is_newest: bool
+
+
+def page(collection: Collection | None, filters: Filters, *, before: int | None) -> Page:
+    """Entries older than the one numbered `before`; None: the newest. `collection` None: the whole site."""
+    found = entries(collection, filters)
+    rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
+    older = rows[PAGE - 1].pk if len(rows) > PAGE else None
+    return Page(rows[:PAGE], older, before is None)
+
+
+def entries(collection: Collection | None, filters: Filters) -> QuerySet[AuditEntry]:
+    """Newest first, with people."""
+    found = AuditEntry.objects.select_related("person", "concerns").order_by("-pk")
+    if collection is not None:
+        found = found.filter(collection=collection)
+    if filters.act:
+        found = found.filter(act=filters.act)
+    if filters.person:
+        found = found.filter(Q(person__username__iexact=filters.person) | Q(concerns__username__iexact=filters.person))
+    if filters.since:
+        found = found.filter(at__gte=_midnight(filters.since))
+    if filters.until:
+        found = found.filter(at__lt=_midnight(filters.until + timedelta(days=1)))
+    return found
+
+
+def csv(found: QuerySet[AuditEntry]) -> Iterator[str]:
+    """Lines of a CSV file that a spreadsheet opens without running anything."""
+    yield csv_line(COLUMNS)
+    for row in found.iterator(CHUNK):
+        values = record_of(row)
+        yield csv_line([_text(values[name]) for name in COLUMNS])
+
+
+def json_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
+    """One JSON object a line."""
+    for row in found.iterator(CHUNK):
+        yield json.dumps(record_of(row), ensure_ascii=False) + "\n"
+
+
+def record_of(row: AuditEntry) -> dict[str, Any]:
+    """An entry with plain values: people and collection by name, null where there is none."""
+    return {
+        "id": row.pk,
+        "at": row.at.isoformat(),
+        "who": row.person.username if row.person else None,
+        "act": row.act,
+        "collection": row.collection_name or None,
+        "whom": row.concerns.username if row.concerns else None,
+        "details": row.details,
+    }
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+
+
+def _day(text: str) -> date | None:
+    try:
+        return parse_date(text)
+    except ValueError:
+        return None
+
+
+def _midnight(day: date) -> datetime:
+    return timezone.make_aware(datetime.combine(day, datetime.min.time()))

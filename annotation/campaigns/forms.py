@@ -1,0 +1,186 @@
+"""The form that starts a campaign."""
+
+from collections.abc import Iterable
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.panels.applying import chosen_name, offered
+from corpus.models import Collection
+from judges.campaigns import configurations
+from judges.campaigns.configurations import Configuration
+from judges.models import Campaign, JudgeVersion, Panel
+from judges.panels.offline_panel import ensure_offline, judges_that_vote
+
+OPTIONS = {
+    "--budget": gettext_lazy("A budget"),
+    "--max-calls": gettext_lazy("The number of calls"),
+    "--limit": gettext_lazy("The number of pairs"),
+    "--again": gettext_lazy("“start a new one”"),
+    "--debaters a,b": gettext_lazy("another panel"),
+    "--judges a,b,c": gettext_lazy("another panel"),
+    "--judges": gettext_lazy("The panel"),
+    "another --policy": gettext_lazy("another policy"),
+    "--temperature": gettext_lazy("The temperature"),
+    "--agents": gettext_lazy("The number of agents"),
+    "--filter": gettext_lazy("The filter"),
+    "--adjudicator": gettext_lazy("The adjudicator"),
+    "--batch": gettext_lazy("Batches"),
+    "--no-debate-for-people": gettext_lazy("“No debate for people”"),
+}
+"""Options of the command `judge` in its errors, as this page calls them."""
+
+SWITCHES = ("batch", "guard", "play_on")
+"""Options of the protocol that are on or off."""
+
+POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in configurations.JUDGING]
+
+
+def panels(rows: Iterable[Panel]) -> list[tuple[str, str]]:
+    """Names of panels with who sits on them."""
+    return [
+        (
+            row.name,
+            _("%(row)s (%(debate)s debaters, %(ensemble)s judges)")
+            % {"row": row.name, "debate": len(row.debate), "ensemble": len(row.ensemble)},
+        )
+        for row in rows
+    ]
+
+
+class WriteForm(forms.Form):
+    """Who writes contribution and evidence of relevant pairs, who measures them, and where it stops."""
+
+    writer = forms.ChoiceField(label=gettext_lazy("Writer"))
+    measure = forms.ChoiceField(required=False, label=gettext_lazy("Measured by"))
+    limit = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Pairs at most"))
+    budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        rows = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline").order_by("name")
+        names = [(row.name, f"{row.name} ({row.model})") for row in rows]
+        measurers = [*names, ("offline-measurer", _("offline-measurer (counts words)"))]
+        self.fields["writer"].choices = [*names, ("offline-writer", _("offline-writer (copies sentences)"))]  # type: ignore[attr-defined]
+        self.fields["measure"].choices = [("", _("nobody: rules alone")), *measurers]  # type: ignore[attr-defined]
+
+
+class StartForm(forms.Form):
+    """Which panel judges by which policy, and where it stops."""
+
+    panel = forms.ChoiceField(label=gettext_lazy("Panel"))
+    policy = forms.ChoiceField(label=gettext_lazy("Policy"), choices=POLICIES, initial=Campaign.Policy.DEBATE_ENSEMBLE)
+    rounds = forms.IntegerField(
+        label=gettext_lazy("Rounds"), min_value=1, max_value=5, initial=2, help_text=gettext_lazy("Of debate, at most.")
+    )
+    limit = forms.IntegerField(
+        min_value=1,
+        required=False,
+        label=gettext_lazy("Pairs at most"),
+        help_text=gettext_lazy("In the whole campaign. Empty: all."),
+    )
+    budget = forms.FloatField(
+        min_value=0.000001,
+        required=False,
+        label=gettext_lazy("Budget (USD)"),
+        help_text=gettext_lazy("It stops there and can go on later."),
+    )
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+    stance_order = forms.ChoiceField(
+        choices=[
+            ("relevant-first", gettext_lazy("relevant first")),
+            ("irrelevant-first", gettext_lazy("not relevant first")),
+        ],
+        required=False,
+        label=gettext_lazy("Agent A begins with"),
+    )
+    agents = forms.TypedChoiceField(
+        label=gettext_lazy("Agents"),
+        choices=[("", gettext_lazy("two")), ("4", gettext_lazy("four: each debater holds both stances"))],
+        coerce=int,
+        empty_value=None,
+        required=False,
+    )
+    temperature = forms.FloatField(
+        label=gettext_lazy("Temperature"),
+        min_value=0,
+        max_value=2,
+        required=False,
+        help_text=gettext_lazy("Of the debaters, in place of their own."),
+    )
+    adjudicator = forms.ChoiceField(required=False, label=gettext_lazy("Disagreements are settled by"))
+    filter = forms.MultipleChoiceField(
+        required=False,
+        label=gettext_lazy("Filter: three judges of different families"),
+        help_text=gettext_lazy("Where all three say no, the pair is labelled so and nobody else is asked."),
+        widget=forms.CheckboxSelectMultiple,
+    )
+    batch = forms.BooleanField(
+        required=False, label=gettext_lazy("Through the providers' batch endpoints: half the price, takes hours")
+    )
+    guard = forms.BooleanField(
+        required=False,
+        label=gettext_lazy("An agent that gives in without new evidence has not agreed (the pair goes to people)"),
+    )
+    play_on = forms.BooleanField(
+        required=False, label=gettext_lazy("Play every round, even after an agreement (to study debates)")
+    )
+    no_debate = forms.BooleanField(
+        required=False,
+        label=gettext_lazy("No debate for people: pairs that the policy did not debate reach them without one"),
+    )
+    again = forms.BooleanField(
+        required=False, label=gettext_lazy("Judge pairs again that were judged already (a new campaign)")
+    )
+    failed_to_people = forms.BooleanField(required=False, label=gettext_lazy("Send pairs that fail to people"))
+
+    def __init__(self, *args: object, collection: Collection, **kwargs: object) -> None:
+        if not Panel.objects.exists():
+            ensure_offline()
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        rows = {row.name: row for row in offered(collection)}  # the default first
+        names = panels(rows.values())
+        self.fields["panel"].choices = names  # type: ignore[attr-defined]
+        judges = [(name, name) for name in judges_that_vote()]
+        self.fields["filter"].choices = judges  # type: ignore[attr-defined]
+        self.fields["adjudicator"].choices = [("", _("people")), *judges]  # type: ignore[attr-defined]
+        chosen = rows.get(chosen_name(collection)) or next(iter(rows.values()), None)
+        if chosen is not None:
+            self.fields["panel"].initial = chosen.name
+            self.fields["policy"].initial = configurations.usual_policy(chosen.debate, chosen.ensemble)
+
+    def configuration(self) -> Configuration:
+        """What was chosen, with the members in their present versions. Raises BadInput."""
+        given = self.cleaned_data
+        options = configurations.Options(
+            stance_order=given["stance_order"] or "relevant-first",
+            debate_for_people=not given["no_debate"],
+            **{name: given[name] for name in ("agents", "temperature", "adjudicator", "filter", *SWITCHES)},
+        )
+        return configurations.configuration(
+            panel=given["panel"], policy=given["policy"], rounds=given["rounds"], options=options
+        )
+
+    def hidden(self) -> list[tuple[str, str]]:
+        """What was chosen, for the form that confirms it."""
+        data = self.data
+        several = {"filter": data.getlist("filter")} if hasattr(data, "getlist") else {}
+        values = {name: several.get(name, [data.get(name)]) for name in self.fields}
+        return [(name, value) for name, chosen in values.items() for value in chosen if value]
+
+    @property
+    def special(self) -> bool:
+        """Whether any option of the protocol was set, or is wrong."""
+        names = ("agents", "temperature", "adjudicator", "filter", "no_debate", *SWITCHES)
+        return any(self[name].errors or self[name].value() for name in names) or (
+            self["stance_order"].value() == "irrelevant-first"
+        )
+
+    @staticmethod
+    def for_people(error: str) -> str:
+        """A command's error with the words of this page."""
+        for option, words in OPTIONS.items():
+            error = error.replace(option, str(words))
+        return error[:1].upper() + error[1:]

@@ -1,0 +1,216 @@
+"""Campaigns of a collection: what there was, starting one, and pause / resume / retry / cancel."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.audit_log.recording import record
+from annotation.campaigns.forms import StartForm, WriteForm
+from annotation.dashboard import overview
+from annotation.panels.self_checks import LARGE, unchecked
+from annotation.permissions import Scope, action
+from corpus.errors import BadInput
+from judges.campaigns import lifecycle as services
+from judges.campaigns.estimates import Estimate
+from judges.campaigns.forecasts import forecast, forecast_writing
+from judges.costs.spending_limits import caps_of
+from judges.evidence import campaigns as evidence
+from judges.models import Campaign
+
+
+@action("admin")
+@require_GET
+def campaigns(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """All campaigns, newest first, and the form that starts one."""
+    return _page(request, scope, StartForm(collection=scope.collection))
+
+
+@action("admin")
+@require_POST
+def start(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """First what it will cost; started when that was confirmed."""
+    form = StartForm(request.POST, collection=scope.collection)
+    if not form.is_valid():
+        return _page(request, scope, form, status=422)
+    try:
+        if "confirm" in request.POST:
+            return _start(request, scope, form)
+        return _ask(request, scope, form)
+    except BadInput as error:
+        form.add_error(None, form.for_people(str(error)))
+        return _page(request, scope, form, status=422)
+
+
+@action("admin")
+@require_POST
+def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Let a judge write contribution and evidence of the relevant pairs that have none."""
+    form = WriteForm(request.POST, prefix="write")
+    if not form.is_valid():
+        return _page(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
+    given = form.cleaned_data
+    try:
+        wanted = evidence.configuration(given["writer"], given["measure"])
+        limits = {name: given[name] for name in ("limit", "budget", "max_calls")}
+        expected = (
+            None if "confirm" in request.POST else forecast_writing(scope.collection, wanted, limit=given["limit"])
+        )
+        if expected is not None and not expected.free:
+            return _ask_to_write(request, scope, form, expected)
+        with transaction.atomic():
+            started = evidence.start(collection=scope.collection, wanted=wanted, **limits)
+            number = started.campaign.pk if started.campaign else None
+            record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
+    except BadInput as error:
+        form.add_error(None, StartForm.for_people(str(error)))
+        return _page(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
+    if started.campaign is None or started.idle:
+        messages.info(request, "Nothing to do: every relevant pair has its texts, or waits for somebody.")
+    else:
+        messages.success(
+            request,
+            ngettext(
+                "Campaign %(campaign)s writes for %(added)s pair.",
+                "Campaign %(campaign)s writes for %(added)s pairs.",
+                started.added,
+            )
+            % {"campaign": started.campaign.pk, "added": f"{started.added:,}"},
+        )
+    return redirect("campaigns", scope.collection.name)
+
+
+def _ask_to_write(request: HttpRequest, scope: Scope, form: WriteForm, expected: Estimate) -> HttpResponse:
+    caps = caps_of(scope.collection)
+    context = {
+        "scope": scope,
+        "section": "campaigns",
+        "form": form,
+        "estimate": expected,
+        "caps": caps,
+        "short": caps.is_short_for(expected.known.expected),
+        "hidden": [(field.html_name, value) for field in form if (value := form.data.get(field.html_name))],
+    }
+    return render(request, "money/writing_confirm.html", context)
+
+
+@action("admin")
+@require_POST
+def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> HttpResponse:
+    """pause, resume, cancel, retry-failed, send-again."""
+    found = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
+    if act not in CONTROLS:
+        raise Http404(_("No such act."))
+    try:
+        with transaction.atomic():
+            done = CONTROLS[act](found)
+            record(scope, "campaign.control", campaign=found.pk, what=act)
+        messages.success(request, done)
+    except BadInput as error:
+        messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+    return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{found.pk}")
+
+
+def _pause(campaign: Campaign) -> str:
+    services.pause(campaign=campaign)
+    return _("Campaign %(campaign)s is paused. Calls that are out are still taken in.") % {"campaign": campaign.pk}
+
+
+def _resume(campaign: Campaign) -> str:
+    services.resume(campaign=campaign)
+    return _("Campaign %(campaign)s goes on.") % {"campaign": campaign.pk}
+
+
+def _cancel(campaign: Campaign) -> str:
+    services.cancel(campaign=campaign)
+    return _("Campaign %(campaign)s is cancelled. What was judged stays.") % {"campaign": campaign.pk}
+
+
+def _retry(campaign: Campaign) -> str:
+    retried = services.retry_failed(campaign=campaign)
+    return (
+        _("%(retried)s failed pairs are judged again.") % {"retried": f"{retried:,}"}
+        if retried
+        else _("No pair has failed: nothing to do.")
+    )
+
+
+def _send_again(campaign: Campaign) -> str:
+    sent = services.send_again(campaign=campaign)
+    return ngettext("%(sent)s batch is sent again.", "%(sent)s batches are sent again.", sent) % {"sent": sent}
+
+
+CONTROLS: dict[str, Callable[[Campaign], str]] = {
+    "pause": _pause,
+    "resume": _resume,
+    "cancel": _cancel,
+    "retry-failed": _retry,
+    "send-again": _send_again,
+}
+
+
+def _ask(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
+    wanted = form.configuration()
+    given = form.cleaned_data
+    estimate = forecast(scope.collection, wanted, limit=given["limit"], again=given["again"])
+    left = services.pairs_to_judge(scope.collection, wanted, limit=given["limit"], again=given["again"])
+    caps = caps_of(scope.collection)
+    context = {
+        "scope": scope,
+        "section": "campaigns",
+        "form": form,
+        "wanted": wanted,
+        "caps": caps,
+        "short": estimate is not None and caps.is_short_for(estimate.known.expected),
+        "pairs": left,
+        "estimate": estimate,
+        "unchecked": unchecked(scope.collection, wanted.judges) if left >= LARGE else (),
+        "hidden": form.hidden(),
+    }
+    return render(request, "collections/campaign_confirm.html", context)
+
+
+def _start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
+    given = form.cleaned_data
+    with transaction.atomic():
+        started = services.start_or_join(
+            collection=scope.collection,
+            wanted=form.configuration(),
+            limit=given["limit"],
+            budget=given["budget"],
+            max_calls=given["max_calls"],
+            again=given["again"],
+            failed_to_people=given["failed_to_people"],
+        )
+        number = started.campaign.pk if started.campaign else None
+        limits = {name: given[name] for name in ("limit", "budget", "max_calls")}
+        record(scope, "campaign.started", campaign=number, pairs=started.added, **limits)
+    if started.campaign is None or started.idle:
+        messages.info(request, "Nothing to do: every pair has an outcome under this configuration.")
+    else:
+        verb = _("goes on") if started.joined else "started"
+        messages.success(
+            request,
+            _("Campaign %(campaign)s %(verb)s: %(added)s pairs were added.")
+            % {"campaign": started.campaign.pk, "verb": verb, "added": f"{started.added:,}"},
+        )
+    return redirect("collection", scope.collection.name)
+
+
+def _page(
+    request: HttpRequest, scope: Scope, form: StartForm, *, writing: WriteForm | None = None, status: int = 200
+) -> HttpResponse:
+    context = {
+        "scope": scope,
+        "section": "campaigns",
+        "form": form,
+        "rows": overview.campaign_rows(scope.collection),
+        "writing": writing or WriteForm(prefix="write"),
+        "texts": evidence.coverage(scope.collection),
+    }
+    return render(request, "collections/campaigns.html", context, status=status)

@@ -1,0 +1,287 @@
+"""The money of one campaign, for the command and the page: ledger, people's work, cost per correct label."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.agreement.measures import Statistic
+from annotation.agreement.proportions import Stratum
+from annotation.costs.labels import JUDGES, TOGETHER, PerLabel, against_gold, per_label, with_people
+from annotation.label_quality.audits import audits
+from annotation.queue.judging_time import median_seconds
+from corpus.models import Collection
+from judges.campaigns import counters, selectors
+from judges.costs import ledger
+from judges.costs.accounting import Paid, of_status
+from judges.costs.ledger import Day, Ended, Entry, Sum
+from judges.costs.spending_limits import Caps, caps_of
+from judges.domain.audits import OVERLAP
+from judges.engine.plan import LABEL_NOTHING
+from judges.models import Campaign
+
+GOLD = """
+WITH own AS MATERIALIZED (
+    SELECT pair_id, state, label FROM judges_work
+    WHERE campaign_id = %(campaign)s AND state IN ('labelled', 'escalated')
+),
+gold AS (
+    SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade >= %(relevant)s AS relevant
+    FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+    WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL
+    ORDER BY j.pair_id, j.id DESC
+)
+SELECT count(*) FILTER (WHERE w.state = 'labelled'),
+    count(*) FILTER (WHERE w.state = 'labelled' AND (w.label = 1) = gold.relevant),
+    count(*) FILTER (WHERE w.state = 'escalated' AND l.origin IN ('people', 'adjudicator')),
+    count(*) FILTER (WHERE w.state = 'escalated' AND l.origin IN ('people', 'adjudicator')
+                     AND (l.grade >= %(relevant)s) = gold.relevant)
+FROM own w JOIN gold ON gold.pair_id = w.pair_id
+LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL
+"""
+"""Of labels that judges gave, and of pairs that people settled: with a reference grade, and equal to it."""
+
+NO_AUDIT = gettext_noop("not measured: no audited pair is settled yet")
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """People's work on one campaign: judgments on its escalated pairs and on its audits, at the median time of one."""
+
+    settling: int
+    auditing: int
+    seconds: float | None
+    hourly_rate: float | None
+
+    @property
+    def hours(self) -> float:
+        """Pauses do not count."""
+        return (self.settling + self.auditing) * (self.seconds or 0.0) / 3600
+
+    @property
+    def paid(self) -> Paid:
+        """What it cost at the collection's hourly rate."""
+        judgments = self.settling + self.auditing
+        if not judgments:
+            return Paid(0.0)
+        if self.seconds is None:
+            return Paid(
+                None,
+                (_("people's time on %(judgments)s judgments was not measured") % {"judgments": f"{judgments:,}"},),
+            )
+        if self.hourly_rate is None:
+            return Paid(None, (_("%(hours)s hours of people without a price") % {"hours": f"{self.hours:,.1f}"},))
+        return Paid(self.hours * self.hourly_rate)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything about the money of a campaign. `pairs` None: too many calls to be read for a page."""
+
+    collection: Collection
+    campaign: Campaign
+    status: dict[str, Any]
+    entries: list[Entry]
+    days: list[Day]
+    pairs: list[Ended] | None
+    people: People
+    labels: list[PerLabel]
+    caps: Caps
+
+    @property
+    def machine(self) -> Paid:
+        """What the campaign's calls cost."""
+        status = self.status
+        return of_status(status)
+
+    @property
+    def together(self) -> Paid:
+        """Machine and people."""
+        return self.machine + self.people.paid
+
+    @property
+    def wasted(self) -> Sum:
+        """Calls that brought nothing: unparsed, refused, out of range, failed."""
+        return ledger.added(_("without a verdict"), [entry for entry in self.entries if entry.outcome != "labelled"])
+
+    @property
+    def by_judge(self) -> list[Sum]:
+        """By name."""
+        return sorted(ledger.by(self.entries, lambda entry: entry.judge), key=lambda one: one.name)
+
+    @property
+    def by_step(self) -> list[Sum]:
+        """By what was asked: rounds of the debate, votes and others."""
+        return ledger.by(self.entries, lambda entry: entry.step)
+
+    @property
+    def by_outcome(self) -> list[Sum]:
+        """By what came of the call."""
+        return ledger.by(self.entries, lambda entry: entry.outcome)
+
+    @property
+    def groups(self) -> list[tuple[str, str, list[Sum]]]:
+        """The three tables: heading, first column, lines."""
+        return [
+            (_("By judge"), _("Judge"), self.by_judge),
+            (_("By round"), _("What was asked"), self.by_step),
+            (_("By outcome of the call"), _("Outcome"), self.by_outcome),
+        ]
+
+
+def report(campaign: Campaign, *, most: int | None = None) -> Report:
+    """The money of the campaign; pairs are read where it made at most `most` calls (None: always)."""
+    collection = campaign.collection
+    status = selectors.status(collection, campaign)
+    counts = counters.read(campaign.pk)
+    people = _people(collection, counts)
+    few = most is None or status["calls"] + status["calls_cached"] <= most
+    return Report(
+        collection=collection,
+        campaign=campaign,
+        status=status,
+        entries=ledger.entries(campaign),
+        days=ledger.days(campaign),
+        pairs=ledger.pairs(campaign) if few else None,
+        people=people,
+        labels=_labels(campaign, status, counts, people),
+        caps=caps_of(collection),
+    )
+
+
+def _people(collection: Collection, counts: dict[str, float]) -> People:
+    return People(
+        settling=int(counts.get("settled", 0) * collection.overlap),
+        auditing=int(counts.get("audited", 0) * OVERLAP),
+        seconds=median_seconds(collection),
+        hourly_rate=collection.hourly_rate,
+    )
+
+
+def _labels(campaign: Campaign, status: dict[str, Any], counts: dict[str, float], people: People) -> list[PerLabel]:
+    """Four figures: judges' labels, and all labels with people's work; each against gold and by audits."""
+    if campaign.policy in LABEL_NOTHING:
+        return []
+    machine = of_status(status)
+    together = machine + people.paid
+    labelled, settled = sum(status["labels"].values()), int(counts.get("settled", 0))
+    known, right, known_people, right_people = _gold(campaign)
+    judged = Stratum(labelled, known, right)
+    whole = Stratum(settled, known_people, right_people)
+    audited, covered = _audited(campaign, counts)
+    ours = _("%(labelled)s labels of judges") % {"labelled": f"{labelled:,}"}
+    all_of = _("%(ours)s and %(settled)s of people") % {"ours": ours, "settled": f"{settled:,}"}
+    said = _(", in routes with %(covered)s of them") % {"covered": f"{covered:.0%}"} if 0 < covered < 1 else ""
+    return [
+        per_label(
+            JUDGES,
+            "gold",
+            labelled,
+            machine,
+            against_gold([judged]),
+            _("%(known)s of %(ours)s have gold") % {"known": f"{known:,}", "ours": ours},
+        ),
+        per_label(
+            JUDGES,
+            "audits",
+            labelled,
+            machine,
+            audited,
+            _("%(n)s of %(ours)s were audited%(said)s") % {"n": f"{audited.n:,}", "ours": ours, "said": said},
+        ),
+        per_label(
+            TOGETHER,
+            "gold",
+            labelled + settled,
+            together,
+            against_gold([judged, whole]),
+            _("%(known)s of %(all_of)s have gold") % {"known": f"{known + known_people:,}", "all_of": all_of},
+        ),
+        per_label(
+            TOGETHER,
+            "audits",
+            labelled + settled,
+            together,
+            with_people(audited, labelled, settled),
+            _("%(n)s of %(ours)s were audited%(said)s; %(settled)s of people count as correct")
+            % {"n": f"{audited.n:,}", "ours": ours, "said": said, "settled": f"{settled:,}"},
+        ),
+    ]
+
+
+def _gold(campaign: Campaign) -> tuple[int, int, int, int]:
+    collection = campaign.collection
+    values = {"campaign": campaign.pk, "collection": collection.pk, "relevant": collection.relevant_from}
+    with connection.cursor() as cursor:
+        cursor.execute(GOLD, values)
+        known, right, known_people, right_people = cursor.fetchone()
+    return known, right, known_people, right_people
+
+
+def _audited(campaign: Campaign, counts: dict[str, float]) -> tuple[Statistic, float]:
+    """Accuracy of the judges' labels by audits, and the share of labels whose routes it speaks for."""
+    found = audits(campaign.collection, campaign, counts)
+    if found is None:
+        return Statistic(None, None, None, 0, NO_AUDIT), 0.0
+    return found.overall, found.covered
+
+
+SPENT = (
+    *("calls", "calls_cached", "calls_failed", "calls_without_price", "calls_assumed"),
+    *("cost", "cost_assumed", "tokens"),
+)
+
+
+def document(found: Report) -> dict[str, Any]:
+    """The report as the command prints it with --json; USD, None: unknown."""
+    status, people = found.status, found.people
+    return {
+        "collection": found.collection.name,
+        "campaign": found.campaign.pk,
+        "policy": status["policy"],
+        "state": status["state"],
+        "stopped_by": status.get("stopped_by", ""),
+        **{key: status[key] for key in SPENT},
+        "cost_is_lower_bound": found.machine.at_least,
+        "by_judge": [_sum(one) for one in found.by_judge],
+        "by_round": [_sum(one) for one in found.by_step],
+        "by_outcome": [_sum(one) for one in found.by_outcome],
+        "by_pair": None if found.pairs is None else [_ended(one) for one in found.pairs],
+        "by_day": [{"day": one.day.isoformat(), "calls": one.calls, **_paid(one.paid)} for one in found.days],
+        "people": {
+            "judgments": people.settling + people.auditing,
+            "hours": people.hours,
+            "hourly_rate": people.hourly_rate,
+            **_paid(people.paid),
+        },
+        "together": _paid(found.together),
+        "cost_per_correct_label": [_label(one) for one in found.labels],
+        "caps": {**asdict(found.caps), "day": found.caps.day.isoformat()},
+        "ledger": [{**asdict(entry), "cost": entry.paid.usd} for entry in found.entries],
+    }
+
+
+def _paid(paid: Paid) -> dict[str, Any]:
+    return {"cost": paid.usd, "cost_is_lower_bound": paid.at_least, "not_in_it": list(paid.missing)}
+
+
+def _sum(one: Sum) -> dict[str, Any]:
+    return {**asdict(one), **_paid(one.paid)}
+
+
+def _ended(one: Ended) -> dict[str, Any]:
+    return {"name": one.name, "pairs": one.pairs, "calls": one.calls, **_paid(one.paid)}
+
+
+def _label(one: PerLabel) -> dict[str, Any]:
+    return {
+        "labels_of": one.who,
+        "correct_by": one.truth,
+        "labels": one.labels,
+        **_paid(one.paid),
+        "accuracy": asdict(one.accuracy),
+        "per_correct_label": asdict(one.cost),
+        "population": one.population,
+    }

@@ -1,0 +1,44 @@
+"""Addresses of the start page, the site's people and the admin pages of a collection."""
+
+from django.urls import path
+
+from annotation.accounts.views import members, site_people
+from annotation.campaigns import views
+from annotation.dashboard.views import collection, site
+from annotation.data.views import imports, pairs, settings
+
+site_urls = [
+    path("", site.home, name="home"),
+    path("collections/new/", site.new_collection, name="new_collection"),
+    path("people/", site_people.people, name="site_people"),
+    path("people/<int:user>/password/", site_people.password_link, name="password_link"),
+    path("people/<int:user>/<slug:act>/", site_people.control, name="control_person"),
+]
+
+collection_urls = [
+    path("", collection.home, name="collection"),
+    path("import/", imports.import_files, name="import"),
+    path("settings/", settings.settings, name="settings"),
+    path("settings/preset/", settings.apply_preset, name="apply_preset"),
+    path("settings/instruction/", settings.instruction, name="instruction"),
+    path("settings/guidelines/", settings.guidelines_editor, name="guidelines_editor"),
+    path("members/", members.people, name="members"),
+    path("members/<int:member>/role/", members.role, name="member_role"),
+    path("members/<int:member>/active/", members.active, name="member_active"),
+    path("members/<int:member>/password/", site_people.member_password_link, name="member_password_link"),
+    path("members/invite/", members.invite, name="invite"),
+    path("members/join/", members.join, name="join_as_owner"),
+    path("invitations/<int:invitation>/revoke/", members.revoke, name="revoke_invitation"),
+    path("campaigns/", views.campaigns, name="campaigns"),
+    path("campaigns/start/", views.start, name="start_campaign"),
+    path("campaigns/evidence/", views.write_evidence, name="write_evidence"),
+    path("campaigns/<int:campaign>/<slug:act>/", views.control, name="control_campaign"),
+    path("pairs/", pairs.pairs, name="pairs"),
+    path("pairs/skipped/adjudicate/", pairs.hand_over_skipped, name="hand_over_skipped"),
+    path("pairs/<int:pair>/", pairs.pair, name="pair"),
+]
+
+urlpatterns = [
+    *site_urls,
+    *[path(f"c/<slug:name>/{url.pattern}", url.callback, name=url.name) for url in collection_urls],
+]

@@ -1,0 +1,150 @@
+"""The statistics page: what a collection holds and what became of its candidates (SPEC S8)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.cache import cache
+from django.db import connection
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from corpus.models import Collection
+from corpus.search.text import words
+from judges.campaigns.selectors import campaigns_of, filtered, status
+
+SAMPLE = 1_000
+"""Texts of each kind whose words are counted."""
+KEPT_S = 60
+"""The page of a collection with a million pairs reads every row once in this time."""
+
+COUNTS = """
+    SELECT (SELECT count(*) FROM corpus_document WHERE collection_id = %(c)s AND is_current),
+           q.n, q.answers, q.answered, p.n, p.queries, p.scored, l.n, l.queries, l.relevant
+    FROM (SELECT count(*) AS n, COALESCE(sum(cardinality(answers)), 0) AS answers,
+                 count(*) FILTER (WHERE answers <> '{}') AS answered
+          FROM corpus_query WHERE collection_id = %(c)s AND is_current) q,
+         (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(scored), 0)::bigint AS scored
+          FROM (SELECT count(*) AS n, count(teacher_score) AS scored FROM corpus_pair
+                WHERE collection_id = %(c)s AND is_candidate GROUP BY query_id) each) p,
+         (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(relevant), 0)::bigint AS relevant
+          FROM (SELECT count(*) AS n, count(*) FILTER (WHERE l.grade >= %(relevant_from)s) AS relevant
+                FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
+                WHERE p.collection_id = %(c)s AND l.aspect_id IS NULL GROUP BY p.query_id) each) l
+"""
+TEXTS = """
+    SELECT {text} FROM corpus_{table}
+    WHERE collection_id = %(c)s AND is_current AND abs(hashtext(external_id)::bigint) %% %(every)s = 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A line of the funnel."""
+
+    words: str
+    pairs: int
+    of: int
+    """What it is a part of."""
+
+    @property
+    def share(self) -> float | None:
+        """In [0, 1]; None of nothing."""
+        return self.pairs / self.of if self.of else None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Numbers of a collection. Means are None where there is nothing to take them of."""
+
+    documents: int
+    queries: int
+    queries_with_answers: int
+    pairs: int
+    labelled: int
+    scored: int
+    documents_a_query: float | None
+    answers_a_query: float | None
+    words_a_query: float | None
+    words_a_document: float | None
+    words_an_answer: float | None
+    relevant_a_query: float | None
+    """Documents labelled relevant for each query that has a label (D table 7)."""
+    queries_labelled: int
+    sampled: bool
+    """The words are counted in a sample."""
+    campaign: int | None
+    funnel: tuple[Step, ...]
+
+
+def statistics_of(collection: Collection) -> Statistics:
+    """At most a minute old."""
+    key = f"statistics:{collection.pk}:{get_language()}"  # it holds words
+    found: Statistics | None = cache.get(key)
+    if found is None:
+        found = _statistics(collection)
+        cache.set(key, found, KEPT_S)
+    return found
+
+
+def _statistics(collection: Collection) -> Statistics:
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS, {"c": collection.pk, "relevant_from": collection.relevant_from})
+        documents, queries, answers, answered, pairs, asked, scored, labelled, judged, relevant = cursor.fetchone()
+    campaign = campaigns_of(collection).first()
+    document = status(collection, campaign)
+    dropped = filtered(campaign) if campaign and campaign.protocol.get("filter") else None
+    return Statistics(
+        documents,
+        queries,
+        answered,
+        pairs,
+        labelled,
+        scored,
+        documents_a_query=pairs / asked if asked else None,
+        answers_a_query=float(answers) / queries if queries else None,
+        words_a_query=_mean_words(collection, "query", "text", queries),
+        words_a_document=_mean_words(collection, "document", "title || ' ' || text", documents),
+        words_an_answer=_mean_words(collection, "query", "unnest(answers)", answered),
+        relevant_a_query=float(relevant) / judged if judged else None,
+        queries_labelled=judged,
+        sampled=max(documents, queries) > SAMPLE,
+        campaign=document["campaign"],
+        funnel=tuple(_funnel(pairs, document, dropped)),
+    )
+
+
+def _mean_words(collection: Collection, table: str, text: str, rows: int) -> float | None:
+    """Of about SAMPLE texts, chosen by the hash of their ids: the same ones each time."""
+    with connection.cursor() as cursor:
+        values = {"c": collection.pk, "every": max(1, rows // SAMPLE)}
+        cursor.execute(TEXTS.format(table=table, text=text), values)
+        counts = [len(words(text)) for (text,) in cursor]
+    return sum(counts) / len(counts) if counts else None
+
+
+def _funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> list[Step]:
+    """Candidates, those that the newest campaign took, and who agreed and who is open after each round of a debate.
+
+    `dropped`: pairs that the filter labelled, so that no debate knows them; None where the campaign has no filter.
+    """
+    steps = [Step(_("candidates"), pairs, pairs)]
+    if found["campaign"] is None:
+        return steps
+    taken = found["pairs"]
+    ended = found["labelled"] + found["escalated"] + found["failed"]
+    steps += [Step(_("taken into the newest campaign"), taken, pairs), Step(_("judged there"), ended, taken)]
+    still_open = ended - (dropped or 0)
+    if dropped is not None:
+        steps += [
+            Step(_("dropped by the filter"), dropped, ended),
+            Step(_("kept by the filter"), still_open, ended),
+        ]
+    for number, agreed in sorted(found["agreed_in_round"].items(), key=lambda one: int(one[0])):
+        still_open -= agreed
+        steps += [
+            Step(_("agreed in round %(number)s") % {"number": number}, agreed, ended),
+            Step(_("open after round %(number)s") % {"number": number}, still_open, ended),
+        ]
+    labelled = Step(_("labelled by the policy"), found["labelled"], ended)
+    handed = Step(_("handed to people"), found["escalated"], ended)
+    return [*steps, labelled, handed, Step(_("settled by them"), found["settled"], found["escalated"])]

@@ -1,0 +1,143 @@
+"""Texts that an admin writes for a collection, in versions: the instruction of prompts and the guidelines of people."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.audit_log.recording import record
+from annotation.data import guidelines
+from annotation.models import InstructionVersion, User
+from corpus.collections.task_order import change_overlap, reprioritise
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+
+class Writer(Protocol):
+    """Keeps a new version, returns its number. `base`: the version the writer saw; BadInput when there is a newer."""
+
+    def __call__(self, *, collection: Collection, text: str, author: User, base: int | None) -> int: ...
+
+
+@dataclass(frozen=True)
+class Editor:
+    """What the editor's page says and does for one kind of text."""
+
+    kind: str
+    label: str
+    lead: str
+    warning: str
+    rows: int
+    required: bool
+    current: Callable[[Collection], tuple[int, str]]
+    versions: Callable[[Collection], QuerySet[Any]]
+    write: Writer
+
+
+def current_instruction(collection: Collection) -> tuple[int, str]:
+    """Number and text of the instruction; 0 until it was edited here."""
+    newest = collection.instruction_versions.order_by("-version").values_list("version", flat=True).first()
+    return newest or 0, collection.instruction
+
+
+def instruction_versions(collection: Collection) -> QuerySet[InstructionVersion]:
+    """All versions, newest first, with their writers."""
+    return collection.instruction_versions.select_related("written_by").order_by("-version")
+
+
+@transaction.atomic
+def write_instruction(*, collection: Collection, text: str, author: User, base: int | None) -> int:
+    """Change the instruction of campaigns to come; the text before is kept as a version of its own."""
+    held = Collection.objects.select_for_update().get(pk=collection.pk)
+    version, before = current_instruction(held)
+    _refuse_stale(base, version)
+    text = text.replace("\r\n", "\n").strip()
+    if text == before:
+        return version
+    if not version and before:
+        version = 1
+        InstructionVersion.objects.create(collection=held, version=version, text=before)
+    InstructionVersion.objects.create(collection=held, version=version + 1, text=text, written_by=author)
+    with guidelines.redefining(held, author):
+        Collection.objects.filter(pk=held.pk).update(instruction=text)
+    record(author, "settings.instruction", collection, version=version + 1)
+    return version + 1
+
+
+@transaction.atomic
+def write_guidelines(*, collection: Collection, text: str, author: User, base: int | None) -> int:
+    """Change what people are told from now on; judgments keep the number of the version that held."""
+    Collection.objects.select_for_update().get(pk=collection.pk)
+    _refuse_stale(base, guidelines.current(collection)[0])
+    version = guidelines.write(collection=collection, text=text, author=author)
+    record(author, "settings.guidelines", collection, version=version)
+    return version
+
+
+@transaction.atomic
+def configure(*, collection: Collection, changed: Sequence[str], by: User | None = None) -> None:
+    """Save changed settings; another order or overlap holds for what waits already, too."""
+    if not changed:
+        return
+    with guidelines.redefining(collection, by):
+        collection.save(update_fields=list(changed))
+    record(by, "settings.changed", collection, **{name: _plain(getattr(collection, name)) for name in changed})
+    if "order" in changed:
+        reprioritise(collection)
+    if "overlap" in changed:
+        change_overlap(collection, collection.overlap)
+
+
+def _plain(value: Any) -> Any:
+    """A setting as the audit log keeps it: long texts have versions of their own."""
+    return value[:200] if isinstance(value, str) else value
+
+
+def _refuse_stale(base: int | None, version: int) -> None:
+    if base is not None and base != version:
+        raise BadInput(
+            _(
+                "Somebody saved version %(version)s while you were writing. Nothing was overwritten and your "
+                "text is kept below: compare it with the newest version, then save again."
+            )
+            % {"version": version}
+        )
+
+
+EDITORS = {
+    "instruction": Editor(
+        kind="instruction",
+        label=gettext_noop("Instruction"),
+        lead=gettext_noop(
+            "What makes a document relevant in this collection. It stands in place of the rubric: in every prompt that "
+            "judges get, in the built-in guidelines, in training sets and for rerankers. Empty: the rubric holds."
+        ),
+        warning=gettext_noop(
+            "A new instruction changes the prompts and makes a new version of the guidelines: campaigns that started "
+            "keep theirs, the next one asks anew and cannot use earlier answers. Labels made under two definitions are "
+            "not comparable."
+        ),
+        rows=6,
+        required=False,
+        current=current_instruction,
+        versions=instruction_versions,
+        write=write_instruction,
+    ),
+    "guidelines": Editor(
+        kind="guidelines",
+        label=gettext_noop("Guidelines"),
+        lead=gettext_noop("What annotators are told. They open it with g while they judge."),
+        warning=gettext_noop(
+            "Each judgment keeps the number of the guidelines that held, so the change shows in exports."
+        ),
+        rows=22,
+        required=True,
+        current=guidelines.current,
+        versions=guidelines.versions,
+        write=write_guidelines,
+    ),
+}

@@ -1,0 +1,61 @@
+"""Which machines a page may be fetched from: those with public addresses, looked up in ONE place.
+
+`resolve` alone turns a name into addresses. What it returns is checked, and the connection is opened to what was
+checked: a name that answers otherwise a moment later changes nothing.
+"""
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+
+from annotation.data.url_fetch.problems import NoPage
+
+_PRIVATE_4 = [
+    ipaddress.IPv4Network(block)
+    for block in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24"),
+        *("203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+    )
+]
+"""This machine, private networks, carriers' networks, link-local, documentation, benchmarks, multicast, reserved."""
+_GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
+"""Of IPv6 only what is given out for the open network: no mapped, compatible or translated IPv4, nothing local."""
+_NOT_GLOBAL_6 = [ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
+"""Teredo and other protocols' blocks, documentation, 6to4: each may carry or stand for another address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address, and where a socket that means it is opened: the same, with the port."""
+
+    address: str
+    endpoint: tuple[str, int]
+
+
+def resolve(host: str, port: int) -> list[Place]:
+    """The addresses of a name (or of an address, however written). NoPage when it has none."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise NoPage("name", host=host) from None
+    return [Place(str(address[0]), (str(address[0]), port)) for *_rest, address in found]
+
+
+def place_of(host: str, port: int) -> Place:
+    """Where to open the connection. NoPage unless every address of the name is public."""
+    places = resolve(host, port)
+    if not places or not all(is_public(place.address) for place in places):
+        raise NoPage("not-public", host=host)
+    return places[0]
+
+
+def is_public(address: str) -> bool:
+    """Whether an address belongs to the open network."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(found, ipaddress.IPv4Address):
+        return not any(found in block for block in _PRIVATE_4)
+    return found in _GLOBAL_6 and not any(found in block for block in _NOT_GLOBAL_6)

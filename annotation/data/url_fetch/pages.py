@@ -1,0 +1,231 @@
+"""Fetching one page: http and https, every redirect checked anew, never longer or larger than the limits.
+
+Plain http.client: it follows nothing, reads no proxy from the environment and keeps no cookie by itself, so that what
+happens is what stands here.
+"""
+
+import contextlib
+import http.client
+import socket
+import ssl
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
+
+from annotation.data.url_fetch.addresses import Place, place_of
+from annotation.data.url_fetch.problems import NoPage
+
+PORTS = {"http": 80, "https": 443}
+TYPES = ("text/html", "application/xhtml+xml", "text/plain")
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+LONGEST_URL = 2_000
+_CHUNK = 65_536
+_SAFE = "%/:=&?~+!$,;'@()*[]"
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one page may cost, redirects included."""
+
+    bytes: int = 5_000_000
+    seconds: float = 20.0
+    redirects: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What came: `body` without transport encoding, `charset` as declared or ""."""
+
+    url: str
+    media: str
+    charset: str
+    body: bytes
+
+    @property
+    def sha256(self) -> str:
+        """Of the body, in hex."""
+        return sha256(self.body).hexdigest()
+
+
+@dataclass
+class _Clock:
+    """Ends everything that is still open when the time is over."""
+
+    seconds: float
+    end: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.end = time.monotonic() + self.seconds
+
+    @property
+    def left(self) -> float:
+        return self.end - time.monotonic()
+
+    def too_slow(self) -> NoPage:
+        return NoPage("slow", seconds=int(self.seconds))
+
+
+class _Pinned(http.client.HTTPConnection):
+    """A connection to the place that was checked, whatever the name says by now."""
+
+    def __init__(self, host: str, place: Place, seconds: float) -> None:
+        super().__init__(f"[{host}]" if ":" in host else host, timeout=seconds)
+        self.place = place
+        self.plug: socket.socket | None = None
+
+    def connect(self) -> None:
+        self.sock = socket.create_connection(self.place.endpoint, self.timeout)
+        self.plug = self.sock.dup()
+
+    def pull(self) -> None:
+        """End it from another thread: whoever reads gets an error or the end."""
+        if self.plug:
+            with contextlib.suppress(OSError):
+                self.plug.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        super().close()
+        if self.plug:
+            self.plug.close()
+
+
+class _PinnedTLS(_Pinned):
+    """The same with a certificate for the name."""
+
+    default_port = http.client.HTTPS_PORT
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = tls().wrap_socket(self.sock, server_hostname=self.host)
+
+
+def tls() -> ssl.SSLContext:
+    """Certificates are checked against the machine's own authorities."""
+    return ssl.create_default_context()
+
+
+def checked(url: str) -> SplitResult:
+    """The address in its parts. NoPage unless it is http or https with a host, without password or unusual port."""
+    if len(url) > LONGEST_URL or any(character.isspace() or not character.isprintable() for character in url):
+        raise NoPage("address-odd")
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname
+    except ValueError:
+        raise NoPage("address-none") from None
+    if parts.scheme not in PORTS or not host:
+        raise NoPage("scheme")
+    if parts.username is not None or parts.password is not None:
+        raise NoPage("password")
+    if port not in (None, PORTS[parts.scheme]):
+        raise NoPage("port")
+    return parts
+
+
+def fetch(url: str, limits: Limits | None = None, progress: Progress = lambda received: None) -> Page:
+    """The page behind an address, after its redirects. NoPage says why there is none."""
+    limits = limits or Limits()
+    clock = _Clock(limits.seconds)
+    for _step in range(limits.redirects + 1):
+        with _asked(checked(url), clock) as response:
+            if response.status not in REDIRECTS:
+                return _read(url, response, limits, clock, progress)
+            to = response.getheader("Location")
+        if not to:
+            raise NoPage("nowhere")
+        url = urljoin(url, to)
+    raise NoPage("redirects", most=limits.redirects)
+
+
+@contextlib.contextmanager
+def _asked(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTTPResponse]:
+    """The answer to one request; the connection ends with the block or with the time."""
+    host = _ascii(parts.hostname or "")
+    place = place_of(host, PORTS[parts.scheme])
+    if clock.left <= 0:
+        raise clock.too_slow()
+    kind = _PinnedTLS if parts.scheme == "https" else _Pinned
+    connection = kind(host, place, clock.left)
+    watch = threading.Timer(clock.left, connection.pull)
+    watch.daemon = True
+    watch.start()
+    try:
+        connection.request("GET", _target(parts), headers=_headers())
+        yield connection.getresponse()
+    except (OSError, http.client.HTTPException, zlib.error) as error:
+        if clock.left <= 0 or isinstance(error, TimeoutError):
+            raise clock.too_slow() from None
+        raise NoPage("unread", host=host, error=_words(error)) from None
+    finally:
+        watch.cancel()
+        connection.close()
+
+
+def _headers() -> dict[str, str]:
+    return {
+        "User-Agent": "Quorum (a person asked for this page)",
+        "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9",
+        "Accept-Encoding": "identity",
+        "Connection": "close",
+    }
+
+
+def _target(parts: SplitResult) -> str:
+    path = quote(parts.path or "/", safe=_SAFE)
+    return f"{path}?{quote(parts.query, safe=_SAFE)}" if parts.query else path
+
+
+def _ascii(host: str) -> str:
+    try:
+        return host.encode("idna").decode() if not host.isascii() else host
+    except UnicodeError:
+        raise NoPage("name", host=host) from None
+
+
+def _read(url: str, response: http.client.HTTPResponse, limits: Limits, clock: _Clock, progress: Progress) -> Page:
+    if response.status != 200:
+        raise NoPage("status", status=response.status)
+    media = response.headers.get_content_type()
+    if media not in TYPES:
+        raise NoPage("media", media=media)
+    declared = response.getheader("Content-Length", "")
+    if declared.isdecimal() and int(declared) > limits.bytes:
+        raise _too_large(limits)
+    body = b"".join(_unpacked(response, limits, clock, progress))
+    return Page(url, media, response.headers.get_content_charset() or "", body)
+
+
+def _unpacked(response: http.client.HTTPResponse, limits: Limits, clock: _Clock, progress: Progress) -> Iterator[bytes]:
+    """The body in pieces, never more than the limit, whether it came packed or not."""
+    coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
+    if coding not in {"identity", "gzip", "x-gzip", "deflate"}:
+        raise NoPage("packed", coding=coding)
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32) if coding != "identity" else None
+    received = 0
+    while piece := response.read1(_CHUNK):
+        if clock.left <= 0:
+            raise clock.too_slow()
+        if unpack:
+            piece = unpack.decompress(piece, limits.bytes - received + 1)
+        received += len(piece)
+        if received > limits.bytes:
+            raise _too_large(limits)
+        progress(received)
+        yield piece
+    if clock.left <= 0:
+        raise clock.too_slow()
+    if response.length:
+        raise NoPage("cut-off")
+
+
+def _too_large(limits: Limits) -> NoPage:
+    return NoPage("large", most=limits.bytes // 1_000_000 or 1)
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,58 @@
+"""The text of a page without menus, advertisements and footers; or of a file as it is."""
+
+import re
+
+from annotation.data.url_fetch.pages import Page
+from annotation.data.url_fetch.problems import NoPage
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_BLANK = re.compile(r"\n{3,}")
+_HTML = re.compile(rb"\s*(<!doctype html|<html|<\?xml|<!--)", re.IGNORECASE)
+
+
+def read(page: Page) -> tuple[str, str]:
+    """(title, text). NoPage when there is no text in it."""
+    title, text = _plain(page) if page.media == "text/plain" else _html(page)
+    text = clean(text)
+    if not text:
+        raise NoPage("no-text")
+    return " ".join(clean(title).split())[:500], text
+
+
+def media_of(body: bytes) -> str:
+    """A file by its content: text/html or text/plain."""
+    return "text/html" if _HTML.match(body.removeprefix(b"\xef\xbb\xbf")) else "text/plain"
+
+
+def clean(text: str) -> str:
+    """Without control characters, one kind of line end, at most one blank line in a row."""
+    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _BLANK.sub("\n\n", text).strip()
+
+
+def _plain(page: Page) -> tuple[str, str]:
+    try:
+        return "", page.body.decode(page.charset or "utf-8-sig")
+    except (UnicodeDecodeError, LookupError):
+        raise NoPage("not-utf-8") from None
+
+
+def _html(page: Page) -> tuple[str, str]:
+    """trafilatura finds the main text; the title is the page's own."""
+    import trafilatura
+    from lxml.etree import LxmlError  # type: ignore[import-untyped]
+
+    source: str | bytes = page.body
+    if page.charset:
+        try:
+            source = page.body.decode(page.charset, errors="replace")
+        except LookupError:
+            source = page.body
+    try:
+        tree = trafilatura.load_html(source)
+        if tree is None:
+            return "", ""
+        title = tree.findtext(".//title") or ""
+        return title, trafilatura.extract(tree, include_comments=False, include_tables=True, with_metadata=False) or ""
+    except (LxmlError, ValueError, RecursionError):
+        raise NoPage("broken") from None

@@ -1,0 +1,83 @@
+"""The pairs of a collection, and everything that is known about one of them."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.audit_log.recording import record
+from annotation.data import pair_detail
+from annotation.data import pairs as listing
+from annotation.permissions import Scope, action
+from annotation.queue import skipped
+from corpus.errors import BadInput
+from corpus.models import Collection, Item, Pair
+from judges.models import Campaign
+
+
+@action("admin")
+@require_GET
+def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """A page of the list; filters and the key of the page stand in the URL."""
+    filters = listing.Filters.read(request.GET)
+    campaign = _campaign(scope.collection, filters.campaign)
+    after, before = (_key(request.GET.get(name, "")) for name in ("after", "before"))
+    try:
+        page = listing.page(scope.collection, filters, campaign=campaign, after=after, before=before)
+    except BadInput as error:
+        raise Http404(str(error)) from error
+    context = {
+        "scope": scope,
+        "section": "pairs",
+        "filters": filters,
+        "page": page,
+        "campaign": campaign,
+        "states": listing.STATES,
+        "reasons": Item.Reason.choices,
+        "grades": range(scope.collection.grades + 1),
+        "origins": listing.ORIGINS,
+    }
+    template = "collections/_pair_list.html" if request.headers.get("HX-Request") else "collections/pairs.html"
+    return render(request, template, context)
+
+
+@action("admin")
+@require_GET
+def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
+    """One pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer."""
+    found = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
+    context = {"scope": scope, "section": "pairs", "pair": found, "evidence": pair_detail.of(found)}
+    return render(request, "collections/pair.html", context)
+
+
+@action("admin")
+@require_POST
+def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Adjudicators get the pairs that everybody skipped."""
+    with transaction.atomic():
+        count = skipped.hand_over(scope.collection)
+        record(scope, "skipped.handed-over", pairs=count)
+    words = ngettext(
+        "%(count)s pair waits for an adjudicator now.", "%(count)s pairs wait for an adjudicator now.", count
+    )
+    told = words % {"count": f"{count:,}"}
+    messages.success(request, told if count else _("No pair was left that everybody skipped."))
+    return redirect("collection", scope.collection.name)
+
+
+def _campaign(collection: Collection, asked: str) -> Campaign | None:
+    """The campaign that was asked for, else the newest; None while there is none."""
+    campaigns = Campaign.objects.filter(collection=collection)
+    if not asked:
+        return Campaign.judging.filter(collection=collection).order_by("-pk").first()
+    if not asked.isdecimal() or len(asked) > 15:
+        raise Http404(_("No such campaign."))
+    return get_object_or_404(campaigns, pk=int(asked))
+
+
+def _key(text: str) -> int:
+    """The key of a page: the id of a pair; 0 where there is none."""
+    return int(text) if text.isdecimal() and len(text) <= 18 else 0

@@ -1,0 +1,136 @@
+"""Settings of a collection, and its texts: the instruction (in prompts) and the guidelines (for people)."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.audit_log.recording import record
+from annotation.costs.forms import MoneyForm
+from annotation.data import guidelines, texts
+from annotation.data.forms import SettingsForm, TextForm
+from annotation.experiments.forms import ArmsForm
+from annotation.permissions import Scope, action
+from corpus.collections.configure import PRESETS, configure
+from corpus.errors import BadInput
+from judges.costs.spending_limits import caps_of
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """How work is handed out; the way to the texts."""
+    form = SettingsForm(request.POST or None, instance=scope.collection)
+    if request.method == "POST" and form.is_valid():
+        texts.configure(collection=form.save(commit=False), changed=form.changed_data, by=scope.user)
+        messages.success(request, _("Settings saved."))
+        return redirect("settings", scope.collection.name)
+    return settings_page(request, scope, form, status=422 if form.is_bound else 200)
+
+
+def settings_page(
+    request: HttpRequest,
+    scope: Scope,
+    form: SettingsForm | None = None,
+    *,
+    money: MoneyForm | None = None,
+    arms: ArmsForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The page with its forms, of which one may hold what could not be saved."""
+    if form is not None and form.is_bound:
+        scope.collection.refresh_from_db()
+    context = {
+        "scope": scope,
+        "section": "settings",
+        "form": form or SettingsForm(instance=scope.collection),
+        "money": money or MoneyForm.of(scope.collection),
+        "arms": arms or ArmsForm.of(scope.collection),
+        "caps": caps_of(scope.collection),
+        "guidelines": guidelines.current(scope.collection),
+        "definition": guidelines.translated(guidelines.defined(scope.collection.relevance)),
+        "departs": not guidelines.follows(scope.collection),
+    }
+    return render(request, "collections/settings.html", context, status=status)
+
+
+@action("admin")
+@require_POST
+def apply_preset(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Set what a paper's study used; the form below the button shows it, and every value can be changed again."""
+    preset = PRESETS.get(request.POST.get("preset", ""))
+    if preset is None:
+        raise Http404
+    with transaction.atomic():
+        if changed := configure(scope.collection, preset):
+            record(scope, "settings.changed", **{key: preset[key] for key in changed})
+    messages.success(request, _("Settings saved.") if changed else _("These settings were already in use."))
+    return redirect("settings", scope.collection.name)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def guidelines_editor(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """What annotators are told: edit, preview, earlier versions."""
+    return _editor(request, scope, "guidelines")
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def instruction(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """What makes a document relevant, as prompts say it: edit, preview, earlier versions."""
+    return _editor(request, scope, "instruction")
+
+
+def _editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
+    editor = texts.EDITORS[kind]
+    version, text = editor.current(scope.collection)
+    shown = _shown_version(request, editor, scope, text)
+    form = TextForm(
+        request.POST or None,
+        label=_(editor.label),
+        required=editor.required,
+        rows=editor.rows,
+        initial={"text": shown, "base": str(version)},
+    )
+    saves = request.method == "POST" and "preview" not in request.POST
+    if saves and form.is_valid():
+        try:
+            _write(request, scope, editor, form)
+            return redirect("settings", scope.collection.name)
+        except BadInput as error:
+            form.add_error(None, str(error))
+    context = {
+        "scope": scope,
+        "section": "settings",
+        "editor": editor,
+        "form": form,
+        "version": version,
+        "versions": editor.versions(scope.collection)[:50],
+        "preview": form.data.get("text", "") if form.is_bound else shown,
+        "previewed": request.method == "POST" and not saves,
+        "definition": guidelines.translated(guidelines.defined(scope.collection.relevance)),
+        "departs": kind == "guidelines" and not guidelines.follows(scope.collection),
+    }
+    return render(request, "collections/text_editor.html", context, status=422 if saves else 200)
+
+
+def _shown_version(request: HttpRequest, editor: texts.Editor, scope: Scope, held: str) -> str:
+    """An earlier version, when one was asked for: saving it makes it the newest."""
+    asked = request.GET.get("version", "")
+    if not asked.isdecimal():
+        return held
+    return editor.versions(scope.collection).filter(version=int(asked)).values_list("text", flat=True).first() or held
+
+
+def _write(request: HttpRequest, scope: Scope, editor: texts.Editor, form: TextForm) -> None:
+    base = form.cleaned_data["base"]
+    number = editor.write(
+        collection=scope.collection,
+        text=form.cleaned_data["text"],
+        author=scope.user,
+        base=int(base) if base.isdecimal() else None,
+    )
+    messages.success(request, _("%(label)s saved, version %(number)s.") % {"label": _(editor.label), "number": number})

@@ -1,0 +1,207 @@
+"""The paired study: the same pairs judged by two disjoint groups, with and without the debate (DREAM, table 3). Pure.
+
+Each pair counts where every place of both groups was filled. A group's label is its majority. Differences are taken
+pair by pair, so the pairs that are drawn are the same on both sides.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.agreement.measures import ONE_GRADE, Statistic
+from annotation.agreement.resampling import Floats
+from annotation.experiments.votes import NO_BOTH, NO_CLASS, RESAMPLES, Measure, estimate, ratio, share
+from charts.phrases import gettext_noop
+
+NO_PAIR = gettext_noop("no pair has all votes of both groups yet")
+NO_GOLD = gettext_noop("no reference grade on the pairs that have a majority in both groups")
+NO_TIME = gettext_noop("no pair has a measured time in both groups")
+ONE_VOTE = gettext_noop("one vote for each pair: nobody to agree with")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The votes of one group on one pair: relevant or not, and the seconds that were measured."""
+
+    votes: tuple[bool, ...]
+    seconds: tuple[float, ...] = ()
+
+    @property
+    def majority(self) -> bool | None:
+        """None for a tie."""
+        yes = sum(self.votes)
+        return None if yes * 2 == len(self.votes) else yes * 2 > len(self.votes)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A pair with the votes of both groups; `truth` None: no reference."""
+
+    pair: int
+    hidden: Cell
+    shown: Cell
+    truth: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table. Times are medians over pairs of the group's median seconds."""
+
+    fleiss: Statistic
+    recall_not: Statistic
+    recall_relevant: Statistic
+    balanced: Statistic
+    seconds: Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Without, with, and with minus without (for seconds: without minus with, what the debate saves)."""
+
+    pairs: int
+    known: int
+    ties: int
+    """Pairs with a reference that a tie in a group leaves out of the recalls."""
+    hidden: Row
+    shown: Row
+    difference: Row
+
+
+Stack = Callable[[str], Measure]
+
+
+def paired_table(found: Sequence[Judged], overlap: int, *, bootstrap: int = RESAMPLES) -> Table:
+    """The table over the pairs that `overlap` people of each group judged."""
+    full = [one for one in found if len(one.hidden.votes) == len(one.shown.votes) == overlap]
+    known = [one for one in full if one.truth is not None]
+    decided = [one for one in known if one.hidden.majority is not None and one.shown.majority is not None]
+    hidden, shown = (_row(full, decided, name, overlap, bootstrap) for name in ("hidden", "shown"))
+    return Table(
+        pairs=len(full),
+        known=len(known),
+        ties=len(known) - len(decided),
+        hidden=hidden,
+        shown=shown,
+        difference=_difference(full, decided, overlap, bootstrap),
+    )
+
+
+def _row(full: Sequence[Judged], decided: Sequence[Judged], name: str, overlap: int, bootstrap: int) -> Row:
+    yes, no = ([_cell(one, name).majority for one in decided if one.truth is truth] for truth in (True, False))
+    timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
+    return Row(
+        fleiss=_estimate(fleiss([_cell(one, name) for one in full]), full, _why(full, overlap), bootstrap),
+        recall_not=share([said is False for said in no], NO_CLASS if decided else NO_GOLD),
+        recall_relevant=share([said is True for said in yes], NO_CLASS if decided else NO_GOLD),
+        balanced=_estimate(balanced(decided, name), decided, NO_BOTH if decided else NO_GOLD, bootstrap),
+        seconds=_estimate(_middle([median(_cell(o, name).seconds) for o in timed]), timed, NO_TIME, bootstrap),
+    )
+
+
+def _difference(full: Sequence[Judged], decided: Sequence[Judged], overlap: int, bootstrap: int) -> Row:
+    timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
+    saved = [median(one.hidden.seconds) - median(one.shown.seconds) for one in timed]
+    one_class = NO_CLASS if decided else NO_GOLD
+    return Row(
+        fleiss=_estimate(
+            _minus(fleiss([one.shown for one in full]), fleiss([one.hidden for one in full])),
+            full,
+            _why(full, overlap),
+            bootstrap,
+        ),
+        recall_not=_estimate(_minus(*(recall(decided, n, False) for n in ORDER)), decided, one_class, bootstrap),
+        recall_relevant=_estimate(_minus(*(recall(decided, n, True) for n in ORDER)), decided, one_class, bootstrap),
+        balanced=_estimate(
+            _minus(*(balanced(decided, n) for n in ORDER)), decided, NO_BOTH if decided else NO_GOLD, bootstrap
+        ),
+        seconds=_estimate(_middle(saved), timed, NO_TIME, bootstrap),
+    )
+
+
+ORDER = ("shown", "hidden")
+
+
+def _why(full: Sequence[Judged], overlap: int) -> str:
+    if not full:
+        return NO_PAIR
+    return ONE_VOTE if overlap < 2 else ONE_GRADE
+
+
+def _cell(one: Judged, name: str) -> Cell:
+    return one.hidden if name == "hidden" else one.shown
+
+
+def _estimate(measure: Measure, pairs: Sequence[Judged], reason: str, bootstrap: int) -> Statistic:
+    if not pairs:
+        return Statistic(None, None, None, 0, reason)
+    return estimate(measure, len(pairs), reason, bootstrap=bootstrap)
+
+
+def _minus(a: Measure, b: Measure) -> Measure:
+    return lambda weights: a(weights) - b(weights)
+
+
+def fleiss(cells: Sequence[Cell]) -> Measure:
+    """Fleiss' kappa of pairs that equally many people judged (Psychological Bulletin 76, 1971)."""
+    votes = np.array([len(cell.votes) for cell in cells], dtype=float)
+    yes = np.array([sum(cell.votes) for cell in cells], dtype=float)
+    no = votes - yes
+    equal = ratio(yes * (yes - 1) + no * (no - 1), votes * (votes - 1))
+
+    def values(weights: Floats) -> Floats:
+        share_yes = ratio(weights @ yes, weights @ votes)
+        chance = share_yes**2 + (1 - share_yes) ** 2
+        observed = ratio(weights @ equal, weights.sum(axis=1))
+        return ratio(observed - chance, 1 - chance)
+
+    return values
+
+
+def recall(pairs: Sequence[Judged], name: str, truth: bool) -> Measure:
+    """The share of the pairs of a class that the group's majority finds."""
+    known = np.array([one.truth is truth for one in pairs], dtype=float)
+    right = known * _right(pairs, name)
+    return lambda weights: ratio(weights @ right, weights @ known)
+
+
+def balanced(pairs: Sequence[Judged], name: str) -> Measure:
+    """The mean of both recalls."""
+    parts = [recall(pairs, name, truth) for truth in (True, False)]
+    return lambda weights: np.mean([part(weights) for part in parts], axis=0)
+
+
+def _right(pairs: Sequence[Judged], name: str) -> NDArray[np.float64]:
+    return np.array([_cell(one, name).majority is one.truth for one in pairs], dtype=float)
+
+
+def _middle(values: Sequence[float]) -> Measure:
+    """The median, where a pair that was drawn twice counts twice."""
+    numbers = np.array(values)
+
+    def medians(weights: Floats) -> Floats:
+        return np.array([np.median(np.repeat(numbers, row.astype(int))) for row in weights])
+
+    return medians
+
+
+def judged_pairs(
+    votes: Sequence[tuple[int, str, bool, float | None, bool | None]],
+) -> list[Judged]:
+    """Pairs from rows of (pair, arm, relevant, seconds, truth), in the order of their ids."""
+    cells: dict[tuple[int, str], list[tuple[bool, float | None]]] = defaultdict(list)
+    truths: dict[int, bool | None] = {}
+    for pair, arm, relevant, seconds, truth in votes:
+        cells[pair, arm].append((relevant, seconds))
+        truths[pair] = truth
+    return [
+        Judged(pair, _made(cells[pair, "hidden"]), _made(cells[pair, "shown"]), truths[pair]) for pair in sorted(truths)
+    ]
+
+
+def _made(votes: Sequence[tuple[bool, float | None]]) -> Cell:
+    seconds = tuple(one for _, one in votes if one is not None)
+    return Cell(tuple(relevant for relevant, _ in votes), seconds)

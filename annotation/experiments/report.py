@@ -1,0 +1,190 @@
+"""Everything that is measured of the arms of a collection, as records, as JSON and as CSV."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any
+
+from annotation.agreement.measures import Statistic
+from annotation.experiments import votes as measures
+from annotation.experiments.flips import Flips, FlipTable, both_votes, flip_table
+from annotation.experiments.paired import Row, Table, paired_table
+from annotation.experiments.reading import MOST, drawn_votes, studied_pairs
+from annotation.experiments.times import Times, times
+from annotation.experiments.votes import Side, gain, side_by_side
+from annotation.models import Membership, ReservedFor, Study
+from charts.cells import csv_line
+from corpus.models import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """Votes on items whose arm was drawn by lot."""
+
+    votes: int
+    newest_only: bool
+    """There are more votes than were looked at."""
+    seen: int
+    """First votes that were given anew after the reveal, and count as no blind vote."""
+    sides: list[Side]
+    accuracy_gain: Statistic
+    """With the debate shown minus hidden; share of right votes."""
+    balanced_gain: Statistic
+    times: Times
+    flips: FlipTable
+    names: Mapping[int, str]
+    """Of the people in the flip table, by assessor."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFound:
+    """A paired study and its table."""
+
+    study: Study
+    pairs: int
+    """Pairs of the study; `table.pairs` of them are finished."""
+    shown: tuple[str, ...]
+    hidden: tuple[str, ...]
+    table: Table
+
+
+def arms(collection: Collection, since: date | None = None) -> Arms:
+    """All figures of the drawn arms. Two statements."""
+    found = drawn_votes(collection, since)
+    flipped = flip_table(both_votes(found))
+    return Arms(
+        votes=len(found),
+        newest_only=len(found) == MOST,
+        seen=sum(not vote.blind for vote in found if vote.step == "first"),
+        sides=side_by_side(found),
+        accuracy_gain=gain(measures.accuracy, found),
+        balanced_gain=gain(measures.balanced, found),
+        times=times(found),
+        flips=flipped,
+        names=dict(Membership.objects.filter(assessor__in=flipped.by_person).values_list("assessor", "user__username")),
+    )
+
+
+def studies(collection: Collection, most: int = 5) -> list[StudyFound]:
+    """The newest studies with their tables. Three statements for each."""
+    known = Study.objects.filter(collection=collection).select_related("collection").order_by("-pk")[:most]
+    return [_study(study) for study in known]
+
+
+def _study(study: Study) -> StudyFound:
+    kept = ReservedFor.objects.filter(item__study_item__study=study).values_list("membership", "item__arm").distinct()
+    arm_of = dict(kept)
+    names = Membership.objects.filter(pk__in=arm_of).order_by("user__username").values_list("pk", "user__username")
+    found = list(names)
+    return StudyFound(
+        study=study,
+        pairs=study.items.count() // 2,
+        shown=tuple(name for pk, name in found if arm_of[pk] == "shown"),
+        hidden=tuple(name for pk, name in found if arm_of[pk] == "hidden"),
+        table=paired_table(studied_pairs(study), study.overlap),
+    )
+
+
+def document(collection: Collection, found: Arms, studied: Sequence[StudyFound]) -> dict[str, Any]:
+    """One JSON document: every statistic is {value, low, high, n, reason}."""
+    return {
+        "collection": collection.name,
+        "arms": collection.arms,
+        "seed": collection.seed,
+        "votes": found.votes,
+        "newest_only": found.newest_only,
+        "first_votes_not_blind": found.seen,
+        "moments": [_side(side, found.times) for side in found.sides],
+        "shown_minus_hidden": {
+            "accuracy": asdict(found.accuracy_gain),
+            "balanced_accuracy": asdict(found.balanced_gain),
+        },
+        "seconds_saved": asdict(found.times.saved),
+        "flips": {
+            "all": _flips(found.flips.all),
+            "by_side": {side: _flips(some) for side, some in found.flips.by_side.items()},
+            "by_person": [
+                {"name": found.names.get(person, "")} | _flips(some) for person, some in found.flips.by_person.items()
+            ],
+        },
+        "studies": [_studied(one) for one in studied],
+    }
+
+
+def _side(side: Side, timed: Times) -> dict[str, Any]:
+    return {
+        "moment": side.moment.key,
+        "arm": side.moment.arm,
+        "step": side.moment.step,
+        "blind": side.moment.blind,
+        "items": side.items,
+        "votes": side.votes,
+        "people": side.people,
+        "agreement": asdict(side.agreement),
+        "fleiss": asdict(side.fleiss),
+        "percent": asdict(side.percent),
+        "prevalence": side.prevalence,
+        "accuracy": asdict(side.accuracy),
+        "recall_relevant": asdict(side.recall_relevant),
+        "recall_not_relevant": asdict(side.recall_not),
+        "balanced_accuracy": asdict(side.balanced),
+        "seconds": asdict(timed.by_moment[side.moment.key]),
+    }
+
+
+def _flips(found: Flips) -> dict[str, Any]:
+    return asdict(found)
+
+
+def _studied(one: StudyFound) -> dict[str, Any]:
+    return {
+        "study": one.study.pk,
+        "seed": one.study.seed,
+        "overlap": one.study.overlap,
+        "ended": one.study.ended_at is not None,
+        "pairs": one.pairs,
+        "finished": one.table.pairs,
+        "with_reference": one.table.known,
+        "ties": one.table.ties,
+        "with_debate": {"people": list(one.shown)} | _row(one.table.shown),
+        "without_debate": {"people": list(one.hidden)} | _row(one.table.hidden),
+        "difference": _row(one.table.difference),
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "fleiss": asdict(row.fleiss),
+        "recall_not_relevant": asdict(row.recall_not),
+        "recall_relevant": asdict(row.recall_relevant),
+        "balanced_accuracy": asdict(row.balanced),
+        "seconds": asdict(row.seconds),
+    }
+
+
+HEADER = ("part", "row", "measure", "value", "low", "high", "n", "reason")
+
+
+def csv(found: Mapping[str, Any]) -> Iterator[str]:
+    """The statistics of a document, a line each."""
+    yield csv_line(HEADER)
+    for side in found["moments"]:
+        yield from _lines("arms", side["moment"], side)
+    yield from _lines("difference", "shown minus hidden", found["shown_minus_hidden"])
+    yield from _lines("difference", "hidden minus shown", {"seconds_saved": found["seconds_saved"]})
+    flips = found["flips"]
+    yield from _lines("flips", "all", flips["all"])
+    for side, some in flips["by_side"].items():
+        yield from _lines("flips by side", side, some)
+    for some in flips["by_person"]:
+        yield from _lines("flips by person", some["name"], some)
+    for study in found["studies"]:
+        for row in ("with_debate", "without_debate", "difference"):
+            yield from _lines(f"study {study['study']}", row.replace("_", " "), study[row])
+
+
+def _lines(part: str, row: str, values: Mapping[str, Any]) -> Iterator[str]:
+    for measure, one in values.items():
+        if isinstance(one, dict) and "reason" in one:
+            cells = ("" if one[key] is None else one[key] for key in ("value", "low", "high", "n", "reason"))
+            yield csv_line((part, row, measure, *cells))

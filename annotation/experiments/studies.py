@@ -1,0 +1,160 @@
+"""Making a paired study, and ending it (DREAM 3.2.4, SPEC S7).
+
+Of the people named, one half by lot gets every pair of the study with its debate, the other half the same pairs
+without. What they say measures and comes to no label. The pairs' own open items wait until the study has ended, so
+that nobody meets one of them on the other side.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+from django.db import connection, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.audit_log.recording import SomeScope, record
+from annotation.models import Membership, Study
+from corpus.collections.task_order import MEASURING, forget_watermarks
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+MOST = 2_000
+"""Pairs of a study."""
+FIRST = -1e9
+"""Priority of its items: those who take part do them in one go, so that both groups work alike."""
+
+CANDIDATES = """
+SELECT p.id FROM corpus_pair p
+WHERE p.collection_id = %(collection)s
+  AND EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason NOT IN ('audit', 'evidence')
+              AND i.reason <> ALL (%(others)s) AND i.state <> 'withdrawn')
+  AND NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND (i.reason = 'study' AND i.state <> 'withdrawn'
+                  OR i.state = 'conflict' OR i.state = 'open' AND i.taken > 0))
+  AND NOT EXISTS (SELECT FROM corpus_item i JOIN annotation_assignment a ON a.item_id = i.id
+                  WHERE i.pair_id = p.id AND a.membership_id = ANY (%(people)s))
+  AND EXISTS (SELECT FROM judges_attempt t WHERE t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against'))
+  AND (NOT %(gold)s OR EXISTS (
+       SELECT FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+       WHERE j.pair_id = p.id AND a.kind = 'reference' AND j.aspect_id IS NULL))
+ORDER BY sha256(convert_to(%(seed)s::text || ':' || p.id, 'UTF8')) LIMIT %(pairs)s
+"""
+"""Escalated pairs with a debate that nobody has on the desk and that nobody of the study has met, by lot."""
+
+MAKE = """
+WITH wanted AS (
+    SELECT pair, arm, row_number() OVER (PARTITION BY pair ORDER BY arm) AS side
+    FROM unnest(%(pairs)s::bigint[]) pair, unnest(ARRAY['hidden', 'shown']) arm
+), made AS (
+    INSERT INTO corpus_item (collection_id, pair_id, reason, shown_as, seq, arm, reserved, state, priority, overlap,
+                             taken, done)
+    SELECT %(collection)s, pair, 'study', COALESCE((
+               SELECT i.reason FROM corpus_item i WHERE i.pair_id = pair AND i.reason NOT IN ('audit', 'evidence')
+                 AND i.reason <> ALL (%(others)s) ORDER BY i.id DESC LIMIT 1), ''), side - 1 + COALESCE(
+               (SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = pair AND i.reason = 'study'), 0),
+           arm, true, 'open', %(first)s, %(overlap)s, 0, 0
+    FROM wanted ORDER BY sha256(convert_to(%(seed)s::text || ':' || pair, 'UTF8')), arm
+    RETURNING id, arm
+), listed AS (
+    INSERT INTO annotation_studyitem (study_id, item_id) SELECT %(study)s, id FROM made
+)
+INSERT INTO annotation_reservedfor (item_id, membership_id)
+SELECT made.id, one FROM made
+JOIN LATERAL unnest(CASE made.arm WHEN 'shown' THEN %(shown)s::bigint[] ELSE %(hidden)s::bigint[] END) one ON true
+"""
+
+HOLD = """
+UPDATE corpus_item SET reserved = true
+WHERE pair_id = ANY (%(pairs)s) AND state = 'open' AND NOT reserved AND taken = 0
+"""
+RELEASE = """
+UPDATE corpus_item i SET reserved = false
+WHERE i.reserved AND i.state = 'open' AND i.pair_id IN (
+    SELECT i2.pair_id FROM annotation_studyitem s JOIN corpus_item i2 ON i2.id = s.item_id WHERE s.study_id = %(study)s)
+  AND NOT EXISTS (SELECT FROM annotation_reservedfor r WHERE r.item_id = i.id)
+"""
+WITHDRAW = """
+UPDATE corpus_item SET state = 'withdrawn'
+WHERE state = 'open' AND id IN (SELECT item_id FROM annotation_studyitem WHERE study_id = %(study)s)
+"""
+
+
+Values = dict[str, int | bool | float | list[int] | list[str]]
+
+
+def groups_of(people: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
+    """Two halves of the memberships by lot: with the debate, without it. An odd one more reads it."""
+    order = sorted(set(people), key=lambda one: sha256(f"{seed}:{one}".encode()).digest())
+    return sorted(order[0::2]), sorted(order[1::2])
+
+
+@transaction.atomic
+def make_study(
+    *,
+    by: SomeScope | None,
+    collection: Collection,
+    people: Sequence[int],
+    pairs: int,
+    overlap: int = 3,
+    gold: bool = True,
+    seed: int = 0,
+) -> Study:
+    """Draw the pairs and the groups and lend them out. `gold`: only pairs with a reference grade. Raises BadInput."""
+    active = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True, paused_at=None)
+    members = active.filter(pk__in=people)
+    shown, hidden = groups_of(list(members.values_list("pk", flat=True)), seed)
+    _check(pairs, overlap, len(hidden))
+    chosen = _candidates(collection, [*shown, *hidden], pairs, gold, seed)
+    if len(chosen) < pairs:
+        raise BadInput(_too_few(len(chosen), pairs, gold))
+    study = Study.objects.create(collection=collection, seed=seed, overlap=overlap, made_by=by.user if by else None)
+    values: Values = {"collection": collection.pk, "study": study.pk, "pairs": chosen, "shown": shown, "hidden": hidden}
+    with connection.cursor() as cursor:
+        cursor.execute(HOLD, {"pairs": chosen})
+        cursor.execute(MAKE, {**values, "overlap": overlap, "seed": seed, "first": FIRST, "others": list(MEASURING)})
+    forget_watermarks(collection)
+    record(by, "study.made", collection, study=study.pk, pairs=pairs, overlap=overlap, people=len(shown) + len(hidden))
+    return study
+
+
+def _too_few(found: int, pairs: int, gold: bool) -> str:
+    if gold:
+        said = _(
+            "%(found)d escalated pairs with a reference grade have a debate and are new to all of these people, not "
+            "%(pairs)d: ask for fewer, or name other people"
+        )
+    else:
+        said = _(
+            "%(found)d escalated pairs have a debate and are new to all of these people, not %(pairs)d: ask for fewer, "
+            "or name other people"
+        )
+    return said % {"found": found, "pairs": pairs}
+
+
+def _check(pairs: int, overlap: int, people: int) -> None:
+    if not 1 <= pairs <= MOST:
+        raise BadInput(_("a study has 1 to %(most)d pairs, not %(pairs)d") % {"most": MOST, "pairs": pairs})
+    if not 1 <= overlap <= 25:
+        raise BadInput(_("1 to 25 people of each group judge a pair, not %(overlap)d") % {"overlap": overlap})
+    if people < overlap:
+        said = _(
+            "two groups of %(overlap)d need %(people)d active people: name more, or ask fewer people of each group"
+        )
+        raise BadInput(said % {"overlap": overlap, "people": 2 * overlap})
+
+
+def _candidates(collection: Collection, people: list[int], pairs: int, gold: bool, seed: int) -> list[int]:
+    values: Values = {"collection": collection.pk, "others": list(MEASURING), "people": people}
+    with connection.cursor() as cursor:
+        cursor.execute(CANDIDATES, {**values, "pairs": pairs, "gold": gold, "seed": seed})
+        return [pair for (pair,) in cursor.fetchall()]
+
+
+@transaction.atomic
+def end_study(by: SomeScope | None, study: Study) -> None:
+    """Withdraw what is still open of it, and give the pairs' own items back to the queue. Again changes nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(WITHDRAW, {"study": study.pk})
+        cursor.execute(RELEASE, {"study": study.pk})
+    if Study.objects.filter(pk=study.pk, ended_at=None).update(ended_at=timezone.now()):
+        record(by, "study.ended", study.collection, study=study.pk)
+    forget_watermarks(study.collection)

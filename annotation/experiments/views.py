@@ -1,0 +1,127 @@
+"""The arms of a collection: what was measured, their weights, and paired studies."""
+
+import json
+from datetime import date
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.dateparse import parse_date
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.audit_log.recording import record
+from annotation.data.views.settings import settings_page
+from annotation.experiments import page as pages
+from annotation.experiments import report
+from annotation.experiments.forms import ArmsForm, StudyForm
+from annotation.experiments.studies import end_study, make_study
+from annotation.models import Study
+from annotation.permissions import Scope, action
+from corpus.chart_downloads import download
+from corpus.collections.configure import configure
+from corpus.errors import BadInput
+
+
+@action("admin")
+@require_GET
+def fairness(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Arms side by side, changed minds, seconds saved, paired studies."""
+    return _page(request, scope, StudyForm(collection=scope.collection))
+
+
+@action("admin")
+@require_GET
+def fairness_json(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The same as one JSON document, with every study."""
+    text = json.dumps(_document(request, scope), indent=1, ensure_ascii=False)
+    return HttpResponse(text, content_type="application/json", headers=_named(scope, "json"))
+
+
+@action("admin")
+@require_GET
+def fairness_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Every statistic of it, a line each."""
+    text = "".join(report.csv(_document(request, scope)))
+    return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=_named(scope, "csv"))
+
+
+@action("admin")
+@require_POST
+def arms_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Weights of the arms; items that somebody has, or had, keep theirs."""
+    form = ArmsForm(request.POST)
+    if not form.is_valid():
+        return settings_page(request, scope, arms=form, status=422)
+    with transaction.atomic():
+        changed = configure(scope.collection, {"arms": form.arms})
+        if changed:
+            record(scope, "settings.arms", arms=form.arms)
+    messages.success(
+        request, _("Saved: it holds for what is lent from now on.") if changed else _("Nothing was changed.")
+    )
+    return redirect("settings", scope.collection.name)
+
+
+@action("admin")
+@require_POST
+def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Draw pairs and groups, and lend them out."""
+    form = StudyForm(request.POST, collection=scope.collection)
+    if not form.is_valid():
+        return _page(request, scope, form, status=422)
+    given = form.cleaned_data
+    try:
+        make_study(
+            by=scope,
+            collection=scope.collection,
+            people=[int(one) for one in given["people"]],
+            pairs=given["pairs"],
+            overlap=given["overlap"],
+            gold=given["gold"],
+            seed=scope.collection.seed,
+        )
+    except BadInput as wrong:
+        form.add_error(None, str(wrong))
+        return _page(request, scope, form, status=422)
+    messages.success(request, _("The study has begun: its pairs come first to those who take part."))
+    return redirect("fairness", scope.collection.name)
+
+
+@action("admin")
+@require_POST
+def stop_study(request: HttpRequest, scope: Scope, study: int) -> HttpResponse:
+    """Withdraw what is open of a study."""
+    end_study(scope, get_object_or_404(Study, pk=study, collection=scope.collection))
+    messages.success(request, _("The study has ended. What was judged is kept."))
+    return redirect("fairness", scope.collection.name)
+
+
+def _page(request: HttpRequest, scope: Scope, form: StudyForm, status: int = 200) -> HttpResponse:
+    since = _since(request)
+    source = f"{scope.collection.name}, {date.today().isoformat()}"
+    found = report.arms(scope.collection, since)
+    shown = pages.page(found, report.studies(scope.collection), source)
+    if file := download(request, shown.all_charts):
+        return file
+    context = {"scope": scope, "section": "agreement", "page": shown, "form": form, "since": since}
+    context |= {"weights": [(name, scope.collection.arms.get(arm, 0)) for arm, name in ArmsForm.NAMES.items()]}
+    return render(request, "fairness/fairness.html", context, status=status)
+
+
+def _document(request: HttpRequest, scope: Scope) -> dict[str, object]:
+    found = report.arms(scope.collection, _since(request))
+    return report.document(scope.collection, found, report.studies(scope.collection, most=1000))
+
+
+def _since(request: HttpRequest) -> date | None:
+    """From which day on; an unreadable one is none."""
+    try:
+        return parse_date(request.GET.get("since", ""))
+    except ValueError:
+        return None
+
+
+def _named(scope: Scope, ending: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{scope.collection.name}-arms.{ending}"'}

@@ -1,0 +1,230 @@
+"""Votes of people in the arms, and what is said of each arm. Pure.
+
+Shares have exact intervals (Clopper-Pearson), everything else a bootstrap over items; an undefined value is None with
+its reason. Votes are relevant or not: grades from the collection's `relevant_from` up.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.agreement.groups import group
+from annotation.agreement.measures import Statistic, fleiss
+from annotation.agreement.proportions import exact
+from annotation.agreement.resampling import MISSING, Floats, interval, resamples
+from charts.phrases import gettext_noop
+from corpus.collections.arms import HIDDEN, REVEAL, SHOWN
+
+RESAMPLES = 400
+"""As for kappas: 20,000 votes take about a second."""
+NO_VOTE = gettext_noop("nobody has voted here yet")
+NO_GOLD = gettext_noop("no reference grade on these pairs")
+NO_CLASS = gettext_noop("no reference pair of this class")
+NO_REFERENCE_IN_ONE = gettext_noop("one of the two arms has no vote on a reference pair")
+NO_BOTH = gettext_noop("reference pairs of one class only")
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One person's standing vote on an item. `arm`: shown, hidden, reveal; `step`: first (before the reveal), final."""
+
+    item: int
+    person: int
+    arm: str
+    step: str
+    relevant: bool
+    truth: bool | None = None
+    """The reference says relevant; None: there is none."""
+    seconds: float | None = None
+    blind: bool = True
+    """False for a first vote that was given anew after its author had seen the debate."""
+    grade: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a vote is cast: an arm and a step."""
+
+    key: str
+    arm: str
+    step: str
+    blind: bool
+    """No debate was seen."""
+
+
+MOMENTS = (
+    Moment("hidden", HIDDEN, "final", True),
+    Moment("reveal-first", REVEAL, "first", True),
+    Moment("reveal-final", REVEAL, "final", False),
+    Moment("shown", SHOWN, "final", False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is said of the votes of one moment."""
+
+    moment: Moment
+    items: int
+    votes: int
+    people: int
+    agreement: Statistic
+    """Krippendorff's alpha, over items with two votes and more."""
+    fleiss: Statistic
+    """Fleiss' kappa, over items with the same number of votes, whoever cast them."""
+    percent: Statistic
+    prevalence: float | None
+    accuracy: Statistic
+    recall_relevant: Statistic
+    recall_not: Statistic
+    balanced: Statistic
+    """The mean of both recalls (bAcc)."""
+
+
+def at(moment: Moment, votes: Iterable[Vote]) -> list[Vote]:
+    """The votes of a moment; first votes only where they were blind."""
+    return [v for v in votes if v.arm == moment.arm and v.step == moment.step and (v.blind or not moment.blind)]
+
+
+def side_by_side(votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> list[Side]:
+    """One row for each moment, also for those without a vote."""
+    return [side(moment, at(moment, votes), bootstrap=bootstrap) for moment in MOMENTS]
+
+
+def side(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Side:
+    """Agreement and accuracy of these votes."""
+    grades = matrix(votes)
+    agreed = group(grades, bootstrap=bootstrap)
+    known = [vote for vote in votes if vote.truth is not None]
+    yes, no = ([v for v in known if v.truth is truth] for truth in (True, False))
+    return Side(
+        moment=moment,
+        items=len({vote.item for vote in votes}),
+        votes=len(votes),
+        people=len({vote.person for vote in votes}),
+        agreement=agreed.kappa,
+        fleiss=fleiss(grades, bootstrap=bootstrap)[0],
+        percent=agreed.percent,
+        prevalence=agreed.prevalence,
+        accuracy=share([v.relevant is v.truth for v in known], NO_GOLD if votes else NO_VOTE),
+        recall_relevant=share([v.relevant for v in yes], NO_CLASS if votes else NO_VOTE),
+        recall_not=share([not v.relevant for v in no], NO_CLASS if votes else NO_VOTE),
+        balanced=over_items(balanced, known, NO_BOTH if votes else NO_VOTE, bootstrap=bootstrap),
+    )
+
+
+def share(hits: Sequence[bool], reason: str) -> Statistic:
+    """The share of True with its exact interval; without any, None and the reason."""
+    if not hits:
+        return Statistic(None, None, None, 0, reason)
+    low, high = exact(sum(hits), len(hits))
+    return Statistic(sum(hits) / len(hits), low, high, len(hits), None)
+
+
+def matrix(votes: Sequence[Vote]) -> NDArray[np.int16]:
+    """People x items of 0 and 1, MISSING where one did not vote on the other."""
+    people, items = _places(vote.person for vote in votes), _places(vote.item for vote in votes)
+    found = np.full((len(people), len(items)), MISSING, dtype=np.int16)
+    for vote in votes:
+        found[people[vote.person], items[vote.item]] = vote.relevant
+    return found
+
+
+def _places(ids: Iterable[int]) -> dict[int, int]:
+    return {one: place for place, one in enumerate(sorted(set(ids)))}
+
+
+Measure = Callable[[Floats], Floats]
+"""Weights of the items (resamples x items) to one value for each row; NaN where it is undefined."""
+
+
+def over_items(
+    make: Callable[[Sequence[Vote], dict[int, int]], Measure], votes: Sequence[Vote], reason: str, *, bootstrap: int
+) -> Statistic:
+    """A measure of votes with its bootstrap interval: items are drawn, with all their votes."""
+    items = _places(vote.item for vote in votes)
+    if not items:
+        return Statistic(None, None, None, 0, reason)
+    return estimate(make(votes, items), len(items), reason, bootstrap=bootstrap)
+
+
+def estimate(measure: Measure, items: int, reason: str, *, bootstrap: int, seed: int = 0) -> Statistic:
+    """The value over all items once each, and the 95% interval of the resamples; one item alone has none."""
+    value = float(measure(np.ones((1, items)))[0])
+    if not np.isfinite(value):
+        return Statistic(None, None, None, items, reason)
+    low, high = bounds(drawn(measure, items, bootstrap, seed)) if items > 1 and bootstrap else (None, None)
+    return Statistic(value, low, high, items, None)
+
+
+def drawn(measure: Measure, items: int, bootstrap: int, seed: int = 0) -> Floats:
+    """The measure over each resample of the items."""
+    return np.concatenate(
+        [measure(w.astype(float)) for w in resamples(np.ones(items, dtype=np.int64), bootstrap, seed)]
+    )
+
+
+def bounds(samples: Floats) -> tuple[float | None, float | None]:
+    """The 95% interval, None where too few resamples have a value."""
+    low, high = interval(samples[:, None])
+    return (float(low[0]), float(high[0])) if np.isfinite(low[0]) and np.isfinite(high[0]) else (None, None)
+
+
+def difference(
+    a: Measure, a_items: int, b: Measure, b_items: int, reason: str, *, bootstrap: int = RESAMPLES
+) -> Statistic:
+    """`a` minus `b`, measured on different items: each side is resampled on its own. n: the items of both."""
+    n = a_items + b_items
+    if not a_items or not b_items:
+        return Statistic(None, None, None, n, reason)
+    value = float(a(np.ones((1, a_items)))[0] - b(np.ones((1, b_items)))[0])
+    if not np.isfinite(value):
+        return Statistic(None, None, None, n, reason)
+    if min(a_items, b_items) < 2:
+        return Statistic(value, None, None, n, None)
+    low, high = bounds(drawn(a, a_items, bootstrap, 0) - drawn(b, b_items, bootstrap, 1))
+    return Statistic(value, low, high, n, None)
+
+
+def accuracy(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
+    """The share of right votes."""
+    right, known = np.zeros(len(items)), np.zeros(len(items))
+    for vote in votes:
+        known[items[vote.item]] += vote.truth is not None
+        right[items[vote.item]] += vote.truth is not None and vote.relevant is vote.truth
+    return lambda weights: ratio(weights @ right, weights @ known)
+
+
+def balanced(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
+    """The mean of the recalls of both classes."""
+    right, known = np.zeros((2, len(items))), np.zeros((2, len(items)))
+    for vote in votes:
+        if vote.truth is not None:
+            known[int(vote.truth), items[vote.item]] += 1
+            right[int(vote.truth), items[vote.item]] += vote.relevant is vote.truth
+    return lambda weights: np.mean([ratio(weights @ right[k], weights @ known[k]) for k in (0, 1)], axis=0)
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """NaN where there is nothing to divide by."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > 0, above / below, np.nan)
+
+
+def gain(measure: Callable[..., Measure], votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Statistic:
+    """A measure with the debate shown minus the same with it hidden; only votes with a reference count."""
+    known = [vote for vote in votes if vote.truth is not None]
+    sides = []
+    for key in ("shown", "hidden"):
+        mine = at(next(moment for moment in MOMENTS if moment.key == key), known)
+        items = _places(vote.item for vote in mine)
+        sides.append((measure(mine, items) if items else _nothing, len(items)))
+    (a, a_items), (b, b_items) = sides
+    reason = NO_BOTH if a_items and b_items else NO_REFERENCE_IN_ONE
+    return difference(a, a_items, b, b_items, reason, bootstrap=bootstrap)
+
+
+def _nothing(weights: Floats) -> Floats:
+    return np.full(len(weights), np.nan)

@@ -1,0 +1,118 @@
+"""Pages of statistics and exports."""
+
+from itertools import chain
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.data.statistics import statistics_of
+from annotation.exports import listing
+from annotation.exports.formats import EVERY, FORMATS, SETS, SetFormat, format_named
+from annotation.exports.forms import SetForm
+from annotation.exports.snapshots import begin, fill
+from annotation.models import Snapshot
+from annotation.permissions import Scope, action
+from corpus.chart_downloads import download
+from corpus.errors import BadInput
+
+
+@action("admin")
+@require_GET
+def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """What the collection holds, and what became of its candidates round by round."""
+    context = {"scope": scope, "section": "exports", "found": statistics_of(scope.collection)}
+    return render(request, "reports/statistics.html", context)
+
+
+@action("admin")
+@require_GET
+def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The snapshots that were made, and the form for a new one. HTMX asks for the list alone while one is made."""
+    found = listing.listed(scope.collection)
+    if file := download(request, chain.from_iterable(one.balance_charts for one in found)):
+        return file
+    context = _snapshots(scope, found)
+    if request.headers.get("HX-Request"):
+        # 286 tells HTMX to stop asking.
+        return render(request, "reports/_snapshots.html", context, status=200 if context["making"] else 286)
+    return _exports_page(request, scope, context, SetForm(collection=scope.collection))
+
+
+def _snapshots(scope: Scope, found: list[listing.Listed]) -> dict[str, object]:
+    making = any(one.is_making for one in found)
+    return {"scope": scope, "section": "exports", "snapshots": found, "making": making}
+
+
+def _exports_page(
+    request: HttpRequest, scope: Scope, context: dict[str, object], asked: SetForm, status: int = 200
+) -> HttpResponse:
+    context |= {
+        "formats": FORMATS.values(),
+        "sets": SETS.values(),
+        "origins": listing.origins(scope.collection),
+        "asked": asked,
+        "chosen": request.POST.get("format") or next(iter(FORMATS)),
+    }
+    return render(request, "reports/exports.html", context, status=status)
+
+
+@action("admin")
+@require_POST
+def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Make a snapshot: a small one at once, a large one by a worker."""
+    if (name := request.POST.get("format", "")) not in EVERY:
+        messages.error(request, _("Choose a format."))
+        return redirect("exports", scope.collection.name)
+    form = format_named(name)
+    asked = SetForm(request.POST, request.FILES, collection=scope.collection)
+    if isinstance(form, SetFormat) and not asked.is_valid():
+        return _exports_page(request, scope, _snapshots(scope, listing.listed(scope.collection)), asked, status=422)
+    chosen = request.POST.getlist("origin") if form.labels else []
+    every = {origin for origin, _ in listing.origins(scope.collection)}
+    snapshot = begin(
+        collection=scope.collection,
+        form=form,
+        origins=chosen if chosen and set(chosen) != every else None,
+        asked=asked.options if isinstance(form, SetFormat) else None,
+        user=scope.user,
+    )
+    if listing.for_worker(form, scope.collection):
+        transaction.on_commit(lambda: listing.queue(snapshot.pk))
+        messages.info(request, _("A worker creates the export. This page shows its progress."))
+    elif refused := _fill(request, snapshot):
+        asked.add_error(None, refused)
+        return _exports_page(request, scope, _snapshots(scope, listing.listed(scope.collection)), asked, status=422)
+    return redirect("exports", scope.collection.name)
+
+
+def _fill(request: HttpRequest, snapshot: Snapshot) -> str:
+    """Make it now. Why its options are refused, for the form; a failure of ours stands in the list instead."""
+    try:
+        fill(snapshot)
+    except BadInput as error:
+        snapshot.delete()
+        return str(error)
+    except OSError:
+        messages.error(request, _("The export failed and left nothing behind. The list below says why."))
+    else:
+        messages.success(
+            request, _("%(manifest)s rows are ready.") % {"manifest": f"{snapshot.manifest['counts']['rows']:,}"}
+        )
+    return ""
+
+
+@action("admin")
+@require_GET
+def export_file(request: HttpRequest, scope: Scope, snapshot: int, file: str) -> HttpResponseBase:
+    """A file of a snapshot, to save."""
+    row = get_object_or_404(Snapshot.objects.select_related("collection"), pk=snapshot, collection=scope.collection)
+    path = listing.file_of(row, file)
+    if path is None:
+        raise Http404(_("No such file."))
+    name = f"{scope.collection.name}-{row.pk}-{file.replace('/', '-')}"
+    return FileResponse(path.open("rb"), as_attachment=True, filename=name)

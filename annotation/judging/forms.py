@@ -1,0 +1,98 @@
+"""What a judging form may carry, parsed strictly: a wrong value is an error, never a default."""
+
+import re
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from annotation.models import Assignment
+from annotation.queue.annotators import Answer
+from annotation.queue.public_ids import meant
+from corpus.models import Collection
+
+LONGEST = 5_000
+"""Characters of a comment or note."""
+DRAFTED = {"comment": LONGEST, "note": LONGEST, "contribution": 20_000, "evidence": 20_000, "spans": 2_000}
+"""Fields of the page that are kept before they are sent, and their greatest length."""
+
+
+class Invalid(Exception):
+    """A field that cannot be used; the text says which and what would do."""
+
+
+def answer(data: QueryDict, collection: Collection) -> Answer:
+    """A submitted judgment on the collection's scale."""
+    return Answer(
+        item=item(data),
+        token=data.get("token", ""),
+        grade=grade(data, collection),
+        comment=text(data, "comment"),
+        milliseconds=milliseconds(data),
+        idle=milliseconds(data, "idle"),
+        spans=spans(data),
+    )
+
+
+def item(data: QueryDict) -> int:
+    """The item that the form is about, from its number on the page."""
+    return meant(whole(data, "item"))
+
+
+def grade(data: QueryDict, collection: Collection) -> int:
+    """The chosen grade."""
+    if not data.get("grade"):
+        raise Invalid(_("No grade was chosen. Nothing was saved; choose one."))
+    value = whole(data, "grade")
+    if value > collection.grades:
+        raise Invalid(
+            _("%(value)s is not a grade here: the scale is 0 to %(grades)s. Nothing was saved.")
+            % {"value": value, "grades": collection.grades}
+        )
+    return value
+
+
+def whole(data: QueryDict, name: str) -> int:
+    """A whole number from 0 up, as PostgreSQL's bigint holds it."""
+    value = data.get(name, "")
+    if not (value.isascii() and value.isdigit()) or len(value) > 18:
+        raise Invalid(_("The field %(name)s is not a whole number. Nothing was saved.") % {"name": name})
+    return int(value)
+
+
+def text(data: QueryDict, name: str) -> str:
+    """A free text without the characters that PostgreSQL refuses, cut at its greatest length."""
+    return data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()[:LONGEST]
+
+
+def skip_reason(data: QueryDict) -> str:
+    """Why a pair is skipped: one of the known reasons."""
+    value = data.get("reason", "")
+    if value not in Assignment.SkipReason.values:
+        raise Invalid(_("Choose why you skip this pair. Nothing was changed."))
+    return value
+
+
+def milliseconds(data: QueryDict, name: str = "milliseconds") -> int | None:
+    """Time on the page as the browser measured it; unknown when it says nothing sensible."""
+    value = data.get(name, "")
+    return min(int(value), 86_400_000) if value.isascii() and value.isdigit() and len(value) < 12 else None
+
+
+def spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
+    """What is marked in the document: "12-40,55-60", characters from and to, in order and apart."""
+    value = data.get("spans", "")
+    if not value:
+        return ()
+    if not re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9}){0,99}", value, re.ASCII):
+        raise Invalid(_("The marked places cannot be read. Nothing was saved; mark them anew."))
+    found = sorted(tuple(map(int, part.split("-"))) for part in value.split(","))
+    ends = [0, *(end for _start, end in found)]
+    if any(start >= end or start < before for (start, end), before in zip(found, ends, strict=False)):
+        raise Invalid(_("The marked places overlap or are empty. Nothing was saved; mark them anew."))
+    return tuple((start, end) for start, end in found)
+
+
+def draft(data: QueryDict) -> dict[str, str]:
+    """What was typed or marked and is not sent yet, by field; fields without anything are left out."""
+    typed = {name: data.get(name, "").replace("\x00", "")[:longest] for name, longest in DRAFTED.items()}
+    return {name: value for name, value in typed.items() if value.strip()}

@@ -1,0 +1,348 @@
+"""What the judging page shows: one statement for a pair with its debate, as frozen records."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from annotation.judging.debates import Debate, Text, debate_of, final_round, text_of
+from annotation.judging.evidence import Draft, draft_of
+from annotation.judging.highlighting import Stretch, highlight
+from annotation.models import Membership
+from annotation.queue.assignment import EVIDENCE, rows
+from annotation.queue.public_ids import shown
+from corpus.collections.arms import ALL_ROUNDS, FINAL_ROUND, REVEAL
+from corpus.models import Collection
+
+QUEUE_SHOWN = 100
+"""The queue is counted up to here: "100+" says enough and costs nothing."""
+
+TYPED = ("comment", "note", "contribution", "evidence", "spans")
+"""Fields of the page that are kept before they are sent."""
+SAID_FOR_SECONDS = 8
+WAITING_FOR_SECONDS = 5.0
+
+SAID = {"saved": gettext_lazy("Saved."), "flagged": gettext_lazy("Flagged."), "skipped": gettext_lazy("Skipped.")}
+WHY = {
+    "disagreement": gettext_lazy("The two sides did not agree."),
+    "conflict": gettext_lazy("The panel's majority contradicts what the two sides agreed on."),
+    "split": gettext_lazy("The panel is split: too few of its judges gave the same answer."),
+    "unparsed": gettext_lazy("A judge's answer could not be read."),
+    "refused": gettext_lazy("A judge declined to answer."),
+    "error": gettext_lazy("A judge could not be reached."),
+    "hole": gettext_lazy("A system returned it for this query, and nobody has judged it yet."),
+    "audit": gettext_lazy("To be judged from the texts alone, without a debate."),
+    "qualification": gettext_lazy("Part of the practice and the test that come before your work."),
+    "evidence": gettext_lazy("It was found relevant, and what a judge wrote about it did not pass its checks."),
+}
+WHY_ELSE = gettext_lazy("People are asked about it.")
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A button: the grade, its words, and the key that presses it ("" beyond 9)."""
+
+    value: int
+    words: str
+    key: str
+    relevant: bool
+
+
+@dataclass(frozen=True)
+class Work:
+    """A pair on somebody's desk. `seconds` are left of the lease (negative: it ran out)."""
+
+    item: int
+    """Its number on the page (annotation.queue.public_ids)."""
+    token: str
+    seconds: int
+    why: str
+    query: Text
+    answers: tuple[Text, ...]
+    need: Text
+    title: Text
+    document: Text
+    source: str
+    debate: Debate
+    comment: str = ""
+    grade: int | None = None
+    blind: bool = False
+    """Without the debate: an audit, an item that asks for texts, an arm that hides it."""
+    step: str = ""
+    """In the reveal arm: first (the debate follows) or final (it is shown now)."""
+    draft: Draft | None = None
+    """Contribution and evidence to be edited, where the item asks for them."""
+    typed: Mapping[str, str] = field(default_factory=dict)
+    """What was typed or marked and not sent, by field of the page."""
+    only_alone: bool = False
+    """It belongs on a page of its own: texts to edit, practice and test."""
+    spans: str = ""
+    """What its author marked before it was taken back, as the form has it."""
+
+    @cached_property
+    def highlighted(self) -> list[Stretch]:
+        """The document\'s text, cut where its quoted sentences begin and end."""
+        return highlight(self.document.text, self.debate.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Desktop:
+    """What stands around the pair: how many today, how many wait, and what could be undone."""
+
+    today: int
+    waiting: int
+    last_item: int | None
+    last_what: str | None
+    """saved, flagged or skipped."""
+    last_seconds: int | None
+
+    @property
+    def just_now(self) -> bool:
+        """The last decision is so fresh that the page says so."""
+        return self.last_seconds is not None and self.last_seconds < SAID_FOR_SECONDS
+
+    @property
+    def last_said(self) -> str:
+        """The same as a sentence."""
+        return str(SAID.get(self.last_what or "", ""))
+
+    @property
+    def waiting_words(self) -> str:
+        """The length of the queue, as far as it was counted."""
+        return f"{QUEUE_SHOWN}+" if self.waiting > QUEUE_SHOWN else str(self.waiting)
+
+
+# Where the debate must not be seen, it does not even leave the database. An item that was lent before there were arms
+# has none: its debate is shown.
+_READS = """
+i.reason NOT IN ('audit', 'evidence')
+AND (i.arm IN ('', 'shown') OR i.arm = 'reveal' AND f.grade IS NOT NULL)
+"""
+_ADJUDICATES = "i.reason NOT IN ('audit', 'evidence')"
+# A check may bring its own turns; else the newest debate about the pair.
+_DEBATE = """
+CASE WHEN i.turns IS NOT NULL THEN i.turns::json ELSE (
+ SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict,
+                                   'reason', t.reason, 'quotes', t.quotes) ORDER BY t.round, t.sample, t.role DESC)
+ FROM judges_attempt t
+ WHERE t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
+   AND t.campaign_id = (
+    SELECT max(c.campaign_id) FROM judges_attempt c
+    WHERE c.pair_id = i.pair_id AND c.counts AND c.role IN ('for', 'against'))) END
+"""
+
+_TEXTS = """
+i.id AS item, coalesce(nullif(i.shown_as, ''), i.reason) AS reason, i.arm, q.text AS query, q.answers, q.instruction,
+d.title, d.text AS document, d.external_id AS source
+"""
+_PAIR = f"{_TEXTS}, f.grade AS first, {_READS} AS reads, CASE WHEN {_READS} THEN {_DEBATE} END AS debate"
+
+_FROM = """
+JOIN corpus_pair p ON p.id = i.pair_id
+JOIN corpus_query q ON q.id = p.query_id
+JOIN corpus_document d ON d.id = p.document_id
+"""
+
+_AROUND = """
+(SELECT count(*) FROM annotation_assignment t
+ WHERE t.membership_id = m.id AND t.ended_at >= date_trunc('day', now()) AND t.state = 'done') AS today,
+l.item_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
+"""
+_LAST = """
+LEFT JOIN LATERAL (
+    SELECT t.item_id,
+           CASE WHEN t.state = 'skipped' THEN 'skipped' WHEN t.flagged THEN 'flagged' ELSE 'saved' END AS what,
+           extract(epoch FROM clock_timestamp() - t.ended_at)::int AS seconds
+    FROM annotation_assignment t
+    WHERE t.membership_id = m.id AND t.state IN ('done', 'skipped') AND t.ended_at > now() - interval '24 hours'
+    ORDER BY t.ended_at DESC LIMIT 1) l ON true
+"""
+_OPEN = f"""
+SELECT {_AROUND}, {_PAIR}, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
+       coalesce(before.comment, f.comment) AS comment, coalesce(before.spans, f.spans)::json AS spans,
+       a.draft::json AS draft,
+       CASE WHEN f.grade IS NOT NULL THEN extract(epoch FROM clock_timestamp() - f.created_at)::int END AS first_seconds
+FROM annotation_membership m {_LAST}
+JOIN annotation_assignment a ON a.membership_id = m.id AND a.state = 'open'
+JOIN corpus_item i ON i.id = a.item_id {_FROM}
+LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
+LEFT JOIN corpus_judgment before ON before.id = j.supersedes_id
+LEFT JOIN corpus_judgment f ON f.id = a.first_id
+WHERE m.id = %(membership)s
+"""
+_HELD = f"{_OPEN} ORDER BY hashint8extended(a.item_id, a.membership_id)"
+"""A whole group, in an order that tells nothing."""
+_ONE = f"{_OPEN} AND a.item_id = %(item)s"
+_OPEN = f"{_OPEN} ORDER BY a.place LIMIT 1"
+_RESTING = f"SELECT {_AROUND} FROM annotation_membership m {_LAST} WHERE m.id = %(membership)s"
+_WAITING = f"""
+SELECT count(*) AS waiting FROM (
+    SELECT FROM corpus_item WHERE collection_id = %(collection)s AND state = 'open' AND taken < overlap AND NOT reserved
+    ORDER BY priority, place LIMIT {QUEUE_SHOWN + 1}) counted
+"""
+_WAITING_FOR = f"""
+SELECT count(*) AS waiting FROM (
+    SELECT FROM corpus_item i
+    WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap
+      AND NOT EXISTS (SELECT FROM annotation_assignment a WHERE a.item_id = i.id
+                      AND a.membership_id = %(membership)s AND a.state <> 'returned')
+      AND CASE WHEN i.reserved THEN EXISTS (SELECT FROM annotation_reservedfor r
+               WHERE r.item_id = i.id AND r.membership_id = %(membership)s) ELSE true END
+    ORDER BY i.priority, i.place LIMIT {QUEUE_SHOWN + 1}) counted
+"""
+_MINE = f"""
+SELECT {_PAIR}, a.token, 0 AS seconds, j.grade
+FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id {_FROM}
+LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
+LEFT JOIN corpus_judgment f ON f.id = a.first_id
+WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
+"""
+_ITEM = f"""
+SELECT {_TEXTS}, {_ADJUDICATES} AS reads, CASE WHEN {_ADJUDICATES} THEN {_DEBATE} END AS debate,
+       '' AS token, 0 AS seconds
+FROM corpus_item i {_FROM} WHERE i.id = %(item)s
+"""
+
+
+def desk(membership: Membership) -> tuple[Work | None, Desktop]:
+    """The pair that this member holds, if any, and what stands around it; reading never claims."""
+    found = _rows(_OPEN, membership=membership.pk)
+    if found:
+        waiting = _waiting(membership.collection_id)
+        return _work(found[0], membership.collection), _desktop(found[0], waiting)
+    (waits,) = _rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
+    return None, _desktop(_rows(_RESTING, membership=membership.pk)[0], waits["waiting"])
+
+
+def group(membership: Membership, *, item: int | None = None) -> list[Work]:
+    """The pairs that this member holds, all of one query, in an order of their own; or the one with this item."""
+    statement = _HELD if item is None else _ONE
+    found = _rows(statement, membership=membership.pk, item=item)
+    return [_work(row, membership.collection) for row in found]
+
+
+def around(membership: Membership) -> Desktop:
+    """What stands around a group."""
+    return _desktop(_rows(_RESTING, membership=membership.pk)[0], _waiting(membership.collection_id))
+
+
+def _desktop(row: dict[str, Any], waiting: int) -> Desktop:
+    if row.get("first_seconds") is not None:
+        # The last decision is the first vote on the open pair itself.
+        return Desktop(row["today"], waiting, shown(row["item"]), "saved", row["first_seconds"])
+    last = row["last_item"]
+    return Desktop(row["today"], waiting, last and shown(last), row["last_what"], row["last_seconds"])
+
+
+_counted: dict[int, tuple[float, int]] = {}
+
+
+def _waiting(collection: int) -> int:
+    """The length of the queue beside an open pair: counted once in five seconds for each process."""
+    until, waiting = _counted.get(collection, (0.0, 0))
+    if time.monotonic() > until:
+        waiting = _rows(_WAITING, collection=collection)[0]["waiting"]
+        _counted[collection] = (time.monotonic() + WAITING_FOR_SECONDS, waiting)
+    return waiting
+
+
+def own_work(membership: Membership, item: int) -> Work | None:
+    """A pair that this member was lent, with their grade where they gave one."""
+    found = _rows(_MINE, membership=membership.pk, item=item)
+    return _work(found[0], membership.collection) if found else None
+
+
+def conflict_work(collection: Collection, item: int) -> Work:
+    """A pair for an adjudicator, under its plain number, with all rounds of its debate."""
+    return replace(_work(_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS), item=item)
+
+
+def grades(collection: Collection) -> list[Grade]:
+    """The buttons of a collection's scale."""
+    return scale(collection.grades, collection.relevant_from)
+
+
+def scale(highest: int, relevant_from: int) -> list[Grade]:
+    """The buttons of a scale. Binary scales show relevant first, as the keys 1 and 0 do."""
+    found = [
+        Grade(value, _words(value, highest), str(value) if value < 10 else "", value >= relevant_from)
+        for value in range(highest + 1)
+    ]
+    return found[::-1] if highest == 1 else found
+
+
+def _words(value: int, highest: int) -> str:
+    if highest == 1:
+        return (_("Not relevant"), _("Relevant"))[value]
+    if highest == 3:
+        return (_("Not relevant"), _("Slightly relevant"), _("Relevant"), _("Fully relevant"))[value]
+    return {0: _("Not relevant"), highest: _("Fully relevant")}.get(value, "")
+
+
+def _rows(statement: str, **values: Any) -> list[dict[str, Any]]:
+    connection.ensure_connection()
+    return rows(connection.connection, statement, **values)
+
+
+def _work(row: dict[str, Any], collection: Collection, rounds: str = "") -> Work:
+    turns = row["debate"] or []
+    debate = debate_of(final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns)
+    return Work(
+        item=shown(row["item"]),
+        token=row["token"],
+        seconds=row["seconds"],
+        why=_why(row, len({(turn["round"], turn.get("couple", 0)) for turn in turns}), collection.grades),
+        query=text_of(row["query"]),
+        answers=tuple(text_of(answer) for answer in row["answers"]),
+        need=text_of(row["instruction"] or collection.instruction),
+        title=text_of(row["title"]),
+        document=text_of(row["document"]),
+        source=row["source"],
+        debate=debate,
+        comment=row.get("comment") or "",
+        grade=row.get("grade"),
+        blind=not row["reads"],
+        step=_step(row),
+        draft=draft_of(row["item"]) if row["reason"] == EVIDENCE else None,
+        typed={**dict.fromkeys(TYPED, ""), **(row.get("draft") or {})},
+        only_alone=row["reason"] in (EVIDENCE, "qualification"),
+        spans=spans_field(row.get("spans") or []),
+    )
+
+
+def spans_field(spans: Sequence[Sequence[int]]) -> str:
+    """Marked places as the form has them: "12-40,55-60"."""
+    return ",".join(f"{start}-{end}" for start, end in spans)
+
+
+def _step(row: dict[str, Any]) -> str:
+    if row["arm"] != REVEAL or row["reason"] == "audit" or "first" not in row:
+        return ""
+    return "first" if row["first"] is None else "final"
+
+
+def _why(row: dict[str, Any], rounds: int, highest: int) -> str:
+    """Why it came, in words that tell nothing of a debate that is not shown."""
+    step = _step(row)
+    if step == "first":
+        return _("To be judged from the texts first. Then you read a debate about it and judge once more.")
+    if step == "final":
+        given = f"{row['first']} {_words(row['first'], highest)}".strip()
+        return _("From the texts you said: %(given)s. Now read the debate and judge again, the same or otherwise.") % {
+            "given": given
+        }
+    if not row["reads"] and row["reason"] != EVIDENCE:
+        return str(WHY["audit"])
+    if rounds and row["reason"] == "disagreement":
+        words = ngettext(
+            "The two sides did not agree in %(rounds)d round.",
+            "The two sides did not agree in %(rounds)d rounds.",
+            rounds,
+        )
+        return words % {"rounds": rounds}
+    return str(WHY.get(row["reason"], WHY_ELSE))

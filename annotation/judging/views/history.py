@@ -1,0 +1,41 @@
+"""My judgments: what the member decided, newest first, and each pair as they saw it."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from annotation.judging import history, page
+from annotation.permissions import Scope, action
+from annotation.queue.public_ids import meant
+
+
+@action("judge")
+@require_safe
+def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The member's own decisions, fifty a page; `?before=` is the last one of the page before."""
+    decisions, more = history.page(scope.member, before=request.GET.get("before", ""))
+    context = {"scope": scope, "section": "judge", "decisions": decisions, "more": more}
+    return render(request, "judging/history.html", context)
+
+
+@action("judge")
+@require_safe
+def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpResponse:
+    """One pair that the member decided on, with their grade; `n` and `p` go on from here."""
+    item = meant(item)
+    decision = history.decision(scope.member, item)
+    work = page.own_work(scope.member, item)
+    if decision is None or work is None:
+        raise Http404(_("You did not decide on this pair."))
+    newer, older = history.neighbours(scope.member, decision)
+    context = {
+        "scope": scope,
+        "section": "judge",
+        "collection": scope.collection,
+        "work": work,
+        "decision": decision,
+        "newer": newer,
+        "older": older,
+    }
+    return render(request, "judging/history_item.html", context)

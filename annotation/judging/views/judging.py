@@ -1,0 +1,196 @@
+"""Where annotators spend their days: the open pair, the decision on it, and the next one in the same answer."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+from psycopg import Connection
+
+from annotation.adjudication.constant_time import evenly
+from annotation.data import guidelines
+from annotation.judging import evidence
+from annotation.judging import page as judging
+from annotation.judging.forms import Invalid, answer, draft, skip_reason, text
+from annotation.judging.forms import item as item_of
+from annotation.models import Assignment
+from annotation.permissions import Scope, action
+from annotation.quality_control import onboarding
+from annotation.queue import assignment, undo
+from annotation.queue.annotators import Desk
+
+
+@action("judge")
+@require_safe
+def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The member's open lease; reading never claims."""
+    return page(request, scope)
+
+
+@action("judge")
+@require_POST
+@evenly
+def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Claim: the open lease renewed, or a new one."""
+    desk = Desk.of(scope.member)
+    assignment.in_transaction(lambda db: assignment.claim(db, desk))
+    return done(request, scope)
+
+
+@action("judge")
+@require_POST
+@evenly
+def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Settle one judgment and claim the next pair."""
+    desk = Desk.of(scope.member)
+    return _decide(request, scope, lambda db: assignment.submit(db, desk, answer(request.POST, scope.collection)))
+
+
+@action("judge")
+@require_POST
+@evenly
+def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Save contribution and evidence of a pair, and claim the next."""
+    return _decide(request, scope, lambda db: evidence.save(db, scope.member, evidence.edited(request.POST)))
+
+
+@action("judge")
+@require_POST
+@evenly
+def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Give the pair back with a reason, and claim the next."""
+    desk = Desk.of(scope.member)
+
+    def work(db: Connection[Any]) -> int | None:
+        item = item_of(request.POST)
+        return assignment.skip(db, desk, item, request.POST.get("token", ""), skip_reason(request.POST))
+
+    return _decide(request, scope, work)
+
+
+@action("judge")
+@require_POST
+@evenly
+def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Hand the pair to the adjudicators with a note, and claim the next."""
+    desk = Desk.of(scope.member)
+
+    def work(db: Connection[Any]) -> int | None:
+        note = text(request.POST, "note")
+        return assignment.flag(db, desk, item_of(request.POST), request.POST.get("token", ""), note)
+
+    return _decide(request, scope, work)
+
+
+@action("judge")
+@require_POST
+def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Keep what is typed or marked on a pair: {"kept": whether the lease, running or lost, is known}."""
+    desk, data = Desk.of(scope.member), request.POST
+    try:
+        item = item_of(data)
+    except Invalid as wrong:
+        return HttpResponse(str(wrong), status=422, content_type="text/plain; charset=utf-8")
+    kept = assignment.in_transaction(lambda db: assignment.draft(db, desk, item, data.get("token", ""), draft(data)))
+    return JsonResponse({"kept": kept})
+
+
+@action("judge")
+@require_POST
+def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Take the decision on an item back: its lease is open again."""
+    try:
+        undo.undo(scope.member, item_of(request.POST))
+    except assignment.Unknown:
+        raise Http404(_("There is nothing of yours to take back.")) from None
+    except (assignment.Lost, Invalid) as refused:
+        return _refused(request, scope, str(refused))
+    return done(request, scope, taken_back=True)
+
+
+def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], int | None]) -> HttpResponse:
+    """Run a decision and answer with the next pair; 422 for a bad form, 409 with the text kept for a lost lease."""
+    try:
+        assignment.in_transaction(work)
+    except (Invalid, assignment.TooSoon) as wrong:
+        return page(request, scope, status=422, problem=str(wrong))
+    except assignment.Unknown:
+        raise Http404(_("You were never lent this pair.")) from None
+    except assignment.Lost as lost:
+        return _lost(request, scope, str(lost))
+    return done(request, scope)
+
+
+def done(request: HttpRequest, scope: Scope, *, taken_back: bool = False) -> HttpResponse:
+    if request.headers.get("HX-Request"):
+        return page(request, scope, taken_back=taken_back)
+    return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]), status=303)
+
+
+def _refused(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
+    return page(request, scope, status=409, problem=reason)
+
+
+def _lost(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
+    """What happened, what was kept, what to do next."""
+    written = [request.POST.get(name, "").strip() for name in ("contribution", "evidence")]
+    kept = text(request.POST, "comment") or text(request.POST, "note") or "\n\n".join(filter(None, written))
+    return _render(request, scope, "judging/_lost.html", {"reason": reason, "kept": kept}, status=409)
+
+
+def page(
+    request: HttpRequest, scope: Scope, *, status: int = 200, problem: str = "", taken_back: bool = False
+) -> HttpResponse:
+    """The open pair, or the calm page for having none."""
+    work, desktop = judging.desk(scope.member)
+    if work is None and (stop := onboarding.stop(scope.member)):
+        return _render(request, scope, "care/_stop.html", {"stop": stop, "problem": problem}, status=status)
+    context: dict[str, object] = {
+        "work": work,
+        "desktop": desktop,
+        "problem": problem,
+        "taken_back": taken_back,
+        "announced": onboarding.announced(scope.member),
+        "typed": _typed(request) if status != 200 or not work else work.typed,
+    }
+    if work and work.draft:
+        context["texts"] = context["typed"] if status == 422 or any(work.typed.values()) else work.draft
+        context["ratings"] = evidence.RATINGS.items()
+        return _render(request, scope, "judging/_edit.html", context, status=status)
+    fragment = "judging/_work.html" if work else "judging/_rest.html"
+    return _render(request, scope, fragment, context, status=status)
+
+
+def _typed(request: HttpRequest) -> dict[str, str]:
+    """What a refused form held: it is shown again."""
+    return {name: request.POST.get(name, "") for name in judging.TYPED}
+
+
+def _render(
+    request: HttpRequest, scope: Scope, fragment: str, context: dict[str, object], *, status: int
+) -> HttpResponse:
+    """The fragment alone for HTMX, else inside the whole page."""
+    collection = scope.collection
+    context |= {
+        "scope": scope,
+        "collection": collection,
+        "section": "judge",
+        "fragment": fragment,
+        "grades": judging.grades(collection),
+        "skip_reasons": Assignment.SkipReason.choices,
+        **_addresses(collection.name),
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, fragment, context, status=status)
+    return render(
+        request, "judging/page.html", {**context, "guidelines": guidelines.current(collection)}, status=status
+    )
+
+
+def _addresses(name: str) -> dict[str, str]:
+    """The addresses that the fragments of a collection name."""
+    names = ("next", "submit", "evidence", "skip", "flag", "undo", "history", "draft", "query")
+    return {f"{which}_url": reverse(f"judge_{which}", args=[name]) for which in names}

@@ -1,0 +1,259 @@
+"""Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from numpy.typing import NDArray
+
+from annotation.agreement.assessments import columns
+from annotation.agreement.dawid_skene import dawid_skene, sparse_counts
+from annotation.agreement.measures import Statistic, measure
+from annotation.agreement.proportions import exact
+from annotation.agreement.resampling import MISSING, patterns
+from annotation.label_quality.kappas import Said, read
+from annotation.label_quality.records import Person, missing
+from annotation.models import Assignment, Membership
+from corpus.models import Assessor, Collection
+
+FEW = 20
+"""Fewer judgments than this raise no alarm."""
+GOLD_MARK = 0.8
+MAJORITY_MARK = 0.7
+HASTE = 1 / 3
+"""Of the median of everybody's medians."""
+SKIPS = 0.3
+RESAMPLES = 200
+HASTY = 0.1
+"""Share of far too fast judgments that alarms."""
+FAR = 3.0
+"""Deviations from the median time of a judgment."""
+LEAST_SPREAD = 0.35
+"""Of times, as a logarithm: nobody is an outlier for being a third away."""
+INTRA_MARK = 0.8
+ORDINARY, CHECK, REPEAT = 0, 1, 2
+NO_REPEATS = "no pair was asked twice"
+NOBODY_ELSE = gettext_noop("nobody else judged the same items")
+NO_GOLD = gettext_noop("not measured: no reference grade on the judged pairs")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one annotator's judgments add up to."""
+
+    judged: int = 0
+    relevant: int = 0
+    milliseconds: list[int] = field(default_factory=list)
+    own: list[int] = field(default_factory=list)
+    """Relevance where the others on the item have a majority, ..."""
+    others: list[int] = field(default_factory=list)
+    """... and that majority."""
+    gold: list[bool] = field(default_factory=list)
+    checks: list[bool] = field(default_factory=list)
+    again: list[bool] = field(default_factory=list)
+    """Whether a pair that was asked once more got the same answer."""
+    fast: int = 0
+    slow: int = 0
+
+
+def annotators(collection: Collection, said: Said | None = None) -> list[Person]:
+    """Everybody who judged, skipped or flagged here, by name. `said`: what `kappas.read` returns, where it is known."""
+    sums = _sums(collection)
+    State = Assignment.State
+    members = Membership.objects.filter(collection=collection).select_related("user").order_by("user__username")
+    members = members.annotate(
+        skips=Count("assignments", filter=Q(assignments__state=State.SKIPPED)),
+        flags=Count("assignments", filter=Q(assignments__flagged=True, assignments__state=State.DONE)),
+    )
+    medians = [median(one.milliseconds) for one in sums.values() if one.milliseconds]
+    usual = median(medians) if medians else None
+    shares = estimated(said or read(collection))
+    people = [_person(member, sums.get(member.assessor_id, Tally()), usual, shares) for member in members]
+    return [one for one in people if one.judged or one.skips or one.flags or one.checks]
+
+
+def _person(member: Membership, sums: Tally, usual: float | None, shares: dict[int, float]) -> Person:
+    skips, flags = member.skips, member.flags  # type: ignore[attr-defined]  # annotated above
+    equal = [mine == theirs for mine, theirs in zip(sums.own, sums.others, strict=True)]
+    majority, gold = _share(equal, NOBODY_ELSE), _share(sums.gold, NO_GOLD)
+    seconds = median(sums.milliseconds) / 1000 if sums.milliseconds else None
+    return Person(
+        membership=member.pk,
+        name=member.user.username,
+        active=member.is_active,
+        judged=sums.judged,
+        seconds=seconds,
+        majority=majority,
+        gold=gold,
+        kappa=_kappa(sums),
+        prevalence=sums.relevant / sums.judged if sums.judged else None,
+        skips=skips,
+        flags=flags,
+        intra=_share(sums.again, NO_REPEATS),
+        fast=sums.fast,
+        slow=sums.slow,
+        dawid_skene=shares.get(member.assessor_id),
+        checks=len(sums.checks),
+        missed=sums.checks.count(False),
+        paused=member.paused_at is not None,
+        alarms=(*alarms(sums.judged, skips, seconds, usual, majority, gold), *care_alarms(sums)),
+    )
+
+
+def alarms(
+    judged: int, skips: int, seconds: float | None, usual: float | None, majority: Statistic, gold: Statistic
+) -> list[str]:
+    """Why an admin should look, in words. Shares alarm only where their whole interval lies below the mark."""
+    found = []
+    if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
+        found.append(
+            _("right on %(gold_value)s of %(n)s reference pairs, surely below %(gold_mark)s")
+            % {"gold_value": f"{gold.value:.0%}", "n": gold.n, "gold_mark": f"{GOLD_MARK:.0%}"}
+        )
+    if majority.n >= FEW and majority.high is not None and majority.high < MAJORITY_MARK:
+        found.append(
+            _("agrees with the others on %(majority_value)s of %(n)s items, surely below 70%%")
+            % {"majority_value": f"{majority.value:.0%}", "n": majority.n}
+        )
+    if judged >= FEW and seconds is not None and usual is not None and seconds * 1000 < usual * HASTE:
+        found.append(
+            _("takes %(seconds)s s for a judgment, others %(usual)s s")
+            % {"seconds": f"{seconds:.1f}", "usual": f"{usual / 1000:.1f}"}
+        )
+    if skips >= FEW and skips > SKIPS * (judged + skips):
+        found.append(_("skips %(skips)s of the items") % {"skips": f"{skips / (judged + skips):.0%}"})
+    return found
+
+
+def care_alarms(sums: Tally) -> list[str]:
+    """The same for times, checks and repeats."""
+    found = []
+    if sums.judged >= FEW and sums.fast > HASTY * sums.judged:
+        found.append(_("%(n)s judgments came far too fast") % {"n": sums.fast})
+    if missed := sums.checks.count(False):
+        found.append(_("missed %(missed)s of %(n)s attention checks") % {"missed": missed, "n": len(sums.checks)})
+    if sums.again and exact(sum(sums.again), len(sums.again))[1] < INTRA_MARK:
+        same = f"{sum(sums.again) / len(sums.again):.0%}"
+        found.append(_("agrees with themselves on %(same)s of the pairs asked twice") % {"same": same})
+    return found
+
+
+def _share(right: list[bool], reason: str) -> Statistic:
+    if not right:
+        return missing(reason)
+    low, high = exact(sum(right), len(right))
+    return Statistic(sum(right) / len(right), low, high, len(right), None)
+
+
+def _kappa(sums: Tally) -> Statistic:
+    if not sums.own:
+        return missing(NOBODY_ELSE)
+    grades = np.array([sums.own, sums.others], dtype=np.int16)
+    return measure(grades, bootstrap=RESAMPLES).pairwise[0].kappa
+
+
+def _sums(collection: Collection) -> dict[int, Tally]:
+    """By assessor. Adjudications are decisions with everybody's answers in view, and do not belong."""
+    rows = _judgments(collection)
+    gold = _gold(collection)
+    relevant = (rows["grade"] >= collection.relevant_from).tolist()
+    items: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    before: dict[tuple[int, int], bool] = {}
+    kinds = rows["kind"].tolist()
+    for item, yes, kind, who, pair in zip(
+        rows["item"].tolist(), relevant, kinds, rows["who"].tolist(), rows["pair"].tolist(), strict=True
+    ):
+        if kind == ORDINARY:
+            items[item][yes] += 1
+            before.setdefault((who, pair), yes)
+    found: dict[int, Tally] = defaultdict(Tally)
+    columns = (rows[name].tolist() for name in ("who", "item", "pair", "ms"))
+    for yes, kind, who, item, pair, ms in zip(relevant, kinds, *columns, strict=True):
+        one = found[who]
+        if kind == REPEAT:
+            if (who, pair) in before:
+                one.again.append(before[who, pair] == yes)
+            continue
+        if kind == CHECK:
+            if pair in gold:
+                one.checks.append(gold[pair] == yes)
+                one.gold.append(gold[pair] == yes)
+            continue
+        one.judged += 1
+        one.relevant += yes
+        if ms != MISSING:
+            one.milliseconds.append(ms)
+        no_votes, yes_votes = (votes - (yes == side) for side, votes in enumerate(items[item]))
+        if no_votes != yes_votes:
+            one.own.append(int(yes))
+            one.others.append(int(yes_votes > no_votes))
+        if pair in gold:
+            one.gold.append(gold[pair] == yes)
+    _mark_outliers(found)
+    return found
+
+
+def _mark_outliers(found: dict[int, Tally]) -> None:
+    """Count judgments whose time is far from everybody's, on a logarithmic scale (median absolute deviation)."""
+    times = np.log([max(ms, 1) for one in found.values() for ms in one.milliseconds])
+    if len(times) < FEW:
+        return
+    middle = float(np.median(times))
+    usual = max(1.4826 * float(np.median(np.abs(times - middle))), LEAST_SPREAD)
+    for one in found.values():
+        away = (np.log([max(ms, 1) for ms in one.milliseconds]) - middle) / usual
+        one.fast, one.slow = int((away < -FAR).sum()), int((away > FAR).sum())
+
+
+def estimated(said: Said) -> dict[int, float]:
+    """Dawid and Skene's share of right grades by assessor, from people alone; empty where it cannot be told."""
+    rows = [place for place, one in enumerate(said.found.assessors) if one.kind == Assessor.Kind.PERSON]
+    grades = said.relevance[rows]
+    grades = grades[:, (grades != MISSING).sum(axis=0) >= 2]  # nobody's error shows on a pair that one person judged
+    if len(rows) < 3 or not grades.size:
+        return {}
+    found = patterns(grades)
+    classes, counts = sparse_counts(found.grades)
+    solution = dawid_skene(counts, classes, weights=found.counts.astype(np.float64))
+    if solution is None or solution.collapsed:
+        return {}
+    shares = np.einsum("acc->ac", solution.confusion) @ solution.priors
+    heard = (grades != MISSING).any(axis=1)
+    return {
+        said.found.assessors[row].id: float(share) for row, share, any_ in zip(rows, shares, heard, strict=True) if any_
+    }
+
+
+def _judgments(collection: Collection) -> NDArray[np.void]:
+    """Standing judgments of members, the first of each on an item."""
+    return columns(
+        """
+        SELECT DISTINCT ON (j.assessor_id, j.item_id) j.assessor_id::bigint, j.item_id::bigint, j.pair_id::bigint,
+               j.grade::bigint, coalesce(j.milliseconds, -1)::bigint,
+               CASE i.reason WHEN 'check' THEN 1 WHEN 'repeat' THEN 2 ELSE 0 END::bigint
+        FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id JOIN corpus_item i ON i.id = j.item_id
+        WHERE a.collection_id = %s AND a.kind = 'person' AND i.reason <> 'qualification' AND j.step <> 'adjudication'
+        ORDER BY j.assessor_id, j.item_id, j.step <> 'first', j.id
+        """,
+        [collection.pk],
+        ["who", "item", "pair", "grade", "ms", "kind"],
+    )
+
+
+def _gold(collection: Collection) -> dict[int, bool]:
+    """Reference relevance of pairs that people judged."""
+    rows = columns(
+        """
+        SELECT j.pair_id::bigint, j.grade::bigint FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+        WHERE a.collection_id = %s AND a.kind = %s AND j.aspect_id IS NULL
+          AND EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = j.pair_id)
+        ORDER BY j.id
+        """,
+        [collection.pk, Assessor.Kind.REFERENCE.value],
+        ["pair", "grade"],
+    )
+    return {int(row["pair"]): bool(row["grade"] >= collection.relevant_from) for row in rows}

@@ -1,0 +1,196 @@
+"""Accuracy of the automatic labels, from audits: by route with exact intervals, and over all routes (SPEC S3).
+
+The truth of an audited pair is what people made of its audit item: their equal answers, or an adjudicator's. It is
+compared with the label that stood in the audit's row before anybody saw the pair. Escalated pairs are not in it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.agreement.measures import Statistic
+from annotation.agreement.proportions import Bounds, Stratum, overall, weighted_sequence
+from annotation.label_quality.records import Audits, Route, load, missing
+from corpus.models import Collection
+from judges.campaigns import stopped_routes
+from judges.domain.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, allocate, route_of
+from judges.models import Campaign
+
+NO_AUDIT = gettext_noop("not measured: no drawn pair is settled yet")
+
+
+def audits(
+    collection: Collection,
+    campaign: Campaign | None,
+    counts: Mapping[str, float],
+    left: Mapping[str, int] | None = None,
+) -> Audits | None:
+    """The audit of one campaign, in one statement over the drawn pairs alone. `counts`: its counters
+    (judges.campaigns.counters).
+
+    `left`: pairs of each stratum that can be drawn (judges.campaigns.audit_sampling.left); without it all that are not
+    drawn. None where nothing is labelled.
+    """
+    sizes = {key.removeprefix("route:"): int(n) for key, n in counts.items() if key.startswith("route:") and n > 0}
+    if campaign is None or not sizes:
+        return None
+    found = stopped_routes.answered(campaign.pk, collection.relevant_from)
+    halted = stopped_routes.stopped(found, counts)
+    none = stopped_routes.Answered()
+    cells = {key: _cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
+    routes = tuple(
+        _route(key, sizes[key], found.get(key, none), key in halted, cells[key]) for key in sorted(sizes, key=_order)
+    )
+    labelled = sum(sizes.values())
+    every = {name: cell for one in cells.values() for name, cell in one.items()}
+    half, enough, reached = _forecast(every, labelled)
+    return Audits(
+        campaign=campaign.pk,
+        policy=campaign.policy,
+        overall=_accuracy(every.values()),
+        covered=sum(cell.size for cell in every.values() if cell.settled) / labelled,
+        routes=routes,
+        limit=LIMIT,
+        drawn=sum(route.drawn for route in routes),
+        settled=sum(route.settled for route in routes),
+        conflicts=sum(one.conflicts for one in found.values()),
+        population=_("%(labelled)s pairs that %(policy)s labelled in campaign %(campaign)s")
+        % {"labelled": f"{labelled:,}", "policy": campaign.policy, "campaign": campaign.pk},
+        half=half,
+        enough=enough,
+        reached=reached,
+    )
+
+
+def _order(key: str) -> tuple[int, int, int]:
+    """Sure routes first."""
+    route = route_of(key)
+    return route.round, -route.margin, -route.label
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """One route within one part of the campaign (judges.campaigns.audit_sampling): drawn with one probability. `most`:
+    with those that can be drawn still."""
+
+    size: float
+    most: int
+    drawn: int
+    settled: int
+    right: int
+
+    @property
+    def expected(self) -> float:
+        """The share that is right, as far as is known: what people found, beside 19 of 20."""
+        return (self.right + USUAL[0]) / (self.settled + USUAL[1])
+
+
+def _cells(
+    key: str, population: int, answers: stopped_routes.Answered, left: Mapping[str, int] | None
+) -> dict[str, _Cell]:
+    """A route's strata. Their sizes, as drawn, are scaled to the pairs that were labelled: people met some of them."""
+    others = {int(cell.partition("/")[2]): n for cell, n in (left or {}).items() if cell.startswith(f"{key}/")}
+    none = stopped_routes.Answered()
+    parts = {part: answers.parts.get(part, none) for part in sorted(answers.parts.keys() | others.keys()) or [0]}
+    sizes = {part: one.size or float(others.get(part, 0)) for part, one in parts.items()}
+    scale = population / (sum(sizes.values()) or 1.0)
+    found = {}
+    for part, one in parts.items():
+        size = sizes[part] * scale if len(parts) > 1 else float(population)
+        most = round(size) if left is None else min(round(size), one.drawn + others.get(part, 0))
+        found[f"{key}/{part}"] = _Cell(size, max(one.drawn, most), one.drawn, one.settled, one.right)
+    return found
+
+
+def _strata(cells: Iterable[_Cell]) -> list[Stratum]:
+    return [Stratum(cell.size, cell.settled, cell.right) for cell in cells]
+
+
+def _route(
+    key: str, population: int, answers: stopped_routes.Answered, stopped: bool, cells: Mapping[str, _Cell]
+) -> Route:
+    known, settled = route_of(key), answers.settled
+    accuracy, looks = _accuracy(cells.values()), weighted_sequence(_strata(cells.values()))
+    half, enough, reached = _forecast(cells, population)
+    return Route(
+        key=key,
+        words=known.words,
+        label=known.label,
+        population=population,
+        drawn=answers.drawn,
+        settled=settled,
+        right=answers.right,
+        accuracy=accuracy,
+        looks=Statistic(accuracy.value, *looks, settled, None) if settled else accuracy,
+        verdict=verdict(over=answers.over, low=looks.low),
+        stopped=stopped,
+        half=half,
+        enough=enough,
+        most=sum(cell.most for cell in cells.values()),
+        reached=reached,
+    )
+
+
+def _half(bounds: Bounds) -> float:
+    return (bounds.high - bounds.low) / 2
+
+
+def _enough(bounds: Callable[[int], Bounds], drawn: int, most: int, population: int) -> tuple[int, bool]:
+    """The smallest sample, from what is drawn on, whose interval is within 5 points; `most` where none is.
+
+    And whether it is: the whole population leaves no doubt.
+    """
+    low, high = min(drawn, most), most
+    if low and _half(bounds(low)) <= HALF_WIDTH:
+        return low, True
+    high = min(high, max(2 * low, LEAST))
+    while high < most and _half(bounds(high)) > HALF_WIDTH:
+        low, high = high, min(2 * high, most)
+    while low < high:
+        middle = (low + high) // 2
+        if middle and _half(bounds(middle)) <= HALF_WIDTH:
+            high = middle
+        else:
+            low = middle + 1
+    return high, high >= population or (high > 0 and _half(bounds(high)) <= HALF_WIDTH)
+
+
+def _forecast(cells: Mapping[str, _Cell], population: int) -> tuple[float | None, int, bool]:
+    """Half the width of the interval once all that is drawn of these strata is settled; the sample that is enough."""
+    most = {key: cell.most for key, cell in cells.items()}
+    drawn = {key: cell.drawn for key, cell in cells.items()}
+
+    def bounds(n: int) -> Bounds:
+        taken = allocate(most, n, drawn) if len(cells) > 1 else dict.fromkeys(cells, n)
+        found = overall([Stratum(cell.size, taken[key], cell.expected * taken[key]) for key, cell in cells.items()])
+        return found[1] if found else Bounds(0.0, 1.0)
+
+    total = sum(drawn.values())
+    return _half(bounds(total)) if total else None, *_enough(bounds, total, sum(most.values()), population)
+
+
+def verdict(*, over: bool, low: float) -> str:
+    """enough, over or open, by bounds that allow for a look after every answer. `low`: of the share that is right."""
+    if over:
+        return "over"
+    return "enough" if low >= 1 - LIMIT else "open"
+
+
+def _accuracy(cells: Iterable[_Cell]) -> Statistic:
+    """The share that is right over strata, each weighted by its size."""
+    strata = _strata(cells)
+    found = overall(strata)
+    if found is None:
+        return missing(NO_AUDIT)
+    value, bounds = found
+    return Statistic(value, bounds.low, bounds.high, sum(round(stratum.n) for stratum in strata), None)
+
+
+def load_audits(found: Mapping[str, Any]) -> Audits:
+    """From the JSON of a stored row."""
+    rest = {name: value for name, value in found.items() if name not in ("overall", "routes")}
+    routes = tuple(load(Route, route) for route in found["routes"])
+    return Audits(overall=Statistic(**found["overall"]), routes=routes, **rest)

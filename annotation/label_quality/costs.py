@@ -1,0 +1,61 @@
+"""What judging cost and will cost: calls, and people's time at the collection's hourly rate (SPEC S2). Cheap."""
+
+from typing import Any
+
+from django.db import connection
+
+from annotation.label_quality.records import Costs
+from annotation.queue.judging_time import median_seconds
+from corpus.models import Collection
+from judges.domain.audits import OVERLAP
+
+WORK = """
+SELECT t.key, sum(t.value) FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id
+WHERE c.collection_id = %(collection)s AND (t.key LIKE 'escalated:%%' OR t.key IN ('settled', 'moved', 'audited'))
+GROUP BY t.key
+"""
+
+
+def costs(collection: Collection, status: dict[str, Any]) -> Costs:
+    """Of the campaign whose `status` document is given, and of all people's work. Two statements.
+
+    People's hours are judgments x the median time on the page: pauses do not count.
+    """
+    seconds = median_seconds(collection)
+    with connection.cursor() as cursor:
+        cursor.execute(WORK, {"collection": collection.pk})
+        counts = {key: float(n) for key, n in cursor.fetchall()}
+    done, owed = _judgments(counts, collection.overlap)
+    hours = done * (seconds or 0.0) / 3600
+    ahead = None if seconds is None and owed else owed * (seconds or 0.0) / 3600
+    rate = collection.hourly_rate
+    return Costs(
+        machine=status["cost"],
+        calls_without_price=status["calls_without_price"],
+        machine_forecast=_machine(status),
+        people_hours=hours,
+        people=None if rate is None else hours * rate,
+        waiting=int(owed),
+        hours_forecast=ahead,
+        people_forecast=None if rate is None or ahead is None else ahead * rate,
+        hourly_rate=rate,
+        median_seconds=seconds,
+    )
+
+
+def _judgments(counts: dict[str, float], overlap: int) -> tuple[float, float]:
+    """Judgments that people gave and still owe, from counters of settled items (half-judged ones count as owed)."""
+    audits = counts.get("escalated:audit", 0.0)
+    escalated = sum(n for key, n in counts.items() if key.startswith("escalated:")) - audits
+    settled, audited = counts.get("settled", 0.0), counts.get("audited", 0.0)
+    waiting = max(0.0, escalated - settled - counts.get("moved", 0.0))
+    return settled * overlap + audited * OVERLAP, waiting * overlap + max(0.0, audits - audited) * OVERLAP
+
+
+def _machine(status: dict[str, Any]) -> float | None:
+    """What the pairs that wait for judges will cost at the price of a pair so far."""
+    left = status["pending"] + status["running"]
+    ended = status["labelled"] + status["escalated"] + status["failed"]
+    if not left:
+        return 0.0
+    return status["cost"] / ended * left if ended and status["cost"] is not None else None

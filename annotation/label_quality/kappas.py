@@ -1,0 +1,174 @@
+"""Kappa of judges and of people over named populations, and over time (MECHANICS M4).
+
+People's agreement is that of their first answers, given without each other's in view. Where arms hide or reveal the
+debate it is that of blind votes alone; answers with the debate in view, and final ones after the reveal, are groups of
+their own. Votes that an early stop left to chance are not in it (annotation.agreement.assessments).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+import numpy as np
+from django.db import connection
+from django.utils.translation import gettext_noop
+from numpy.typing import NDArray
+
+from annotation.agreement.assessments import (
+    JUDGES,
+    PEOPLE,
+    Assessments,
+    Known,
+    Votes,
+    alike,
+    assessments,
+    columns,
+    known_assessors,
+    population_of,
+)
+from annotation.agreement.groups import group
+from annotation.agreement.resampling import MISSING
+from annotation.label_quality.records import Kappa, Point
+from corpus.models import Collection
+
+RESAMPLES = 400
+MEASURE = gettext_noop("Krippendorff's alpha (nominal), relevant or not")
+EPOCH = date(2000, 1, 3)
+"""A Monday: days are counted from it."""
+LONG = 31
+"""Days from which agreement is shown by week."""
+OVER_TIME = gettext_noop("pairs with two grades and more, by the day of their last grade")
+FIRST, FINAL = "people", gettext_noop("people (final answers)")
+SHOWN = gettext_noop("people (with the debate in view)")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What everybody said, as relevant or not, and which of them are judges."""
+
+    found: Assessments
+    judges: NDArray[np.bool_]
+    arms: bool = False
+    """Somebody has voted where an arm hid the debate at first, or altogether."""
+    both: bool = False
+    """Somebody has cast a first vote before the final one."""
+
+    @property
+    def relevance(self) -> NDArray[np.integer]:
+        """assessors x pairs, 0, 1 or MISSING."""
+        return self.found.grades
+
+
+def read(collection: Collection) -> Said:
+    """Everybody's votes and first answers, blind ones where there are arms, as relevant or not."""
+    arms, both = _has(collection)
+    return replace(_read(collection, known_assessors(collection), "blind" if arms else "first"), arms=arms, both=both)
+
+
+def _read(collection: Collection, known: list[Known], votes: Votes) -> Said:
+    chosen = [one for one in known if one.kind in ((*JUDGES, *PEOPLE) if votes in ("first", "blind") else PEOPLE)]
+    found = assessments(collection, chosen, votes=votes)
+    relevant = np.where(found.grades == MISSING, MISSING, found.grades >= collection.relevant_from)
+    is_judge = np.array([one.kind in JUDGES for one in found.assessors], dtype=np.bool_)
+    return Said(Assessments(found.assessors, found.pairs, relevant.astype(np.int16)), is_judge)
+
+
+def kappas(collection: Collection, known: Said) -> Iterator[Kappa]:
+    """Judges and people, over all, escalated and audited pairs; populations without a pair of grades are kept."""
+    masks = {
+        "all": np.ones(len(known.found.pairs), dtype=np.bool_),
+        "escalated": np.isin(known.found.pairs, population_of(collection, "escalated")),
+        "audited": np.isin(known.found.pairs, population_of(collection, "audited")),
+    }
+    for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
+        for population, mask in masks.items():
+            yield _kappa(name, population, known.relevance[rows][:, mask], _copies(known, rows, mask))
+    apart: list[tuple[str, Votes]] = [(SHOWN, "shown")] if known.arms else []
+    apart += [(FINAL, "final")] if known.both else []
+    for name, votes in apart:
+        yield _kappa(name, "all", _read(collection, known_assessors(collection), votes).relevance)
+
+
+def _copies(known: Said, rows: NDArray[np.bool_], mask: NDArray[np.bool_]) -> tuple[tuple[str, ...], ...]:
+    """Of those who graded such a pair, names of judges that are one model, group by group."""
+    graded = rows & (known.relevance[:, mask] != MISSING).any(axis=1)
+    there = [one for one, here in zip(known.found.assessors, graded, strict=True) if here]
+    return tuple(tuple(there[place].name for place in places) for places in alike(there))
+
+
+def _kappa(name: str, population: str, grades: NDArray[np.integer], copies: tuple[tuple[str, ...], ...] = ()) -> Kappa:
+    measured = group(grades, bootstrap=RESAMPLES)
+    return Kappa(
+        group=name,
+        population=population,
+        measure=MEASURE,
+        assessors=int((grades != MISSING).any(axis=1).sum()),
+        pairs=measured.pairs,
+        kappa=measured.kappa,
+        percent=measured.percent,
+        prevalence=measured.prevalence,
+        copies=copies,
+    )
+
+
+HAS = """
+SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s AND i.arm IN ('hidden', 'reveal')
+               AND EXISTS (SELECT FROM corpus_judgment j WHERE j.item_id = i.id)),
+       EXISTS (SELECT FROM corpus_judgment j JOIN corpus_item i ON i.id = j.item_id
+               WHERE i.collection_id = %(collection)s AND j.step = 'first')
+"""
+
+
+def _has(collection: Collection) -> tuple[bool, bool]:
+    """Votes in an arm that hid the debate; first votes. One statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(HAS, {"collection": collection.pk})
+        arms, both = cursor.fetchone()
+    return arms, both
+
+
+def over_time(collection: Collection, known: Said) -> tuple[str, list[Point]]:
+    """The unit (day | week) and a point for each group and period that has a pair with two grades."""
+    points: list[Point] = []
+    whens = {"judges": _judged_on(collection), FIRST: _answered_on(collection)}
+    days = np.concatenate([when["day"] for when in whens.values()])
+    unit = "week" if len(days) and days.max() - days.min() > LONG else "day"
+    for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
+        when, found = whens[name], known.found.pairs
+        order = np.argsort(when["pair"])
+        pairs, day = when["pair"][order], when["day"][order]
+        place = np.searchsorted(pairs, found)
+        there = (place < len(pairs)) & (pairs[np.minimum(place, len(pairs) - 1)] == found) if len(pairs) else None
+        if there is None:
+            continue
+        period = np.where(there, day[np.minimum(place, len(pairs) - 1)], -1)
+        period = np.where((period >= 0) & (unit == "week"), period - period % 7, period)
+        for start in np.unique(period[period >= 0]):
+            measured = group(known.relevance[rows][:, period == start], bootstrap=RESAMPLES // 2)
+            if measured.pairs:
+                begins = (EPOCH + timedelta(days=int(start))).isoformat()
+                points.append(Point(name, begins, measured.pairs, measured.kappa, measured.percent))
+    return unit, points
+
+
+def _judged_on(collection: Collection) -> NDArray[np.void]:
+    """The day on which a campaign ended each pair, the newest campaign's last."""
+    return columns(
+        """SELECT w.pair_id, max(w.ended_at::date - date '2000-01-03')::bigint
+           FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
+           WHERE c.collection_id = %s AND c.policy <> 'evidence' AND w.ended_at IS NOT NULL GROUP BY 1""",
+        [collection.pk],
+        ["pair", "day"],
+    )
+
+
+def _answered_on(collection: Collection) -> NDArray[np.void]:
+    """The day of people's last standing answer on each pair."""
+    return columns(
+        """SELECT j.pair_id, max(j.created_at::date - date '2000-01-03')::bigint
+           FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+           WHERE a.collection_id = %s AND a.kind IN ('person', 'human-import') AND j.grade IS NOT NULL
+             AND j.step <> 'adjudication' GROUP BY 1""",
+        [collection.pk],
+        ["pair", "day"],
+    )

@@ -1,0 +1,262 @@
+"""What can be said about a collection's trustworthiness, as frozen records. Every figure names its population."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.utils.translation import gettext_noop
+
+from annotation.agreement.measures import Statistic
+
+T = TypeVar("T")
+NOT_MEASURED = gettext_noop("not measured")
+NOT_REPEATED = Statistic(None, None, None, 0, gettext_noop("no pair was asked twice"))
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One stratum of the audit: pairs that a policy labelled in the same way (SPEC S3)."""
+
+    key: str
+    """The stratum's key (judges.domain.audits)."""
+    words: str
+    """"agreed in round 1, votes 5 to 0, relevant"."""
+    label: int
+    """0 or 1: what the policy said."""
+    population: int
+    """Pairs that the campaign labelled by this route."""
+    drawn: int
+    """Of them, pairs drawn for the audit."""
+    settled: int
+    """Of those, pairs that people settled."""
+    right: int
+    """Of those, pairs where people found what the policy said."""
+    accuracy: Statistic
+    """Exact (Clopper-Pearson) 95% interval; `reason` "not measured" where nobody has settled a pair."""
+    looks: Statistic
+    """The same value with the bound that allows for looking again and again (a confidence sequence)."""
+    verdict: str
+    """enough (surely within the limit) | over (surely beyond it) | open."""
+    stopped: bool = False
+    """The campaign's further pairs by this route go to people (judges.campaigns.stopped_routes)."""
+    half: float | None = None
+    """Half the width of the interval that the drawn pairs give once all are settled; None where none is drawn."""
+    enough: int = 0
+    """Drawn pairs with which it is 5 points or less; `most` where even those are too few."""
+    most: int = 0
+    """Drawn pairs and those that can be drawn: people met none of them for another reason."""
+    reached: bool = True
+    """`enough` gives 5 points or less."""
+
+    @property
+    def more(self) -> int:
+        """Pairs to draw for that."""
+        return max(0, self.enough - self.drawn)
+
+    @property
+    def waiting(self) -> int:
+        """Drawn pairs that people have not settled yet."""
+        return self.drawn - self.settled
+
+
+@dataclass(frozen=True, slots=True)
+class Audits:
+    """The audit of a campaign's automatic labels. `limit`: the share of wrong labels above which a route is alarmed."""
+
+    campaign: int
+    policy: str
+    overall: Statistic
+    """Accuracy over all labelled pairs of audited routes, weighted by the routes' sizes."""
+    covered: float
+    """Share of the labelled pairs whose route has at least one settled audit."""
+    routes: tuple[Route, ...]
+    limit: float
+    drawn: int
+    settled: int
+    conflicts: int
+    """Of the drawn: two people differ, an adjudicator decides."""
+    population: str
+    """"1,234 pairs that debate+ensemble labelled in campaign 7"."""
+    half: float | None = None
+    """As of a route, for all together."""
+    enough: int = 0
+    reached: bool = True
+
+    @property
+    def more(self) -> int:
+        """Pairs to draw for an interval of 5 points to each side."""
+        return max(0, self.enough - self.drawn)
+
+    @property
+    def over(self) -> tuple[Route, ...]:
+        """Routes that are surely worse than the limit."""
+        return tuple(route for route in self.routes if route.verdict == "over")
+
+
+@dataclass(frozen=True, slots=True)
+class Kappa:
+    """Agreement of a group over a named population: kappa never stands without percent and prevalence."""
+
+    group: str
+    """judges | people | people (final)."""
+    population: str
+    """all | escalated | audited."""
+    measure: str
+    """"Fleiss' kappa", "Krippendorff's alpha"."""
+    assessors: int
+    pairs: int
+    """Pairs of the population with two grades and more by the group."""
+    kappa: Statistic
+    percent: Statistic
+    prevalence: float | None
+    """Share of relevant among the group's grades there."""
+    copies: tuple[tuple[str, ...], ...] = ()
+    """Names of the assessors that are one model, group by group: its agreement with itself counts in this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """`kappas` are None where nothing is computed yet: a large collection's are made in the background."""
+
+    audits: Audits | None
+    kappas: tuple[Kappa, ...] | None
+    at: datetime | None
+    """When the kappas were computed; the audits are of this moment."""
+    stored: bool
+    """The kappas were read from storage: say "as of"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One annotator. `alarms`: in words, why an admin should look; empty where nothing is off the mark."""
+
+    membership: int
+    name: str
+    active: bool
+    judged: int
+    seconds: float | None
+    """Median time on the page of a judgment."""
+    majority: Statistic
+    """Share of judgments equal to the majority of the others on the same item."""
+    gold: Statistic
+    """Share right against reference grades, Clopper-Pearson."""
+    kappa: Statistic
+    """Cohen's kappa with the majority of the others."""
+    prevalence: float | None
+    skips: int
+    flags: int
+    alarms: tuple[str, ...]
+    intra: Statistic = NOT_REPEATED
+    """Share of repeats answered as the first time, Clopper-Pearson."""
+    fast: int = 0
+    """Judgments that took far less time than is usual here, ..."""
+    slow: int = 0
+    """... and far more."""
+    dawid_skene: float | None = None
+    """Estimated share of right grades (Dawid and Skene), beside the other people; None: not estimated."""
+    checks: int = 0
+    """Attention checks answered, ..."""
+    missed: int = 0
+    """... and of them those answered wrongly."""
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Agreement of a group in one week or day. `start` is its first day, ISO."""
+
+    group: str
+    """judges | people."""
+    start: str
+    pairs: int
+    kappa: Statistic
+    percent: Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """`unit`: day | week. `points` None: not computed yet."""
+
+    unit: str
+    points: tuple[Point, ...] | None
+    at: datetime | None
+    population: str
+    stored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """`people` None: not computed yet."""
+
+    people: tuple[Person, ...] | None
+    at: datetime | None
+    stored: bool
+    population: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Something that waits for somebody to decide. `severity`: alarm | attention."""
+
+    kind: str
+    """conflicts | skipped | audit | failed | person | judging."""
+    severity: str
+    words: str
+    count: int
+    url: str
+    """Name of a URL that takes the collection's name, and perhaps `arguments`."""
+    query: str = ""
+    """Query string without the question mark."""
+    arguments: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What it cost and will cost, in USD; None: unknown. People's money needs the collection's hourly rate."""
+
+    machine: float | None
+    calls_without_price: int
+    machine_forecast: float | None
+    """For the pairs that still wait for judges, at this campaign's cost per pair so far."""
+    people_hours: float
+    people: float | None
+    waiting: int
+    """Judgments that people still owe."""
+    hours_forecast: float | None
+    people_forecast: float | None
+    hourly_rate: float | None
+    median_seconds: float | None
+
+    @property
+    def total(self) -> float | None:
+        """Machine and people together, so far; None where one of them is unknown."""
+        return None if self.machine is None or self.people is None else self.machine + self.people
+
+    @property
+    def forecast(self) -> float | None:
+        """What is still to come."""
+        if self.machine_forecast is None or self.people_forecast is None:
+            return None
+        return self.machine_forecast + self.people_forecast
+
+
+def missing(reason: str = NOT_MEASURED, n: int = 0) -> Statistic:
+    """A figure that there is not."""
+    return Statistic(None, None, None, n, reason)
+
+
+def dump(record: Any) -> dict[str, Any]:
+    """A flat record with statistics, as JSON takes it."""
+    return asdict(record)
+
+
+def load(kind: type[T], found: Mapping[str, Any]) -> T:
+    """The inverse of `dump`."""
+    return kind(**{name: _value(value) for name, value in found.items()})
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Statistic(**value)
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,388 @@
+"""People: users, roles, invitations, leases on items, guidelines and snapshots."""
+
+import secrets
+from typing import ClassVar
+
+from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
+
+from corpus.models import Assessor, Collection, Item, Judgment, Pair, append_only
+from judges.models import JudgeVersion
+
+
+class User(AbstractUser):
+    """An account. Owners create and delete collections; everyone else sees what they are a member of."""
+
+    first_name = None  # type: ignore[assignment]  # people are known by their user name
+    last_name = None  # type: ignore[assignment]
+    is_owner = models.BooleanField(default=False)
+    language = models.CharField(
+        max_length=10, blank=True, default="", db_default="", help_text="Of the pages; empty: as the browser asks."
+    )
+
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    def __str__(self) -> str:
+        return self.username
+
+
+class Role(models.IntegerChoices):
+    """Roles in a collection; each may do what the smaller ones may."""
+
+    ANNOTATOR = 1, gettext_lazy("annotator")
+    ADJUDICATOR = 2, gettext_lazy("adjudicator")
+    ADMIN = 3, gettext_lazy("admin")
+
+
+class Membership(models.Model):
+    """A person's role in a collection, and the assessor under whose name their grades stand."""
+
+    user = models.ForeignKey(User, models.PROTECT, related_name="memberships")
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="memberships")
+    role = models.PositiveSmallIntegerField(choices=Role)
+    assessor = models.OneToOneField(Assessor, models.CASCADE)
+    is_active = models.BooleanField(default=True)
+    watermark_priority = models.FloatField(
+        null=True, help_text="Nothing before (priority, place) is new to this person."
+    )
+    watermark_place = models.BigIntegerField(null=True)
+    arms_drawn = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Items whose arm was drawn when they were lent to this person."
+    )
+    lent = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Items that were lent to this person: what comes next is drawn by it."
+    )
+    closed_to = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Of those lent, how many are in batches that were looked at."
+    )
+    returned = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Batches that went back, of which they did not say yet that they read it."
+    )
+    paused_at = models.DateTimeField(null=True, help_text="Gets no items until somebody lets them go on.")
+    pause_note = models.TextField(blank=True, default="", db_default="", help_text="What they read about it.")
+    consent = models.PositiveIntegerField(default=0, db_default=0, help_text="The version that they agreed to.")
+    guideline_read = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="The version of the guidelines that they said they have read."
+    )
+    trial = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="The qualification test that they take: its items' seq."
+    )
+    qualified_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True, help_text="Of the test that they took last; null: not failed.")
+    is_expert = models.BooleanField(default=False, db_default=False, help_text="Makes gold.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "collection"], name="membership_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.collection}"
+
+
+def new_token() -> str:
+    """A secret for a link: 43 URL-safe characters."""
+    return secrets.token_urlsafe(32)
+
+
+class Invitation(models.Model):
+    """A link that lets one person sign up, or join another collection. Works once, until it expires."""
+
+    token = models.CharField(max_length=64, unique=True, default=new_token)
+    collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="invitations")
+    role = models.PositiveSmallIntegerField(choices=Role, null=True)
+    note = models.CharField(max_length=200, blank=True)
+    invited_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    accepted_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    expires_at = models.DateTimeField()
+    revoked = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk}"
+
+
+class Assignment(models.Model):
+    """An item lent to one annotator: a lease until it is settled, skipped, returned or expired."""
+
+    class State(models.TextChoices):
+        OPEN = "open", gettext_lazy("open")
+        DONE = "done", gettext_lazy("done")
+        SKIPPED = "skipped", gettext_lazy("skipped")
+        RETURNED = "returned", gettext_lazy("returned")
+        ASIDE = "aside", gettext_lazy("set aside")
+
+    class SkipReason(models.TextChoices):
+        UNCLEAR_QUERY = "unclear-query", gettext_lazy("The query is unclear")
+        UNREADABLE = "unreadable", gettext_lazy("The text is unreadable or cut off")
+        LANGUAGE = "language", gettext_lazy("I do not read this language")
+        KNOWLEDGE = "knowledge", gettext_lazy("I lack the knowledge")
+        OTHER = "other", gettext_lazy("Another reason")
+
+    # No index of their own: those of the constraints begin with the same columns.
+    item = models.ForeignKey(Item, models.CASCADE, related_name="assignments", db_index=False)
+    membership = models.ForeignKey(Membership, models.CASCADE, related_name="assignments", db_index=False)
+    state = models.CharField(max_length=8, choices=State, default=State.OPEN)
+    token = models.CharField(max_length=43, default=new_token)
+    lent_at = models.DateTimeField(db_default=Now())
+    served_at = models.DateTimeField(
+        db_default=Now(), help_text="When the pair came to this person as they see it: lent, revealed or opened again."
+    )
+    lease_until = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    number = models.PositiveIntegerField(
+        null=True, help_text="How many were lent to this person before: batches are counted by it."
+    )
+    skip_reason = models.CharField(max_length=15, choices=SkipReason, blank=True)
+    flagged = models.BooleanField(default=False)
+    flag_note = models.TextField(blank=True)
+    judgment = models.ForeignKey(Judgment, models.SET_NULL, null=True, related_name="+")
+    first = models.ForeignKey(
+        Judgment,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        db_index=False,
+        help_text="Newest row of the vote that was given before the debate was revealed.",
+    )
+    draft = models.JSONField(null=True, help_text="What was typed or marked on the page and is not sent yet.")
+    place = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="In a group of leases on one query from 1 on; alone: 0."
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["item", "membership"], name="assignment_once"),
+            models.UniqueConstraint(fields=["token"], name="assignment_token"),
+            models.UniqueConstraint(
+                fields=["membership", "place"], condition=Q(state="open"), name="assignment_one_open"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["lease_until"], name="assignment_expiry", condition=Q(state="open")),
+            models.Index(fields=["membership", "-ended_at"], name="assignment_history"),
+            models.Index(fields=["membership"], name="assignment_skipped", condition=Q(state="skipped")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item_id} to {self.membership_id}"
+
+
+class ReservedFor(models.Model):
+    """A reserved item is lent to the people who have a row here, and to nobody else."""
+
+    item = models.ForeignKey(Item, models.CASCADE, related_name="reserved_for", db_index=False)
+    membership = models.ForeignKey(Membership, models.CASCADE, related_name="reserved_for", db_index=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "membership"], name="reserved_once")]
+
+    def __str__(self) -> str:
+        return f"{self.item_id} for {self.membership_id}"
+
+
+class Study(models.Model):
+    """A paired study: the same pairs judged by two groups of people, with and without the debate (DREAM, table 3)."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="studies")
+    seed = models.IntegerField(default=0)
+    overlap = models.PositiveSmallIntegerField(default=3, help_text="People of each group who judge a pair.")
+    made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True, help_text="Its open items were withdrawn then.")
+
+    class Meta:
+        verbose_name_plural = "studies"
+
+    def __str__(self) -> str:
+        return f"{self.collection} study {self.pk}"
+
+
+class StudyItem(models.Model):
+    """An item of a study; which group gets it is said by its arm and by whom it is reserved for."""
+
+    study = models.ForeignKey(Study, models.CASCADE, related_name="items")
+    item = models.OneToOneField(Item, models.CASCADE, related_name="study_item")
+
+    def __str__(self) -> str:
+        return f"{self.study_id}: {self.item_id}"
+
+
+class Guideline(models.Model):
+    """A version of what annotators are told. The newest holds; a judgment keeps the number of its own."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="guidelines")
+    version = models.PositiveIntegerField()
+    text = models.TextField()
+    is_built_in = models.BooleanField(
+        default=False, db_default=False, help_text="The text is ours, in English: readers see it in their language."
+    )
+    written_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "version"], name="guideline_version")]
+
+    def __str__(self) -> str:
+        return f"{self.collection} guidelines {self.version}"
+
+
+class InstructionVersion(models.Model):
+    """A version of a collection's instruction, as it was edited. Campaigns keep a copy of the one they began with."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="instruction_versions")
+    version = models.PositiveIntegerField()
+    text = models.TextField(blank=True)
+    written_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "version"], name="instruction_version")]
+
+    def __str__(self) -> str:
+        return f"{self.collection} instruction {self.version}"
+
+
+class Snapshot(models.Model):
+    """An export that was made, or is being made: its options, its manifest and where it lies."""
+
+    class State(models.TextChoices):
+        MAKING = "making", gettext_lazy("being made")
+        READY = "ready", gettext_lazy("ready")
+        FAILED = "failed", gettext_lazy("failed")
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="snapshots")
+    format = models.CharField(max_length=30)
+    options = models.JSONField(default=dict)
+    manifest = models.JSONField(default=dict)
+    folder = models.CharField(max_length=500)
+    state = models.CharField(max_length=6, choices=State, default=State.READY)
+    error = models.TextField(blank=True, help_text="Why it failed, one line.")
+    made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now(), help_text="The moment whose data it holds.")
+
+    class Meta:
+        indexes = [models.Index(fields=["collection", "-created_at"], name="snapshot_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.collection} {self.format} {self.pk}"
+
+
+class Computed(models.Model):
+    """Statistics that take too long for a page: computed by a worker, shown with their time."""
+
+    collection = models.OneToOneField(Collection, models.CASCADE, related_name="computed")
+    values = models.JSONField(default=dict)
+    at = models.DateTimeField(db_default=Now(), help_text="The moment whose data they describe.")
+    asked_at = models.DateTimeField(null=True, help_text="A worker was asked to compute them anew.")
+
+    def __str__(self) -> str:
+        return f"{self.collection} at {self.at}"
+
+
+class StoredAgreement(models.Model):
+    """Agreement that takes too long for a page, for one choice of assessors, pairs and grades. It names nobody."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="stored_agreement", db_index=False)
+    key = models.CharField(max_length=64, help_text="Of the choice: annotation.agreement.cached_results.")
+    options = models.JSONField(default=dict)
+    values = models.JSONField(default=dict)
+    at = models.DateTimeField(null=True, help_text="The moment whose data they describe; null: not computed yet.")
+    asked_at = models.DateTimeField(null=True, help_text="A worker was asked to compute them anew.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "key"], name="stored_agreement_once")]
+
+    def __str__(self) -> str:
+        return f"{self.collection} agreement at {self.at}"
+
+
+class TeacherAnswer(models.Model):
+    """One call to a rerank API, whatever came of it. Append-only: nothing that was paid for is asked again."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="teacher_answers")
+    api = models.CharField(max_length=20, help_text="Whose wire format: cohere, jina or voyage.")
+    url = models.CharField(max_length=500)
+    model = models.CharField(max_length=200)
+    pairs = ArrayField(models.BigIntegerField(), help_text="Ids of the pairs, in the order of the documents sent.")
+    request_sha256 = models.CharField(max_length=64)
+    raw = models.TextField(blank=True, help_text="The body as it came.")
+    error = models.TextField(blank=True, help_text="Why it gave not every score, one line.")
+    milliseconds = models.PositiveIntegerField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        triggers = append_only.TRIGGERS
+
+    def __str__(self) -> str:
+        return f"{self.api} {self.model} {self.pk}"
+
+
+class TeacherScore(models.Model):
+    """The score of one pair in one answer. Append-only; `Pair.teacher_score` is the mean over the teachers."""
+
+    answer = models.ForeignKey(TeacherAnswer, models.CASCADE, related_name="scores", db_index=False)
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="teacher_scores")
+    score = models.FloatField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["answer", "pair"], name="teacher_score_once")]
+        triggers = append_only.TRIGGERS
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}: {self.score}"
+
+
+class SelfCheck(models.Model):
+    """How a judge graded documents whose order is known, each asked more than once. Append-only; the newest holds."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="self_checks", db_index=False)
+    judge = models.ForeignKey(JudgeVersion, models.PROTECT, related_name="self_checks")
+    passes = models.BooleanField()
+    findings = models.JSONField(help_text="judges.probes.known_orders.Findings, calls, cost, the first error.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["collection", "judge", "-id"], name="self_check_newest")]
+        triggers = append_only.TRIGGERS
+
+    def __str__(self) -> str:
+        return f"{self.judge_id}: {'passes' if self.passes else 'fails'}"
+
+
+class AuditEntry(models.Model):
+    """One act of somebody who has power here: who did what, when, where, to whom. Append-only
+    (annotation/audit_log/recording.py).
+
+    People are named by reference, so that a pseudonymised person's name is gone from here too. The collection's
+    reference outlives the collection: that it was deleted is one of the acts.
+    """
+
+    at = models.DateTimeField(db_default=Now())
+    person = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="+", db_index=False, help_text="Who; null: a command, a stranger."
+    )
+    act = models.CharField(max_length=40, help_text="A key of annotation.audit_log.recording.ACTS.")
+    collection = models.ForeignKey(
+        Collection, models.DO_NOTHING, null=True, related_name="+", db_index=False, db_constraint=False
+    )
+    collection_name = models.CharField(max_length=200, blank=True)
+    concerns = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="+", db_index=False, help_text="Whom the act was done to."
+    )
+    details = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["collection", "-id"], name="audit_of_collection"),
+            models.Index(fields=["person", "-id"], name="audit_of_person"),
+            models.Index(fields=["concerns", "-id"], name="audit_concerning"),
+            models.Index(fields=["act", "-id"], name="audit_of_act"),
+        ]
+        triggers = append_only.TRIGGERS
+
+    def __str__(self) -> str:
+        return f"{self.act} {self.pk}"

@@ -1,0 +1,81 @@
+"""Aspects in the workshop: passages on their way in, and the second person's blind reading of weights."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from annotation.data.url_fetch.problems import said
+from annotation.models import Membership
+from corpus.models import AspectRevision, Collection, Query, append_only
+
+
+class PassageDraft(models.Model):
+    """A text that may become a passage: a page that a worker fetches, or an uploaded file; then refined by a person.
+
+    The passage that is made of it keeps address, time and hash in its document's metadata.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("waits for a worker")
+        FETCHING = "fetching", _("being fetched")
+        READY = "ready", _("to be refined")
+        FAILED = "failed", _("failed")
+        USED = "used", _("became a passage")
+        DISMISSED = "dismissed", _("put away")
+
+    query = models.ForeignKey(Query, models.CASCADE, related_name="passage_drafts")
+    asked_by = models.ForeignKey(Membership, models.CASCADE, related_name="passage_drafts", db_index=False)
+    state = models.CharField(max_length=9, choices=State, default=State.WAITING)
+    url = models.CharField(max_length=2000, blank=True, help_text="As it was asked for; empty for a file.")
+    final_url = models.CharField(max_length=2000, blank=True, help_text="After redirects.")
+    file = models.CharField(max_length=255, blank=True, help_text="The uploaded file's name.")
+    title = models.TextField(blank=True)
+    text = models.TextField(blank=True, help_text="Without boilerplate; then as a person refined it.")
+    sha256 = models.CharField(max_length=64, blank=True, help_text="Of the bytes as they came, in hex.")
+    bytes = models.PositiveIntegerField(default=0, help_text="Received so far.")
+    error = models.TextField(blank=True, help_text="Why there is no text, one line.")
+    asked_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    fetched_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.url or self.file} ({self.state})"
+
+    @property
+    def problem(self) -> str:
+        """Why there is no text, in the language of who reads it; "" where nothing went wrong."""
+        return said(self.error)
+
+
+class BlindSample(models.Model):
+    """Queries whose weights a second person gives anew without seeing them (BRIGHT-Pro 3.3). Append-only."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="blind_samples")
+    seed = models.IntegerField()
+    revisions = ArrayField(models.BigIntegerField(), help_text="Ids of the AspectRevisions drawn, in their order.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        triggers = append_only.TRIGGERS
+
+    def __str__(self) -> str:
+        return f"{self.collection} sample {self.pk}"
+
+
+class SecondReading(models.Model):
+    """The importances that a second person gave to the aspects of one query of a sample. Append-only."""
+
+    sample = models.ForeignKey(BlindSample, models.CASCADE, related_name="readings", db_index=False)
+    revision = models.ForeignKey(AspectRevision, models.CASCADE, related_name="+", help_text="The set that was read.")
+    reader = models.ForeignKey(Membership, models.CASCADE, related_name="second_readings")
+    importances = models.JSONField(help_text="Aspect's id to importance.")
+    comment = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["sample", "revision"], name="second_reading_once")]
+        triggers = append_only.TRIGGERS
+
+    def __str__(self) -> str:
+        return f"{self.revision_id} by {self.reader_id}"

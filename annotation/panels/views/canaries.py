@@ -1,0 +1,86 @@
+"""The page of canaries: which judges follow hostile text, asking them now, and by themselves."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.audit_log.recording import record
+from annotation.label_quality import canaries as trust
+from annotation.panels.forms_canaries import AskForm, ScheduleForm
+from annotation.permissions import Scope, action
+from corpus.chart_downloads import download
+from judges.engine import notifications
+from judges.models import Campaign
+from judges.models.canaries import CanarySchedule
+from judges.probes import canaries
+from judges.probes.injections import INJECTIONS
+
+
+@action("admin")
+@require_GET
+def page(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Of the default panel's judges and of those of the collection's newest campaign."""
+    return _page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()))
+
+
+@action("admin")
+@require_POST
+def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """A worker asks the default panel now."""
+    form = AskForm(request.POST)
+    if not form.is_valid():
+        return _page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)
+    if notifications.is_away():
+        messages.error(request, _("Redis does not answer, so no worker can be asked: try again when it is back."))
+        return redirect("canaries", scope.collection.name)
+    paid = form.cleaned_data["whom"] == "every"
+    record(scope, "canaries.asked", paid=paid)
+    transaction.on_commit(lambda: notifications.post(canaries.TASK, True, paid))
+    messages.info(request, "A worker asks the judges. Open this page again in a minute.")
+    return redirect("canaries", scope.collection.name)
+
+
+@action("admin")
+@require_POST
+def schedule(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """How often workers ask by themselves; it holds for the whole site."""
+    form = ScheduleForm(request.POST)
+    if not form.is_valid():
+        return _page(request, scope, form, status=422)
+    wanted = {"hours": form.cleaned_data["hours"], "paid": form.cleaned_data["whom"] == "every"}
+    with transaction.atomic():
+        canaries.schedule(**wanted)
+        record(scope, "canaries.schedule", **wanted)
+    messages.success(request, _("Saved."))
+    return redirect("canaries", scope.collection.name)
+
+
+def _page(request: HttpRequest, scope: Scope, form: ScheduleForm, status: int = 200) -> HttpResponse:
+    campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
+    panel = canaries.default_panel()
+    judges = canaries.members(panel) if panel else []
+    found = trust.flips([*(judge.id for judge in judges), *trust.judges_of(campaign)])
+    chart = trust.picture(found)
+    if file := download(request, [chart]):
+        return file
+    context = {
+        "scope": scope,
+        "section": "agreement",
+        "panel": panel,
+        "found": found,
+        "kinds": trust.by_kind(found),
+        "chart": chart,
+        "followed": trust.followed(found),
+        "texts": {one.name: one.text for one in INJECTIONS},
+        "number": len(INJECTIONS),
+        "limit": trust.LIMIT,
+        "form": form,
+        "free": [judge for judge in judges if canaries.is_free(judge)],
+        "paid": [judge for judge in judges if not canaries.is_free(judge)],
+        "estimate": canaries.forecast(judges) if judges else None,
+        "schedule": CanarySchedule.objects.first(),
+    }
+    return render(request, "reports/canaries.html", context, status=status)

@@ -1,0 +1,123 @@
+"""Pages of the panel: the candidates, the sets that are proposed, and making one of them the panel."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation.agreement.assessments import JUDGES, known_assessors
+from annotation.audit_log.recording import record
+from annotation.panels import page, self_checks
+from annotation.panels.applying import change, everybody_on, has_chosen, make_panel, offered
+from annotation.panels.report import choose_panel
+from annotation.panels.subsets import SIZES_TO_CHOOSE
+from annotation.permissions import Scope, action
+from corpus.chart_downloads import download
+from corpus.errors import BadInput
+from judges.engine.plan import records_of
+from judges.models import JudgeVersion
+from judges.probes import stored
+from judges.probes.self_check import forecast
+
+
+@action("admin")
+@require_GET
+def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Quality, independence and price of the candidates, and the most independent sets above the floor."""
+    known = known_assessors(scope.collection)
+    asked = page.read(request.GET, known)
+    context = {
+        "scope": scope,
+        "section": "agreement",
+        "asked": asked,
+        "everybody": [one for one in known if one.kind in JUDGES],
+        "current": has_chosen(scope.collection),
+        "abilities": stored.abilities(everybody_on(offered(scope.collection))),
+        "sizes": SIZES_TO_CHOOSE,
+    }
+    try:
+        chosen = choose_panel(
+            scope.collection,
+            asked.names,
+            known=known,
+            floor=asked.floor,
+            bootstrap=page.RESAMPLES,
+            size=asked.size,
+        )
+    except BadInput as error:
+        return render(request, "reports/panel.html", {**context, "problem": str(error)})
+    found = page.page(chosen, scope.collection.relevant_from)
+    if file := download(request, found.charts):
+        return file
+    return render(request, "reports/panel.html", {**context, "page": found})
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """First what would change; it is changed when that was confirmed. Only owners change the default of the site."""
+    if request.method == "POST":
+        return _make(request, scope)
+    judges = request.GET.getlist("judge")
+    try:
+        found = change(scope.collection, judges)
+    except BadInput as error:
+        raise Http404(str(error)) from error
+    checks = self_checks.standing(scope.collection, judges).values()
+    context = {"scope": scope, "section": "agreement", "change": found, "judges": judges, "checks": checks}
+    return render(request, "reports/panel_use.html", context)
+
+
+def _make(request: HttpRequest, scope: Scope) -> HttpResponse:
+    default = scope.user.is_owner and "default" in request.POST
+    try:
+        with transaction.atomic():
+            made = make_panel(collection=scope.collection, judges=request.POST.getlist("judge"), default=default)
+            record(scope, "panel.used", panel=made.name, judges=list(made.ensemble), default=default)
+    except BadInput as error:
+        messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+    else:
+        messages.success(
+            request, _("%(made)s votes with %(join)s.") % {"made": made.name, "join": ", ".join(made.ensemble)}
+        )
+    return redirect("panel", scope.collection.name)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """First what it costs; a worker asks the judges when that was confirmed."""
+    given = request.POST if request.method == "POST" else request.GET
+    try:
+        judges = _judges(scope, given)
+        if request.method == "POST":
+            with transaction.atomic():
+                self_checks.ask_later(scope.collection, judges)
+                record(scope, "judge.self-check", judges=[row.name for row in judges])
+            messages.info(request, "A worker asks the judges. Open this page again in a minute.")
+            return redirect("panel", scope.collection.name)
+    except BadInput as error:
+        messages.error(request, _("Nobody was asked: %(error)s.") % {"error": error})
+        return redirect("panel", scope.collection.name)
+    asked = self_checks.probes(scope.collection)
+    context = {
+        "scope": scope,
+        "section": "agreement",
+        "checks": self_checks.standing(scope.collection, [row.name for row in judges]).values(),
+        "built_in": sum(not probe.own for probe in asked),
+        "own": sum(probe.own for probe in asked),
+        "estimate": forecast(records_of(judges), asked, self_checks.REPEATS),
+    }
+    return render(request, "reports/self_check.html", context)
+
+
+def _judges(scope: Scope, given: QueryDict) -> list[JudgeVersion]:
+    """The named judges, or those of a panel that may be named here. Raises BadInput."""
+    if names := given.getlist("judge"):
+        return self_checks.versions(names)
+    panel = offered(scope.collection).filter(name=given.get("panel", "")).first()
+    if panel is None:
+        raise BadInput(_("name judges or a panel"))
+    return self_checks.members(panel.name)[1]

@@ -1,0 +1,56 @@
+"""The page of policies compared: a replay of what is stored, with a simulator; nothing is asked again."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.audit_log.recording import record
+from annotation.permissions import Scope, action
+from annotation.policies import cached_results, page
+from annotation.policies.lara_replay import LEFT_OUT
+from annotation.policies.report import answered
+from corpus.chart_downloads import download
+from judges.models import Campaign
+
+LISTED = 20
+"""Newest campaigns to choose from; older ones are reached by their id in the address."""
+
+
+@action("admin")
+@require_GET
+def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Every policy on one campaign's stored answers, and what handing other cells to people would come to."""
+    campaign = _campaign(scope, request.GET.get("campaign", ""))
+    found = cached_results.standing(scope.collection, campaign, lara="lara" in request.GET) if campaign else None
+    shown = page.make(found.document, request.GET) if found and found.document else None
+    if shown and (file := download(request, shown.charts)):
+        return file
+    context = {"scope": scope, "section": "agreement", "campaign": campaign, "page": shown, "found": found}
+    context |= {"left_out": shown is not None and any(line.reason == LEFT_OUT for line in shown.lines)}
+    context |= {"campaigns": list(answered(scope.collection)[:LISTED])}
+    return render(request, "policies/policies.html", context)
+
+
+@action("admin")
+@require_POST
+def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Compare anew for a large collection; a worker does it where one lives."""
+    campaign = _campaign(scope, request.POST.get("campaign", ""))
+    if campaign is not None:
+        with transaction.atomic():
+            done = cached_results.refresh(scope.collection, campaign)
+            record(scope, "policies.compared", campaign=campaign.pk)
+        messages.info(
+            request, _("The figures are new.") if done else _("A worker compares the policies; reload in a while.")
+        )
+    query = f"?campaign={campaign.pk}" if campaign else ""
+    return redirect(reverse("policies", args=[scope.collection.name]) + query)
+
+
+def _campaign(scope: Scope, asked: str) -> Campaign | None:
+    known = answered(scope.collection).select_related("collection")
+    return get_object_or_404(known, pk=int(asked)) if asked.isdecimal() and len(asked) < 19 else known.first()

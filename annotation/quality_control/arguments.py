@@ -1,0 +1,77 @@
+"""Arguments for and against a gold pair, each agent keeping its stance: so that easy pairs can be checks too.
+
+A debate about an easy pair agrees, so it never looks like one that people are asked about. Configured models write such
+arguments (annotation.quality_control.gold_reasons); else the offline pair does.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from annotation.models.quality_control import GoldArguments
+from annotation.quality_control.matching import Form
+from corpus.models import Pair
+from judges.domain import debate
+from judges.domain.quotes import locate
+from judges.offline import debate as offline_debate
+from judges.offline.judges import Alone
+from judges.records import Inputs, Seat, Turn
+
+
+def seats(form: Form) -> tuple[Seat, ...]:
+    """The agents that a debate of this form has."""
+    return debate.seats(2 * form.couples)
+
+
+def of_models(pair: Pair, form: Form) -> list[dict[str, Any]] | None:
+    """What models argued, in the first rounds where they argued in more; None where they did not."""
+    kept = GoldArguments.objects.filter(pair=pair, couples=form.couples, rounds__gte=form.rounds).first()
+    return [turn for turn in kept.turns if turn["round"] <= form.rounds] if kept else None
+
+
+def offline(pair: Pair, form: Form) -> list[dict[str, Any]]:
+    """What the offline agents say. The pair's query and document are loaded."""
+    inputs = Inputs(
+        query=pair.query.text,
+        answers=tuple(pair.query.answers),
+        title=pair.document.title,
+        document=pair.document.text,
+    )
+    turns: list[dict[str, Any]] = []
+    before: dict[Seat, Turn] | None = None
+    for number in range(1, form.rounds + 1):
+        spoken = {}
+        for seat in seats(form):
+            said = offline_debate.stand(seat, inputs, Alone(), before)
+            quotes = tuple(locate(quote, inputs.document) for quote in said.quotes)
+            spoken[seat] = Turn(said.verdict, said.reason, quotes)
+        before = spoken
+        turns += stored(spoken, number)
+    return turns
+
+
+def stored(spoken: dict[Seat, Turn], number: int) -> list[dict[str, Any]]:
+    """The turns of a round as items keep them."""
+    return [
+        {
+            "side": seat.side.value,
+            "round": number,
+            "couple": seat.couple,
+            "verdict": said.verdict,
+            "reason": said.reason,
+            "quotes": [asdict(quote) for quote in said.quotes],
+        }
+        for seat, said in spoken.items()
+    ]
+
+
+def elsewhere(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Turns of another pair's debate, for a pair that they are not about: no quotation is in its document."""
+    return [
+        {**turn, "quotes": [{"text": quote["text"], "start": None, "end": None} for quote in turn["quotes"]]}
+        for turn in turns
+    ]
+
+
+def length(turns: list[dict[str, Any]]) -> int:
+    """Characters of reasons and quotations, roughly as the attention checks count those of a stored debate."""
+    return sum(len(turn["reason"]) + sum(len(quote["text"]) + 40 for quote in turn["quotes"]) for turn in turns)

@@ -1,0 +1,231 @@
+"""Attention checks: gold pairs in the dress of ordinary items (DREAM F.2, SPEC S7).
+
+A check is one standing item that everybody is lent once. It is the twin of an ordinary item: the same words of why it
+came, the same arm, a two-sided debate of the same shape and of like length. Where judges held no such debate about the
+pair, arguments for and against are written for it once (annotation.quality_control.arguments), so easy gold of both
+labels serves.
+
+DREAM's own form is another: a pair that is known to be relevant, beside two arguments about something else.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils.translation import gettext as _
+
+from annotation.audit_log.recording import record
+from annotation.models import User
+from annotation.quality_control import arguments
+from annotation.quality_control.gold_labels import REFERENCE
+from annotation.quality_control.matching import BLIND, Dressed, Form, Look, Turn, dress, shape_of, stance_of
+from annotation.queue.assignment import rows
+from corpus.collections.task_order import MEASURING
+from corpus.errors import BadInput
+from corpus.models import Collection, Item, Pair
+from judges.campaigns.selectors import Round, debate_of
+
+OWN, DREAM = "own", "dream"
+"""Forms of a check: arguments about its own pair, or DREAM's."""
+OVERLAP = 32_000
+"""Everybody may have it: no collection has so many people."""
+ORDINARY_READ = 2_000
+"""Newest ordinary items that are looked at."""
+LAST = 1e12
+
+_TURNS = """
+(SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict,
+                                   'offline', v.provider = 'offline')
+                 ORDER BY t.round, t.sample, t.role DESC)
+ FROM judges_attempt t JOIN judges_judgeversion v ON v.id = t.judge_id
+ WHERE t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
+    SELECT max(c.campaign_id) FROM judges_attempt c
+    WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against'))) AS turns,
+(SELECT sum(length(t.reason) + length(t.quotes::text)) FROM judges_attempt t
+ WHERE t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
+    SELECT max(c.campaign_id) FROM judges_attempt c
+    WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against'))) AS debate
+"""
+_ORDINARY = f"""
+SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, i.reason, i.arm, {_TURNS}
+FROM (SELECT * FROM corpus_item WHERE collection_id = %(collection)s AND state <> 'withdrawn'
+        AND reason <> ALL (%(others)s) ORDER BY id DESC LIMIT {ORDINARY_READ}) i
+JOIN corpus_pair p ON p.id = i.pair_id JOIN corpus_document d ON d.id = p.document_id
+"""
+_GOLD = f"""
+SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, g.grade, {_TURNS},
+       (SELECT json_object_agg(a.couples, a.rounds) FROM annotation_goldarguments a WHERE a.pair_id = p.id) AS argued
+FROM ({REFERENCE}) g JOIN corpus_pair p ON p.id = g.pair_id
+JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+WHERE NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason IN ('check', 'qualification')
+                  AND i.state = 'standing')
+  AND (SELECT count(*) FROM corpus_item i WHERE i.pair_id = p.id AND i.state = 'open') = 0
+"""
+"""Gold pairs that may become checks: none that somebody still waits for as an ordinary item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What checks there are, and what there could be."""
+
+    standing: int
+    answered: int
+    """Judgments on them."""
+    gold: int
+    """Gold pairs that are no check yet and that nobody waits for."""
+    debated: int
+    """Of them, those about which judges debated; for the others arguments are written."""
+    relevant: int
+    """Of the gold pairs, those that are relevant."""
+    ordinary: int
+    """Ordinary items that show what a check must look like."""
+
+
+def looks(collection: Collection) -> tuple[list[Look], list[Look]]:
+    """What people read here, and the gold that could be shown like it; two statements."""
+    ordinary = _read(_ORDINARY, collection, others=["evidence", *MEASURING])
+    return [_look(row, collection) for row in ordinary], [_look(row, collection) for row in _read(_GOLD, collection)]
+
+
+def pool(collection: Collection, ordinary: Sequence[Look], gold: Sequence[Look]) -> Pool:
+    """Counts for the page, of what `looks` found."""
+    checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
+    counted = list(checks.values_list("done", flat=True))
+    debated, relevant = sum(bool(look.shape) for look in gold), sum(look.relevant for look in gold)
+    return Pool(len(counted), sum(counted), len(gold), debated, relevant, len(ordinary))
+
+
+def usual_form(ordinary: Sequence[Look]) -> Form | None:
+    """The form of debate that people read most, with as many rounds as any with as many agents; None for none."""
+    found = Counter(form for look in ordinary if (form := stance_of(look.shape)))
+    if not found:
+        return None
+    couples = found.most_common(1)[0][0].couples
+    return Form(max(form.rounds for form in found if form.couples == couples), couples)
+
+
+@transaction.atomic
+def make(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
+    """Make up to `count` checks; how many there are now more. Raises BadInput that says what is missing."""
+    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    ordinary, gold = looks(collection)
+    if not ordinary:
+        raise BadInput(
+            _("no pair waits for people yet, so nothing shows what a check must look like: start a campaign")
+        )
+    if not gold:
+        raise BadInput(_("no gold pair is left for checks: import reference grades, or let experts make gold"))
+    if form == DREAM:
+        made = _dream(ordinary, gold, count=count, seed=seed)
+    else:
+        made = dress(ordinary, gold, count=count, seed=seed, write=_write, length=arguments.length)
+    if not made:
+        raise BadInput(
+            _("no gold pair can look like the pairs that people read: DREAM's form needs relevant gold and a debate")
+            if form == DREAM
+            else _(
+                "no gold pair can look like the pairs that people read: their debates do not end with for and against"
+            )
+        )
+    Item.objects.bulk_create(
+        Item(
+            collection=collection,
+            pair_id=one.pair,
+            reason=Item.Reason.CHECK,
+            shown_as=one.reason,
+            arm="hidden" if one.reason == Item.Reason.AUDIT else "",
+            turns=one.turns,
+            state=Item.State.STANDING,
+            priority=LAST,
+            place=place,
+            overlap=OVERLAP,
+            seq=_seq(one.pair),
+        )
+        for place, one in enumerate(made)
+    )
+    Collection.objects.filter(pk=collection.pk).update(has_checks=True)
+    record(by, "checks.made", collection, n=len(made), seed=seed, form=form)
+    return len(made)
+
+
+def _write(pair: int, twin: Look) -> list[Turn] | None:
+    """Arguments that make a gold pair look like the twin; None where its debate cannot be had by keeping a stance.
+
+    Whose words they are is the twin's way too: beside debates of the offline pair a model would stand out.
+    """
+    if not twin.shape:
+        return []
+    form = stance_of(twin.shape)
+    if form is None:
+        return None
+    found = Pair.objects.select_related("query", "document").get(pk=pair)
+    return (arguments.of_models(found, form) if twin.by_models else None) or arguments.offline(found, form)
+
+
+def _dream(ordinary: Sequence[Look], gold: Sequence[Look], *, count: int, seed: int) -> list[Dressed]:
+    """DREAM's form (F.2): relevant pairs, each with the arguments of an ordinary item about another query."""
+    chance = Random(seed)
+    left = [look for look in gold if look.relevant]
+    chance.shuffle(left)
+    debated = [look for look in ordinary if look.shape and look.reason not in BLIND]
+    found = []
+    for look in left[:count]:
+        others = [twin for twin in debated if twin.query != look.query]
+        if not others:
+            continue
+        twin = chance.choice(others)
+        turns = [one for round in debate_of(Pair.objects.get(pk=twin.pair)) for one in _sides(round)]
+        found.append(Dressed(look.pair, twin.reason, twin.arm, arguments.elsewhere(turns)))
+    return found
+
+
+def _sides(round: Round) -> Iterator[Turn]:
+    for side, said in (("for", round.for_turn), ("against", round.against_turn)):
+        if said is not None and said.verdict is not None:
+            yield {
+                "side": side,
+                "round": round.number,
+                "couple": round.couple,
+                "verdict": said.verdict,
+                "reason": said.reason,
+                "quotes": [asdict(quote) for quote in said.quotes],
+            }
+
+
+@transaction.atomic
+def withdraw(*, collection: Collection, by: User | None) -> int:
+    """Nobody is lent a check any more; what was answered stays. How many there were."""
+    checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
+    count = checks.update(state=Item.State.WITHDRAWN)
+    Collection.objects.filter(pk=collection.pk).update(has_checks=False)
+    record(by, "checks.withdrawn", collection, n=count)
+    return count
+
+
+def _seq(pair: int) -> int:
+    return Item.objects.filter(pair=pair, reason=Item.Reason.CHECK).count()
+
+
+def _read(statement: str, collection: Collection, **values: object) -> list[dict[str, Any]]:
+    connection.ensure_connection()
+    return rows(connection.connection, statement, collection=collection.pk, **values)
+
+
+def _look(row: dict[str, Any], collection: Collection) -> Look:
+    turns = row["turns"] or []
+    return Look(
+        pair=row["pair"],
+        shape=shape_of(turns),
+        debate=int(row["debate"] or 0),
+        document=row["document"],
+        reason=row.get("reason", ""),
+        arm=row.get("arm", ""),
+        query=row["query"],
+        relevant=row.get("grade", collection.relevant_from) >= collection.relevant_from,
+        by_models=bool(turns) and not any(turn["offline"] for turn in turns),
+        argued={int(couples): rounds for couples, rounds in (row.get("argued") or {}).items()},
+    )

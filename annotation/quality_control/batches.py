@@ -1,0 +1,79 @@
+"""Batches of an annotator's work: accepted when all their checks were passed, else their items go back (DREAM F.2).
+
+A batch without an answered check is neither: it is not checked, and says so (annotation.models.quality_control.Batch).
+"""
+
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import F
+
+from annotation.models import Assignment, Membership
+from annotation.models.quality_control import Batch
+from annotation.quality_control import exclusion
+from annotation.quality_control.check_scheduling import CHECK
+from annotation.quality_control.gold_labels import grades
+from corpus.errors import BadInput
+
+State = Assignment.State
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a batch holds: answered checks, the missed ones, and the items whose judgments would go back."""
+
+    checks: int
+    missed: int
+    items: list[int]
+
+
+@transaction.atomic
+def close(membership: int) -> list[Batch]:
+    """Look at every batch of this member that is complete and was not looked at; those that were closed now.
+
+    A batch without an answered check keeps its judgments and is not checked. Those of a returned batch are set aside,
+    except those on its checks, which tell why.
+    """
+    row = Membership.objects.select_for_update(of=("self",)).select_related("collection", "user").get(pk=membership)
+    number = Batch.objects.filter(membership=row).count()
+    begin, size = row.closed_to, row.collection.batch
+    found = []
+    while begin + size <= row.lent:
+        looked = _look(row, begin, begin + size)
+        if looked is None:
+            break
+        made = Batch.objects.create(
+            membership=row, number=number, size=size, checks=looked.checks, missed=looked.missed
+        )
+        if looked.missed:
+            _return(row, made, looked.items)
+        found.append(made)
+        begin, number = begin + size, number + 1
+    Membership.objects.filter(pk=row.pk).update(closed_to=begin)
+    return found
+
+
+def _look(row: Membership, begin: int, end: int) -> Looked | None:
+    """None where an item of the batch is still on the desk."""
+    mine = list(
+        Assignment.objects.filter(membership=row, number__gte=begin, number__lt=end).select_related("item", "judgment")
+    )
+    if any(one.state == State.OPEN for one in mine):
+        return None
+    checks = [one for one in mine if one.item.reason == CHECK and one.state == State.DONE and one.judgment]
+    known = grades(row.collection, [one.item.pair_id for one in checks])
+    mark = row.collection.relevant_from
+    answered = [
+        ((one.judgment.grade >= mark) == (known[one.item.pair_id] >= mark))
+        for one in checks
+        if one.judgment and one.judgment.grade is not None and one.item.pair_id in known
+    ]
+    return Looked(len(answered), answered.count(False), [one.item_id for one in mine if one.item.reason != CHECK])
+
+
+def _return(row: Membership, batch: Batch, items: list[int]) -> None:
+    try:
+        exclusion.set_aside(membership=row, by=None, batch=batch.number, items=items)
+    except BadInput:
+        return  # Nothing of it stands: everything was skipped, flagged or taken back.
+    Membership.objects.filter(pk=row.pk).update(returned=F("returned") + 1)

@@ -1,0 +1,246 @@
+"""Judgments set aside and brought back; people paused and let go on.
+
+Setting aside appends a withdrawal for each judgment, as its author's undo would: so labels, statistics, agreement and
+exports leave it out without knowing of it. Bringing back appends the judgment once more, with its own time. Nothing is
+changed or deleted, and which rows an act appended stands in annotation.models.quality_control.SettingAside.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Greatest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.audit_log.recording import record
+from annotation.models import Assignment, Membership, User
+from annotation.models.quality_control import SettingAside
+from annotation.quality_control import excluded_texts
+from annotation.queue.aggregation import outcome
+from annotation.queue.assignment import EVIDENCE, SHARDS, settled_key
+from annotation.queue.undo import end_lease
+from corpus.collections.task_order import MEASURING, forget_watermarks
+from corpus.errors import BadInput
+from corpus.labels import resolve_pairs
+from corpus.models import CurrentJudgment, Item, Judgment, Pair, Query, Target
+from judges.models import Tally
+
+Step = Judgment.Step
+
+
+@transaction.atomic
+def pause(*, membership: Membership, by: User | None, note: str = "") -> None:
+    """No more items for this person; what they hold goes back to the queue. What they judged stays."""
+    end_lease(membership)
+    record(by, "member.paused", membership.collection, concerns=membership.user, note=note)
+    Membership.objects.filter(pk=membership.pk).update(paused_at=timezone.now(), pause_note=note)
+
+
+@transaction.atomic
+def go_on(*, membership: Membership, by: User | None) -> None:
+    """The person gets items again."""
+    record(by, "member.resumed", membership.collection, concerns=membership.user)
+    Membership.objects.filter(pk=membership.pk).update(paused_at=None, pause_note="")
+
+
+def standing(membership: Membership, *, since: datetime | None = None) -> QuerySet[Judgment]:
+    """What of this person would be set aside: judgments and adjudications that stand, on items and under aspects."""
+    kept = CurrentJudgment.objects.filter(
+        Q(item__isnull=False) | Q(aspect__isnull=False), assessor=membership.assessor_id
+    )
+    return Judgment.objects.filter(pk__in=(kept.filter(created_at__gte=since) if since else kept).values("pk"))
+
+
+@transaction.atomic
+def set_aside(
+    *,
+    membership: Membership,
+    by: User | None,
+    note: str = "",
+    since: datetime | None = None,
+    batch: int | None = None,
+    items: Sequence[int] | None = None,
+) -> SettingAside:
+    """Take a person's judgments and texts out of everything; their items go back to the queue, to other people.
+
+    `since`: only those given from then on. `items`: only those on these items (`batch` says which batch they are).
+    Raises BadInput where nothing stands that could be set aside.
+    """
+    _hold_aspects(membership)
+    wanted = standing(membership, since=since)
+    found = list((wanted.filter(item__in=items) if items is not None else wanted).order_by("pk"))
+    texts = list(excluded_texts.standing(membership, since=since, items=items).order_by("pk"))
+    if not found and not texts:
+        raise BadInput(_("nothing to set aside: no judgment of this person stands"))
+    locked = _locked([*found, *texts])
+    gone = [
+        Judgment(
+            pair_id=one.pair_id,
+            assessor_id=one.assessor_id,
+            item_id=one.item_id,
+            aspect_id=one.aspect_id,
+            step=one.step,
+            arm=one.arm,
+            guideline=one.guideline,
+            supersedes=one,
+        )
+        for one in found
+    ]
+    rows = Judgment.objects.bulk_create(gone)
+    withdrawn = excluded_texts.withdraw(membership, texts)
+    left = _point(membership, rows, Assignment.State.DONE, Assignment.State.ASIDE)
+    left += excluded_texts.move(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
+    Item.objects.filter(pk__in=left).update(taken=F("taken") - 1, done=F("done") - 1)
+    restate(locked, shard=membership.pk % SHARDS)
+    resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
+    forget_watermarks(membership.collection)
+    why = SettingAside.Why.PERSON if batch is None else SettingAside.Why.BATCH
+    counts = {"n": len(rows), "texts": len(withdrawn)}
+    record(by, "judgments.aside", membership.collection, concerns=membership.user, **counts, why=why.value)
+    return SettingAside.objects.create(
+        membership=membership,
+        why=why,
+        note=note,
+        batch=batch,
+        since=since,
+        made_by=by,
+        judgments=[row.pk for row in rows],
+        texts=[one.pk for one in withdrawn],
+    )
+
+
+@transaction.atomic
+def bring_back(*, act: SettingAside, by: User | None, note: str = "") -> SettingAside:
+    """What an act set aside stands again, as it was. Raises BadInput when that was done already.
+
+    Where somebody else judged the item meanwhile, both judgments count: where they differ, an adjudicator decides. Of
+    two texts one must hold: that of whoever wrote meanwhile.
+    """
+    membership = Membership.objects.select_for_update().select_related("collection", "user").get(pk=act.membership_id)
+    if act.reverses_id is not None or SettingAside.objects.filter(reverses=act).exists():
+        raise BadInput(_("these judgments were brought back already"))
+    _hold_aspects(membership)
+    gone = Judgment.objects.heads().filter(pk__in=act.judgments).select_related("supersedes").order_by("pk")
+    locked = _locked([*gone, *Target.objects.filter(pk__in=act.texts)])
+    rows = Judgment.objects.bulk_create([_again(one) for one in gone if one.supersedes])
+    texts = excluded_texts.again(act.texts)
+    back = _point(membership, rows, Assignment.State.ASIDE, Assignment.State.DONE)
+    back += excluded_texts.move(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
+    Item.objects.filter(pk__in=back).update(
+        taken=F("taken") + 1, done=F("done") + 1, overlap=Greatest(F("overlap"), F("taken") + 1)
+    )
+    restate(locked, shard=membership.pk % SHARDS)
+    resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
+    if act.why == SettingAside.Why.BATCH:  # there is nothing to tell any more
+        Membership.objects.filter(pk=membership.pk).update(returned=Greatest(F("returned") - 1, 0))
+    counts = {"n": len(rows), "texts": len(texts)}
+    record(by, "judgments.back", membership.collection, concerns=membership.user, **counts)
+    return SettingAside.objects.create(
+        membership=membership,
+        why=act.why,
+        note=note,
+        batch=act.batch,
+        since=act.since,
+        made_by=by,
+        reverses=act,
+        judgments=[row.pk for row in rows],
+        texts=[one.pk for one in texts],
+    )
+
+
+def _hold_aspects(membership: Membership) -> None:
+    """Nobody revises the aspects under which this person graded, until the end of the transaction."""
+    graded = Judgment.objects.filter(assessor=membership.assessor_id, aspect__isnull=False).values("aspect__query")
+    list(Query.objects.select_for_update(no_key=True).filter(pk__in=graded).order_by("pk").values_list("pk"))
+
+
+def _again(gone: Judgment) -> Judgment:
+    """The judgment that a row withdrew, with all that it said and when."""
+    before: Any = gone.supersedes
+    kept = {f.attname: getattr(before, f.attname) for f in Judgment._meta.concrete_fields}
+    del kept["id"]
+    return Judgment(**(kept | {"supersedes_id": gone.pk}))
+
+
+def _locked(found: Sequence[Judgment | Target]) -> list[Item]:
+    """Their items, locked in the order of their ids as the queue does; then their pairs."""
+    ids = {one.item_id for one in found if one.item_id is not None}
+    items = list(Item.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
+    pairs = {one.pair_id for one in found}
+    list(Pair.objects.select_for_update(no_key=True).filter(pk__in=pairs).order_by("pk").values_list("pk"))
+    return items
+
+
+def _point(
+    membership: Membership, rows: Sequence[Judgment], before: Assignment.State, after: Assignment.State
+) -> list[int]:
+    """Let the assignments point to the new rows and carry the new state; ids of the items of finished ones."""
+    by_item: dict[int, dict[str, int]] = defaultdict(dict)
+    for row in rows:
+        if row.item_id is not None:
+            by_item[row.item_id][row.step] = row.pk
+    mine = list(
+        Assignment.objects.select_for_update()
+        .filter(membership=membership, item__in=by_item)
+        .filter(Q(state=before) | Q(state=Assignment.State.OPEN))
+    )
+    moved = []
+    for one in mine:
+        one.judgment_id = by_item[one.item_id].get(Step.FINAL, one.judgment_id)
+        one.first_id = by_item[one.item_id].get(Step.FIRST, one.first_id)
+        if one.state == before and Step.FINAL in by_item[one.item_id]:
+            one.state = after
+            moved.append(one.item_id)
+    Assignment.objects.bulk_update(mine, ["judgment", "first", "state"], batch_size=1000)
+    return moved
+
+
+def restate(items: Sequence[Item], *, shard: int) -> None:
+    """Give items the state that follows from what stands on them; labels and campaigns' counters follow."""
+    ids = [item.pk for item in items]
+    fresh = Item.objects.in_bulk(ids)
+    grades: dict[int, list[int]] = defaultdict(list)
+    decided = set()
+    for judged, step, grade in CurrentJudgment.objects.filter(
+        item__in=ids, step__in=[Step.FINAL, Step.ADJUDICATION]
+    ).values_list("item_id", "step", "grade"):
+        if step == Step.ADJUDICATION:
+            decided.add(judged)
+        elif judged is not None:
+            grades[judged].append(grade)
+    flags = Assignment.objects.filter(item__in=ids, flagged=True, state=Assignment.State.DONE)
+    flagged = set(flags.values_list("item_id", flat=True))
+    states: dict[str, list[int]] = defaultdict(list)
+    settled: dict[tuple[int, str], int] = defaultdict(int)
+    for before in items:
+        item = fresh[before.pk]
+        state = _state(item, grades[item.pk], item.pk in flagged, item.pk in decided)
+        if state == item.state:
+            continue
+        states[state].append(item.pk)
+        if item.campaign is not None and item.reason not in MEASURING:
+            change = int(state == Item.State.SETTLED) - int(item.state == Item.State.SETTLED)
+            settled[item.campaign, settled_key(item.reason)] += change
+    for state, members in states.items():
+        at = timezone.now() if state == Item.State.SETTLED else None
+        Item.objects.filter(pk__in=members).update(state=state, settled_at=at)
+    for (campaign, key), change in settled.items():
+        row, _made = Tally.objects.get_or_create(campaign_id=campaign, shard=shard, key=key)
+        Tally.objects.filter(pk=row.pk).update(value=F("value") + change)
+    resolve_pairs({item.pair_id for item in items})
+
+
+def _state(now: Item, grades: list[int], flagged: bool, decided: bool) -> str:
+    if now.state in (Item.State.WITHDRAWN, Item.State.STANDING):
+        return now.state
+    if decided:
+        return Item.State.SETTLED
+    if now.reason == EVIDENCE and not flagged:
+        return Item.State.SETTLED if now.done >= now.overlap else Item.State.OPEN
+    if now.reason in MEASURING:
+        return Item.State.SETTLED if len(grades) >= now.overlap else Item.State.OPEN
+    return outcome(grades, overlap=now.overlap, flagged=flagged).state

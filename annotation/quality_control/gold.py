@@ -1,0 +1,321 @@
+"""Gold: a sample that experts grade, with a reason for and one against beside each pair (DREAM A.2, SPEC S7).
+
+One random pair of the pool for each query, queries drawn in proportion to their strata; five pairs for practice; a
+random share is looked at by a senior. What experts say is a reference grade: it measures and never settles.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Count, F, Max, Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.agreement.measures import Statistic
+from annotation.agreement.proportions import exact
+from annotation.audit_log.recording import record
+from annotation.label_quality.records import missing
+from annotation.models import Membership, User
+from annotation.models.quality_control import GoldAnswer, GoldPair, GoldSet
+from annotation.quality_control import gold_reasons
+from annotation.quality_control.gold_labels import EXPERTS
+from annotation.queue.assignment import check_time
+from corpus.errors import BadInput
+from corpus.models import Assessor, Collection, Judgment, Pair
+from judges.campaigns.selectors import Round, debate_of
+from judges.domain.quotes import locate
+from judges.offline import debate
+from judges.offline.judges import Alone
+from judges.records import Inputs, Seat, Side
+
+PRACTICE = 5
+SPREAD = 7919
+"""A prime: each expert begins elsewhere, so two of them rarely meet on one pair."""
+Who = GoldAnswer.Who
+STRATA = (
+    (gettext_noop("no answer, short query"), gettext_noop("no answer, long query")),
+    (gettext_noop("one answer, short query"), gettext_noop("one answer, long query")),
+    (gettext_noop("several answers, short query"), gettext_noop("several answers, long query")),
+)
+"""By the number of answers (2: and more), and whether the query is longer than the middle one."""
+
+POOL = """
+SELECT DISTINCT ON (p.query_id) p.query_id, p.id, cardinality(q.answers) AS answers,
+       array_length(regexp_split_to_array(trim(q.text), '\\s+'), 1) AS words
+FROM corpus_pair p JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+WHERE p.collection_id = %(collection)s AND p.is_candidate
+  AND NOT EXISTS (SELECT FROM annotation_goldpair g JOIN corpus_pair gp ON gp.id = g.pair_id
+                  WHERE gp.query_id = p.query_id)
+ORDER BY p.query_id, hashint8extended(p.id, %(seed)s)
+"""
+"""One random pair of each query that no gold set has yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A pair of the sample, and the stratum of its query."""
+
+    pair: int
+    stratum: str
+
+
+def strata(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[int]]:
+    """Pairs (query, pair, answers, words) by how many answers their query has, and how long it is. Pure."""
+    lengths = sorted(words for *_rest, words in rows)
+    middle = lengths[len(lengths) // 2] if lengths else 0
+    found = defaultdict(list)
+    for _query, pair, answers, words in rows:
+        found[STRATA[min(answers or 0, 2)][words > middle]].append(pair)
+    return dict(found)
+
+
+def sample(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) -> list[Sampled]:
+    """`size` pairs in random order, each stratum by its share (largest remainders first). Pure."""
+    total = sum(map(len, by_stratum.values()))
+    size = min(size, total)
+    names = sorted(by_stratum)
+    exact_shares = {name: size * len(by_stratum[name]) / total for name in names} if total else {}
+    take = {name: int(share) for name, share in exact_shares.items()}
+    rest = sorted(names, key=lambda name: (take[name] - exact_shares[name], name))
+    for name in rest[: size - sum(take.values())]:
+        take[name] += 1
+    chance = Random(seed)
+    found = [Sampled(pair, name) for name in names for pair in chance.sample(sorted(by_stratum[name]), take[name])]
+    chance.shuffle(found)
+    return found
+
+
+@transaction.atomic
+def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User | None) -> GoldSet:
+    """A new gold set of `size` pairs and PRACTICE more for practice. Raises BadInput when the pool has none left."""
+    with connection.cursor() as cursor:
+        cursor.execute(POOL, {"collection": collection.pk, "seed": seed})
+        rows = cursor.fetchall()
+    if len(rows) <= PRACTICE:
+        raise BadInput(
+            _("%(rows)s queries have a pair and are in no gold set yet: practice alone takes %(practice)s. Import more")
+            % {"rows": len(rows), "practice": PRACTICE}
+        )
+    drawn = sample(strata(rows), size + PRACTICE, seed)
+    made = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
+    chance = Random(f"{seed}:spot")
+    spots = set(chance.sample(range(PRACTICE, len(drawn)), round(spot * (len(drawn) - PRACTICE))))
+    pairs = Pair.objects.select_related("query", "document", "collection").in_bulk([one.pair for one in drawn])
+    GoldPair.objects.bulk_create(
+        GoldPair(
+            gold_set=made,
+            pair_id=one.pair,
+            place=place,
+            practice=place < PRACTICE,
+            spot=place in spots,
+            stratum=one.stratum,
+            **_reasons(pairs[one.pair]),
+        )
+        for place, one in enumerate(drawn)
+    )
+    gold_reasons.write_later(collection, gold_set=made, by=by)
+    record(by, "gold.made", collection, n=len(drawn), seed=seed, gold=made.pk)
+    return made
+
+
+@transaction.atomic
+def end(*, gold_set: GoldSet, by: User | None) -> None:
+    """No more pairs of it are handed out; what was said stays."""
+    GoldSet.objects.filter(pk=gold_set.pk, ended_at=None).update(ended_at=timezone.now())
+    record(by, "gold.ended", gold_set.collection, gold=gold_set.pk)
+
+
+def _reasons(pair: Pair) -> dict[str, Any]:
+    """One turn for and one against: from the pair's debate where each side said its own, else by the offline pair."""
+    debated = _from_debate(debate_of(pair))
+    if debated:
+        return debated
+    inputs = Inputs(
+        query=pair.query.text,
+        answers=tuple(pair.query.answers),
+        title=pair.document.title,
+        document=pair.document.text,
+        definition=pair.collection.relevance.of(pair.query),
+    )
+    turns = []
+    for side in Side:
+        said = debate.stand(Seat(side), inputs, Alone())
+        quotes = [asdict(locate(quote, pair.document.text)) for quote in said.quotes]
+        turns.append(_turn(side.value, said.reason, quotes))
+    return {"turns": turns, "written_by": "offline"}
+
+
+def _from_debate(rounds: Sequence[Round]) -> dict[str, Any]:
+    """The first turn of each side that speaks for that side; empty where one never did."""
+    found: dict[str, Any] = {}
+    for one in rounds:
+        for side, said, wanted in (("for", one.for_turn, 1), ("against", one.against_turn, 0)):
+            if said is not None and said.verdict == wanted and side not in found:
+                quotes = [asdict(quote) for quote in said.quotes]
+                found[side] = (_turn(side, said.reason, quotes), said.judge)
+    if len(found) < 2:
+        return {}
+    names = sorted({str(name) for _turns, name in found.values()})
+    return {"turns": [found["for"][0], found["against"][0]], "written_by": ", ".join(names)}
+
+
+def _turn(side: str, reason: str, quotes: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "side": side, "round": 1, "couple": 0, "verdict": int(side == "for"), "reason": reason, "quotes": quotes,
+    }  # fmt: skip
+
+
+# --- who gets what ---------------------------------------------------------------------------------------------------
+def next_for_expert(membership: Membership) -> GoldPair | None:
+    """Practice that this expert has not done, then a pair that no expert has graded."""
+    waiting = GoldPair.objects.filter(gold_set__collection=membership.collection_id, gold_set__ended_at=None)
+    waiting = waiting.select_related("pair__query", "pair__document", "gold_set")
+    practice = waiting.filter(practice=True).exclude(answers__membership=membership)
+    first = practice.order_by("gold_set", "place").first()
+    if first is not None:
+        return first
+    left = waiting.filter(practice=False).exclude(answers__who=Who.EXPERT)
+    turn = (F("place") * SPREAD + membership.pk * 31) % 10_007
+    return left.annotate(turn=turn).order_by("gold_set", "turn", "place").first()
+
+
+def next_for_senior(membership: Membership) -> GoldPair | None:
+    """A pair of the random share that another person graded and no senior has looked at."""
+    graded = GoldPair.objects.filter(gold_set__collection=membership.collection_id, spot=True)
+    graded = graded.filter(answers__who=Who.EXPERT).exclude(answers__who=Who.SENIOR)
+    return (
+        graded.exclude(answers__membership=membership)
+        .select_related("pair__query", "pair__document", "gold_set")
+        .order_by("gold_set", "place")
+        .first()
+    )
+
+
+@transaction.atomic
+def answer(
+    *,
+    membership: Membership,
+    gold_pair: int,
+    who: str,
+    grade: int,
+    comment: str = "",
+    milliseconds: int | None = None,
+    shown_ms: int | None = None,
+) -> GoldAnswer:
+    """Keep what an expert or senior says; a reference grade comes of it, unless it was practice.
+
+    The same answer again changes nothing. Raises BadInput when somebody else was first, and TooSoon.
+    """
+    row = (
+        GoldPair.objects.select_for_update(of=("self",))
+        .select_related("gold_set", "pair")
+        .filter(pk=gold_pair, gold_set__collection=membership.collection_id)
+        .first()
+    )
+    if row is None:
+        raise BadInput(_("there is no such gold pair here"))
+    known = list(GoldAnswer.objects.filter(gold_pair=row).order_by("pk"))
+    own = [one for one in known if one.membership_id == membership.pk and one.who == who]
+    if own and own[-1].grade == grade:
+        return own[-1]
+    check_time(membership.collection.min_judgment_ms, shown_ms, milliseconds)
+    if who == Who.SENIOR and any(one.membership_id == membership.pk and one.who == Who.EXPERT for one in known):
+        raise BadInput(_("you graded this pair yourself: another senior looks at it"))
+    others = [one for one in known if one.who == who and one.membership_id != membership.pk]
+    if others and not row.practice:
+        raise BadInput(_("somebody else graded this pair while you read it; here is the next one"))
+    return GoldAnswer.objects.create(
+        gold_pair=row,
+        membership=membership,
+        who=who,
+        grade=grade,
+        comment=comment,
+        milliseconds=milliseconds,
+        judgment=None if row.practice else _reference(row, grade),
+    )
+
+
+def _reference(row: GoldPair, grade: int) -> Judgment:
+    """The reference grade; a later one supersedes it."""
+    experts = Assessor.objects.get_or_create(
+        collection=row.gold_set.collection, kind=Assessor.Kind.REFERENCE, name=EXPERTS
+    )[0]
+    head = Judgment.objects.heads().filter(assessor=experts, pair=row.pair_id, item=None).first()
+    return Judgment.objects.create(
+        pair_id=row.pair_id, assessor=experts, step=Judgment.Step.IMPORT, grade=grade, supersedes=head
+    )
+
+
+# --- how far it is ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A gold set: how far experts and senior are, and how often the senior said the same."""
+
+    gold_set: GoldSet
+    pairs: int
+    graded: int
+    relevant: int
+    spots: int
+    looked: int
+    same: Statistic
+    """Share of the senior's looks that found what the expert had said; exact 95% interval."""
+
+    @property
+    def done(self) -> bool:
+        """Everything is graded, and the share looked at."""
+        return self.graded == self.pairs and self.looked == self.spots
+
+
+def progress(collection: Collection) -> list[Progress]:
+    """Newest first; three statements."""
+    plain = Q(pairs__practice=False)
+    sets = GoldSet.objects.filter(collection=collection).annotate(
+        n=Count("pairs", filter=plain), spots=Count("pairs", filter=plain & Q(pairs__spot=True))
+    )
+    said: dict[int, dict[tuple[int, str], int]] = defaultdict(dict)
+    rows = GoldAnswer.objects.filter(gold_pair__gold_set__collection=collection, gold_pair__practice=False)
+    for gold_set, pair, who, grade in rows.order_by("pk").values_list(
+        "gold_pair__gold_set", "gold_pair", "who", "grade"
+    ):
+        said[gold_set][pair, who] = grade
+    return [_progress(one, said[one.pk], collection.relevant_from) for one in sets.order_by("-pk")]
+
+
+def _progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int) -> Progress:
+    experts = {pair: grade for (pair, who), grade in said.items() if who == Who.EXPERT}
+    seniors = {pair: grade for (pair, who), grade in said.items() if who == Who.SENIOR}
+    same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
+    final = experts | seniors
+    statistic = missing(_("no pair was looked at yet"))
+    if same:
+        statistic = Statistic(sum(same) / len(same), *exact(sum(same), len(same)), len(same), None)
+    return Progress(
+        gold_set=gold_set,
+        pairs=gold_set.n,  # type: ignore[attr-defined]  # annotated above
+        graded=len(experts),
+        relevant=sum(grade >= mark for grade in final.values()),
+        spots=gold_set.spots,  # type: ignore[attr-defined]
+        looked=len(seniors),
+        same=statistic,
+    )
+
+
+def others_on_practice(membership: Membership) -> tuple[GoldPair, list[GoldAnswer]] | None:
+    """What other experts said about the practice pair that this one did last: so they come to one reading."""
+    last = (
+        GoldAnswer.objects.filter(membership=membership, gold_pair__practice=True)
+        .select_related("gold_pair__pair__query")
+        .order_by("-pk")
+        .first()
+    )
+    newest = GoldAnswer.objects.filter(membership=membership).aggregate(pk=Max("pk"))["pk"]
+    if last is None or last.pk != newest:
+        return None
+    others = GoldAnswer.objects.filter(gold_pair=last.gold_pair).exclude(membership=membership).order_by("pk")
+    return last.gold_pair, list(others)

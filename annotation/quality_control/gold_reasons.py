@@ -1,0 +1,241 @@
+"""Configured models argue for and against gold pairs: beside what experts grade, and in attention checks.
+
+A worker asks them once a sample is drawn or somebody asks for it. The request is a row, so nothing is lost with a
+message: workers look for it again. Until then, and where a model leaves its side, the offline pair's words stand. The
+calls are booked and capped like all of the collection's.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import psycopg
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from annotation.audit_log.recording import record
+from annotation.models import User
+from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
+from annotation.quality_control import arguments, attention_checks
+from annotation.quality_control.matching import Form, Look
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges import prompts
+from judges.campaigns import configurations, forecasts
+from judges.campaigns.configurations import Configuration
+from judges.campaigns.estimates import Estimate
+from judges.engine import notifications
+from judges.engine.budget import Spent
+from judges.engine.calls import Caller, Question
+from judges.engine.inline_pairs import ask_alone
+from judges.engine.leases import Claimed
+from judges.models import Campaign, JudgeVersion
+from judges.records import Seat, Side, Turn
+from judges.tasks import database
+
+WRITE = "annotation.write_gold_reasons"
+OFFLINE = "offline"
+AGAIN = timedelta(minutes=1)
+"""Workers are told again of a request that nobody has ended after so long."""
+TRIES = 30
+"""So often a request is begun at most: whatever ends each try stands in the workers' log."""
+AT_ONCE = 200
+"""Pairs that are asked about before what came of it is stored."""
+LOCK = "SELECT pg_try_advisory_lock(7108, %s)"
+"""One process at a time works on a request."""
+NO_DEBATE = (Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL)
+
+Rounds = list[dict[Seat, Turn]]
+"""What was said about a pair, round by round."""
+
+
+# --- who writes, what is left to write, and what that costs -----------------------------------------------------------
+def writers(collection: Collection) -> Configuration | None:
+    """The debaters of the newest campaign that had some, else the default panel's; None where they are no models."""
+    campaigns = Campaign.objects.filter(collection=collection).exclude(debaters=[]).exclude(policy__in=NO_DEBATE)
+    newest = campaigns.order_by("-pk").first()
+    names = dict(JudgeVersion.objects.filter(pk__in=newest.debaters).values_list("pk", "name")) if newest else {}
+    debaters = [names[one] for one in newest.debaters] if newest else []
+    return (_models(debaters) if debaters else None) or _models([])
+
+
+def _models(debaters: Sequence[str]) -> Configuration | None:
+    """These debaters, or the default panel's where none is named; None where one is gone or is no model."""
+    try:
+        found = configurations.configuration(policy=Campaign.Policy.DEBATE.value, debaters=debaters)
+    except BadInput:
+        return None
+    return None if any(judge.provider == OFFLINE for judge in found.debaters) else found
+
+
+def form_for(ordinary: Sequence[Look], wanted: Configuration) -> Form:
+    """The form of debate that models play about gold: what people read here, else what a campaign plays by default."""
+    return attention_checks.usual_form(ordinary) or Form(wanted.rounds, len(wanted.debaters) // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Gold pairs that could become checks, by whose arguments they have, and the cost of writing the rest."""
+
+    by_models: int
+    """Models argued, or debated, about them in the form that people read."""
+    offline: int
+    """Only the offline pair speaks."""
+    writers: str = ""
+    """Names of the models; "" where none is configured."""
+    estimate: Estimate | None = None
+    """Of writing the rest; None where nothing is left or nobody writes."""
+
+
+def left(collection: Collection, ordinary: Sequence[Look], gold: Sequence[Look]) -> Left:
+    """For pages and commands, before anything is asked."""
+    wanted = writers(collection)
+    if wanted is None:
+        return Left(0, len(gold))
+    form = form_for(ordinary, wanted)
+    lacking = sum(not look.speaks(form) for look in gold)
+    return Left(len(gold) - lacking, lacking, _names(wanted), forecast(collection, wanted, form, lacking))
+
+
+def of_sample(collection: Collection, pairs: int) -> Left:
+    """The same for so many pairs that are still to be drawn."""
+    wanted = writers(collection)
+    if wanted is None:
+        return Left(0, pairs)
+    form = form_for(attention_checks.looks(collection)[0], wanted)
+    return Left(0, pairs, _names(wanted), forecast(collection, wanted, form, pairs))
+
+
+def _names(wanted: Configuration) -> str:
+    return ", ".join(dict.fromkeys(judge.name for judge in wanted.debaters))
+
+
+def forecast(collection: Collection, wanted: Configuration, form: Form, pairs: int) -> Estimate | None:
+    """What arguments about so many pairs cost; None for no pair."""
+    if not pairs:
+        return None
+    played = replace(_seated(wanted, form), protocol=replace(wanted.protocol, play_on=True))
+    return forecasts.expected(played, pairs, forecasts.spread(collection))
+
+
+def _seated(wanted: Configuration, form: Form) -> Configuration:
+    """A debater for each seat: where four speak and there are two models, each holds both stances (DREAM B.4.1)."""
+    agents, own = 2 * form.couples, wanted.debaters
+    debaters = tuple(own[place * len(own) // agents] for place in range(agents))
+    return replace(wanted, debaters=debaters, rounds=form.rounds)
+
+
+# --- asking for it ----------------------------------------------------------------------------------------------------
+def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: User | None) -> bool:
+    """Let a worker do it; False where no model is configured or it is asked for already."""
+    waiting = ArgumentsRequest.objects.filter(collection=collection, gold_set=gold_set, ended_at=None)
+    if writers(collection) is None or waiting.filter(tries__lt=TRIES).exists():
+        return False
+    request = ArgumentsRequest.objects.create(collection=collection, gold_set=gold_set, asked_by=by)
+    record(by, "arguments.asked", collection, request=request.pk)
+    transaction.on_commit(wake)
+    return True
+
+
+def newest(collection: Collection) -> ArgumentsRequest | None:
+    """The last request, for pages."""
+    return ArgumentsRequest.objects.filter(collection=collection).order_by("-pk").first()
+
+
+def wake() -> None:
+    """Tell workers of requests that wait; while Redis is away this does nothing, and whoever looks next does it."""
+    due = ArgumentsRequest.objects.filter(Q(posted_at=None) | Q(posted_at__lt=Now() - AGAIN))
+    for pk in due.filter(ended_at=None, tries__lt=TRIES).values_list("pk", flat=True):
+        if notifications.post(WRITE, pk):
+            ArgumentsRequest.objects.filter(pk=pk).update(posted_at=Now())
+
+
+# --- doing it ---------------------------------------------------------------------------------------------------------
+def write(request: ArgumentsRequest) -> None:
+    """Do what is asked for, unless another process is at it or it is done."""
+    with closing(psycopg.connect(**database(), autocommit=True)) as lock:
+        row = lock.execute(LOCK, [request.pk]).fetchone()
+        mine = ArgumentsRequest.objects.filter(pk=request.pk, ended_at=None, tries__lt=TRIES)
+        if row == (True,) and mine.update(tries=F("tries") + 1):
+            _write(request)
+            ArgumentsRequest.objects.filter(pk=request.pk).update(ended_at=Now())
+
+
+def _write(request: ArgumentsRequest) -> None:
+    wanted = writers(request.collection)
+    if wanted is None:
+        return
+    ordinary, gold = attention_checks.looks(request.collection)
+    form = form_for(ordinary, wanted)
+    pairs = [look.pair for look in gold if not look.speaks(form)] if request.gold_set is None else _of(request, form)
+    # It labels nothing, so it has the policy that does not.
+    asked = replace(_seated(wanted, form), policy=Campaign.Policy.EVIDENCE.value)
+    for begin in range(0, len(pairs), AT_ONCE):
+        some = pairs[begin : begin + AT_ONCE]
+        found = ask_alone(request.collection, asked, "gold reasons", some, Arguing(form))
+        written = sum(_keep(pair, rounds, form, asked) for pair, rounds in found.answers.items())
+        sums = {"written": F("written") + written, "lost": F("lost") + len(some) - written}
+        ArgumentsRequest.objects.filter(pk=request.pk).update(**sums)
+
+
+def _of(request: ArgumentsRequest, form: Form) -> list[int]:
+    """Pairs of the request's gold set about which models did not argue."""
+    written = GoldArguments.objects.filter(couples=form.couples, rounds__gte=form.rounds).values("pair")
+    pairs = GoldPair.objects.filter(gold_set=request.gold_set).exclude(pair__in=written)
+    return list(pairs.order_by("place").values_list("pair", flat=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Arguing:
+    """All rounds of a form about one pair. The role is not that of a debate's turn, so no page takes it for one."""
+
+    form: Form
+
+    async def __call__(self, caller: Caller, claimed: Claimed) -> Rounds | None:
+        """Every round, until an agent leaves its side or says nothing usable; None where the money is spent."""
+        seats = arguments.seats(self.form)
+        rounds: Rounds = []
+        for number in range(1, self.form.rounds + 1):
+            said: dict[Seat, Turn] = {}
+            for place, (seat, judge) in enumerate(zip(seats, caller.plan.debaters, strict=True)):
+                before = rounds[-1] if rounds else None
+                prompt = prompts.argument_prompt(claimed.inputs, seat, number, before, seats)
+                try:
+                    turn = await caller.ask(
+                        claimed, Question(("check", number, place), judge, prompt, prompts.TURN_SCHEMA)
+                    )
+                except Spent:
+                    return None
+                if isinstance(turn, Turn) and turn.verdict == int(seat.side is Side.FOR):
+                    said[seat] = turn
+            rounds.append(said)
+            if len(said) < len(seats):
+                break
+        return rounds
+
+
+def _keep(pair: int, rounds: Rounds, form: Form, wanted: Configuration) -> bool:
+    """Keep whole arguments; and beside what an expert is still to grade, each side's first. Whether they are whole."""
+    seats = arguments.seats(form)
+    by = {seat: judge.name for seat, judge in zip(seats, wanted.debaters, strict=True)}
+    _beside(pair, rounds[0], by)
+    if len(rounds) < form.rounds or len(rounds[-1]) < len(seats):
+        return False
+    turns = [turn for number, said in enumerate(rounds, 1) for turn in arguments.stored(said, number)]
+    values = {"rounds": form.rounds, "turns": turns, "written_by": ", ".join(dict.fromkeys(by.values()))[:200]}
+    GoldArguments.objects.update_or_create(pair_id=pair, couples=form.couples, defaults=values)
+    return True
+
+
+def _beside(pair: int, said: Mapping[Seat, Turn], by: Mapping[Seat, str]) -> None:
+    """Put each side's first words in the place of the offline pair's, where nobody has graded the pair yet."""
+    first = {turn["side"]: turn for turn in arguments.stored(dict(said), 1) if not turn["couple"]}
+    if not first:
+        return
+    names = dict.fromkeys(by[seat] if seat in said else OFFLINE for seat in arguments.seats(Form(1)))
+    rows = GoldPair.objects.filter(pair=pair, written_by=OFFLINE, answers=None)
+    for row in rows:
+        turns = [first.get(old["side"], old) for old in row.turns]
+        rows.filter(pk=row.pk).update(turns=turns, written_by=", ".join(names)[:200])

@@ -1,0 +1,161 @@
+"""Pairs that are nearly the same and carry different labels: one of the two labels is probably wrong.
+
+Few labels are compared while the page waits; of many, a worker finds the groups and stores their pairs beside the
+collection's other statistics. Labels and texts are read when the page is shown.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from annotation.exports.sets.near import DOCUMENT_WORDS, QUERY_WORDS, groups_of
+from annotation.models import Computed
+from corpus.models import Collection, Document, Label, Query
+from judges.engine import notifications
+
+QUERIES_ALIKE = 0.9
+DOCUMENTS_ALIKE = 0.8
+"""Jaccard similarity of shingles from which texts count as near-duplicates."""
+AT_ONCE = 2_000
+"""Labels that are compared while the page waits."""
+MOST = 200_000
+"""Newest labels that a worker compares: their texts are in memory together."""
+SHOWN = 100
+SIDES = 4
+"""Groups, and pairs of each, that are shown."""
+COMPUTE = "annotation.compare_near_pairs"
+KEY = "near"
+"""Under which `Computed.values` keeps what was found beside the other statistics."""
+SILENT = timedelta(minutes=10)
+"""After this long a worker that was asked is taken for gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the pairs: its row, texts and label."""
+
+    pair: int
+    query: str
+    title: str
+    document: str
+    grade: int
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Near-duplicates with at least two labels: some of them, those with the highest grade first."""
+
+    sides: list[Side]
+    more: int
+    """Pairs of the group that are not among `sides`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What was found."""
+
+    groups: list[Group]
+    compared: int = 0
+    all: bool = True
+    """Every label was compared."""
+    stored: bool = False
+    """A worker found it, at `at`; `at` None: nothing was compared yet."""
+    at: datetime | None = None
+    asked: bool = False
+    """A worker is at it."""
+
+
+def near_pairs(collection: Collection) -> Near:
+    """Groups of near-duplicate pairs whose labels differ: found now where there are few labels, else as stored."""
+    if not _is_large(collection):
+        return _shown(collection, find(collection))
+    row = Computed.objects.filter(collection=collection).first()
+    kept: dict[str, Any] = row.values.get(KEY, {}) if row else {}
+    since = parse_datetime(kept["asked"]) if kept.get("asked") else None
+    asked = since is not None and timezone.now() - since < SILENT
+    return _shown(collection, kept, stored=True, asked=asked)
+
+
+def refresh(collection: Collection) -> bool:
+    """Compare anew: by a worker where one lives (False), else now (True)."""
+    if not notifications.has_workers():
+        store(collection)
+        return True
+    _keep(collection, asked=timezone.now().isoformat())
+    transaction.on_commit(lambda: notifications.post(COMPUTE, collection.pk))
+    return False
+
+
+def store(collection: Collection) -> None:
+    """Compare now and keep what was found with its time."""
+    at = timezone.now().isoformat()
+    _keep(collection, **find(collection), at=at, asked="")
+
+
+def find(collection: Collection) -> dict[str, Any]:
+    """What is kept: {"groups": [[pair, ...], ...], "sizes": [n, ...], "compared", "all"}; the largest groups first."""
+    labels = Label.objects.filter(pair__collection=collection, aspect=None).order_by("-pk")
+    rows = list(labels.values_list("pair", "pair__query", "pair__document", "grade")[: MOST + 1])
+    complete, rows = len(rows) <= MOST, rows[:MOST]
+    query_group = groups_of(_texts(Query, {row[1] for row in rows}), QUERIES_ALIKE, QUERY_WORDS)
+    document_group = groups_of(_texts(Document, {row[2] for row in rows}), DOCUMENTS_ALIKE, DOCUMENT_WORDS)
+    found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for pair, query, document, grade in rows:
+        found[query_group[query], document_group[document]].append((pair, grade))
+    mark = collection.relevant_from
+    differing = [sides for sides in found.values() if len({grade >= mark for _pair, grade in sides}) > 1]
+    differing.sort(key=len, reverse=True)
+    shown = differing[:SHOWN]
+    return {
+        "groups": [_both(sides, mark) for sides in shown],
+        "sizes": [len(sides) for sides in shown],
+        "compared": len(rows),
+        "all": complete,
+    }
+
+
+def _both(sides: list[tuple[int, int]], mark: int) -> list[int]:
+    """Pairs of a group that are shown: of both labels, as far as there are."""
+    yes = [pair for pair, grade in sides if grade >= mark]
+    no = [pair for pair, grade in sides if grade < mark]
+    some = max(SIDES // 2, SIDES - len(no))
+    return (yes[:some] + no)[:SIDES]
+
+
+def _texts(model: type[Query] | type[Document], ids: Iterable[int]) -> dict[int, str]:
+    return dict(model.objects.filter(pk__in=list(ids)).values_list("pk", "text"))
+
+
+def _shown(collection: Collection, kept: dict[str, Any], *, stored: bool = False, asked: bool = False) -> Near:
+    """With the labels and texts of now. A group whose labels agree by now is not shown."""
+    pairs = [pair for group in kept.get("groups", ()) for pair in group]
+    labels = Label.objects.filter(pair__in=pairs, aspect=None).values_list(
+        "pair", "pair__query__text", "pair__document__title", "pair__document__text", "grade", "origin"
+    )
+    sides = {row[0]: Side(*row) for row in labels}
+    groups = []
+    for members, size in zip(kept.get("groups", ()), kept.get("sizes", ()), strict=True):
+        here = sorted((sides[pair] for pair in members if pair in sides), key=lambda one: (-one.grade, one.pair))
+        if len({one.grade >= collection.relevant_from for one in here}) > 1:
+            groups.append(Group(here, size - len(members)))
+    at = parse_datetime(kept["at"]) if kept.get("at") else None
+    return Near(groups, kept.get("compared", 0), kept.get("all", True), stored, at, asked)
+
+
+def _is_large(collection: Collection) -> bool:
+    labels = Label.objects.filter(pair__collection=collection, aspect=None)
+    return len(labels.order_by().values_list("pk")[: AT_ONCE + 1]) > AT_ONCE
+
+
+def _keep(collection: Collection, **values: Any) -> None:
+    with transaction.atomic():
+        row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
+        row.values[KEY] = row.values.get(KEY, {}) | values
+        row.save(update_fields=["values"])

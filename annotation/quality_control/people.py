@@ -1,0 +1,74 @@
+"""One person's work, for an admin: batches, repeats, what was set aside."""
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from annotation.agreement.assessments import known_assessors
+from annotation.models import Assignment, Membership
+from annotation.models.quality_control import Batch, SettingAside
+from annotation.quality_control import excluded_texts, exclusion, qualification
+from annotation.quality_control.qualification import Result
+from corpus.models import Assessor
+
+SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """What the page of a person shows."""
+
+    standing: int
+    """Judgments that could be set aside."""
+    texts: int
+    """And edited texts."""
+    acts: list[SettingAside]
+    """Newest first; each with `reversed`: it was taken back."""
+    batches: list[Batch]
+    result: Result | None
+    """Of the qualification test, where one was taken."""
+    open: int
+    listed_as: str
+    """The name under which the list of pairs finds what they graded; empty where it finds nothing."""
+
+
+def care_of(membership: Membership) -> Care:
+    """In nine statements."""
+    acts = list(
+        SettingAside.objects.filter(membership=membership)
+        .select_related("made_by", "reverses", "reversed_by")
+        .order_by("-pk")[:SHOWN]
+    )
+    found = qualification.result(membership)
+    return Care(
+        standing=exclusion.standing(membership).count(),
+        texts=excluded_texts.standing(membership).count(),
+        acts=acts,
+        batches=list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
+        result=found if found.answered else None,
+        open=Assignment.objects.filter(membership=membership, state=Assignment.State.OPEN).count(),
+        listed_as=_listed_as(membership),
+    )
+
+
+def _listed_as(membership: Membership) -> str:
+    own = (Assessor.Kind.PERSON, membership.assessor_id)
+    return next((one.name for one in known_assessors(membership.collection) if (one.kind, one.id) == own), "")
+
+
+def returned(collection: int) -> list[SettingAside]:
+    """Batches of the collection that went back and were not accepted after all, newest first."""
+    found = SettingAside.objects.filter(
+        membership__collection=collection,
+        why=SettingAside.Why.BATCH,
+        reverses=None,
+        reversed_by=None,
+    )
+    return list(found.select_related("membership__user").order_by("-pk")[:SHOWN])
+
+
+def batch_counts(collection: int) -> dict[str, int]:
+    """Batches that were looked at, and of them those with missed checks."""
+    return Batch.objects.filter(membership__collection=collection).aggregate(
+        closed=Count("pk"), missed=Count("pk", filter=Q(missed__gt=0)), unchecked=Count("pk", filter=Q(checks=0))
+    )

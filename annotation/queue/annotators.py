@@ -1,0 +1,133 @@
+"""Who sits at the desk, as the queue needs to know it, and what they answer."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Membership
+from annotation.quality_control.access_checks import closed, is_tried
+from annotation.quality_control.check_scheduling import passed, place
+from corpus.collections.arms import ALL_ROUNDS, SHOWN_ONLY, Weights, draw, weights_of
+from corpus.models import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the queue needs to know of one member."""
+
+    membership: int
+    assessor: int
+    collection: int
+    minutes: int
+    watermark: tuple[float, int] | None = None
+    weights: Weights = SHOWN_ONLY
+    seed: int = 0
+    drawn: int = 0
+    """Items whose arm was drawn for this member so far."""
+    rounds: str = ALL_ROUNDS
+    """What is read of a debate."""
+    lent: int = 0
+    """Items that were lent to this member so far."""
+    closed_to: int = 0
+    """Of those, how many are in batches that were looked at."""
+    shares: tuple[int, float, float] = (20, 0.0, 0.0)
+    """Size of a batch, share of checks, share of repeats."""
+    closed: str = ""
+    """Why nothing is lent (annotation.quality_control.access_checks); empty: the queue is open."""
+    least_ms: int = 0
+    """A grade that comes sooner after its pair was served is refused."""
+    trial: int | None = None
+    """The qualification test that comes before everything else; None: none."""
+
+    @classmethod
+    def of(cls, membership: Membership) -> "Desk":
+        """The desk of a membership whose collection is loaded."""
+        priority, place = membership.watermark_priority, membership.watermark_place
+        return cls(
+            membership=membership.pk,
+            assessor=membership.assessor_id,
+            collection=membership.collection_id,
+            minutes=membership.collection.lease_minutes,
+            watermark=None if priority is None or place is None else (priority, place),
+            weights=weights_of(membership.collection.arms),
+            seed=membership.collection.seed,
+            drawn=membership.arms_drawn,
+            rounds=membership.collection.rounds,
+            lent=membership.lent,
+            closed_to=membership.closed_to,
+            shares=shares_of(membership.collection),
+            closed=closed(membership),
+            least_ms=membership.collection.min_judgment_ms,
+            trial=membership.trial if is_tried(membership) else None,
+        )
+
+    @property
+    def arm(self) -> str:
+        """The arm of the next item whose arm is drawn for this member; "" where everybody reads the debate anyway."""
+        return self.arm_at(self.drawn)
+
+    def arm_at(self, number: int) -> str:
+        """The arm of the item that draws after `number` others of this member."""
+        return "" if self.weights == SHOWN_ONLY else draw(self.weights, self.seed, self.membership, number)
+
+    @property
+    def ends_batch(self) -> bool:
+        """All items of a batch were lent, so its checks can be looked at."""
+        size, checks, _repeats = self.shares
+        return checks > 0 and self.lent - self.closed_to >= size
+
+    @property
+    def instead(self) -> str:
+        """What is lent next in place of the queue's item: check, repeat, or ""."""
+        size, checks, repeats = self.shares
+        return place(
+            seed=self.seed,
+            annotator=self.membership,
+            number=self.lent,
+            checks=checks,
+            repeats=repeats,
+            size=size,
+            closed_to=self.closed_to,
+        )
+
+    @property
+    def batch_begins(self) -> int:
+        """The number of the first item of the batch that the next item is in."""
+        return self.lent - (self.lent - self.closed_to) % self.shares[0]
+
+    @property
+    def passed(self) -> int:
+        """Places of checks in this batch that lie before the next item."""
+        size, checks, _repeats = self.shares
+        number, closed = self.lent, self.closed_to
+        return passed(
+            seed=self.seed, annotator=self.membership, number=number, checks=checks, size=size, closed_to=closed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One submitted judgment. `token` came with the lease; `milliseconds` is the time on the page, where known."""
+
+    item: int
+    token: str
+    grade: int
+    comment: str = ""
+    milliseconds: int | None = None
+    idle: int | None = None
+    """Of these, with the page hidden or untouched."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """Characters of the document that the author marked as evidence: [start, end)."""
+
+    def fields(self, held: float) -> dict[str, Any]:
+        """What is stored of it as it came. Nobody was on the page for longer than the `held` seconds of the lease."""
+        most = max(0, round(held * 1000))
+        spent = None if self.milliseconds is None else min(self.milliseconds, most)
+        idle = None if spent is None or self.idle is None else min(self.idle, spent)
+        marked = json.dumps(self.spans) if self.spans else None
+        return {"grade": self.grade, "comment": self.comment, "milliseconds": spent, "idle": idle, "spans": marked}
+
+
+def shares_of(collection: Collection) -> tuple[int, float, float]:
+    """Size of a batch, share of checks (0 where none are there to be lent), share of repeats."""
+    return collection.batch, collection.checks if collection.has_checks else 0.0, collection.repeats

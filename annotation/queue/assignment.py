@@ -1,0 +1,415 @@
+"""People's queue: lend items, settle judgments (MECHANICS M5).
+
+The functions that take a `db` work on one psycopg connection inside a transaction that the caller opened, so that the
+web and a race of raw clients run the same statements. `in_transaction` is the web's way to call them.
+"""
+
+import json
+import random
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, TypeVar
+
+import psycopg
+from django.db import DatabaseError, connection, transaction
+from django.utils.translation import gettext as _
+from psycopg import errors
+from psycopg.rows import tuple_row
+
+from annotation.models import new_token
+from annotation.policies.waking import UNCERTAIN, go_on
+from annotation.quality_control.access_checks import why_closed
+from annotation.quality_control.check_scheduling import CHECK, QUALIFICATION, SEPARATE
+from annotation.quality_control.qualification import decide
+from annotation.queue import statements as sql
+from annotation.queue.aggregation import Outcome, outcome
+from annotation.queue.annotators import Answer, Desk
+from corpus.collections.arms import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
+from corpus.collections.task_order import MEASURING
+
+T = TypeVar("T")
+TRIES = 6
+AGAIN = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation)
+FROM_THE_START = 16
+"""One claim in so many ignores the watermark, because judges add items that come before it."""
+SHARDS = 16
+BLIND = "hidden"
+"""The debate is not on the page: audits are judged from the texts alone (MECHANICS M4)."""
+SEEN = "reveal:seen"
+"""Of a first vote that was taken back and given anew: its author had seen the debate, so it is not blind."""
+
+WORKABLE = ("open", "conflict", "standing")
+"""States of an item in which a decision on it counts."""
+EVIDENCE = "evidence"
+"""The reason of items that ask for texts and not for a grade."""
+
+
+class Lost(Exception):
+    """The answer no longer counts: somebody or something closed the item. The text says what happened."""
+
+
+class TooSoon(Exception):
+    """The grade came before anybody can have looked at the pair. The text says so."""
+
+
+class Unknown(Exception):
+    """The item was never lent to this member."""
+
+
+def arm_of(reason: str, arm: str = "", rounds: str = ALL_ROUNDS) -> str:
+    """What of the debate people see on an item with this reason and arm, as it is stored with their judgments.
+
+    hidden; shown:all, shown:final (SPEC S2); reveal:all, reveal:final (a first vote without the debate comes before).
+    """
+    if reason == "audit" or arm == HIDDEN:
+        return BLIND
+    return f"{REVEAL if arm == REVEAL else SHOWN}:{rounds}"
+
+
+def asks_first(own: dict[str, Any]) -> bool:
+    """A first vote without the debate is to be given yet."""
+    return own["arm"] == REVEAL and own["reason"] != "audit" and own["first_grade"] is None
+
+
+def final_token(first: str) -> str:
+    """The token that a lease has after the first vote of the reveal arm: the first one, sent again, is known by it."""
+    return urlsafe_b64encode(sha256(f"final {first}".encode()).digest()).decode().rstrip("=")
+
+
+def settled_key(reason: str) -> str:
+    """The campaign's counter of settled items: audits are labelled pairs and counted apart (CONTRACT, status)."""
+    return "audited" if reason == "audit" else "settled"
+
+
+def in_transaction(work: Callable[[psycopg.Connection[Any]], T]) -> T:
+    """Run `work` in one transaction on Django's connection; once more when the database broke up a deadlock."""
+
+    def once() -> T:
+        with transaction.atomic():
+            return work(connection.connection)
+
+    return retried(once)
+
+
+def retried(once: Callable[[], T]) -> T:
+    """Call it again after a deadlock, a serialization failure, or two claims of one member at the same moment."""
+    for tried in range(TRIES):
+        try:
+            return once()
+        except (psycopg.Error, DatabaseError) as error:
+            # Django wraps what its own cursors raise; the cause is psycopg's error either way.
+            if tried == TRIES - 1 or not isinstance(error.__cause__ or error, AGAIN):
+                raise
+            time.sleep(random.uniform(0, 0.005 * 2**tried))
+    raise AssertionError("unreachable")
+
+
+def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | None:
+    """Settle one judgment and claim the next item: its assignment's id, or None when nothing is left.
+
+    In the reveal arm the first judgment is kept as the blind one, and the same item comes back with its debate. The
+    same token again changes nothing and answers the same. Raises Unknown, Lost when the item is closed, and TooSoon.
+    """
+    own = settle(db, desk, answer)
+    if own is None:
+        return claim(db, desk)
+    if own["revealed"]:
+        return int(own["id"])
+    return _next(db, desk, own)
+
+
+def settle(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> dict[str, Any] | None:
+    """Settle one judgment and claim nothing: the assignment as it was before; None where the answer was known already.
+
+    `revealed` of it: that was the first vote of the reveal arm, and the same lease goes on with the debate.
+    """
+    own = _own(db, desk, answer.item)
+    if own["state"] == "done" and own["token"] == answer.token:
+        return None
+    has_first = own["first_grade"] is not None
+    if has_first and own["state"] in ("open", "returned") and own["token"] == final_token(answer.token):
+        return None
+    _check(own, answer.token)
+    if own["reason"] == EVIDENCE:
+        raise Lost(_("This pair asks for its contribution and evidence, not for a grade."))
+    check_time(desk.least_ms, own["served_ms"], answer.milliseconds)
+    if asks_first(own):
+        _first(db, desk, own, answer)
+        return own | {"revealed": True}
+    came_to = _outcome(db, desk, own, answer.grade)
+    _one(
+        db,
+        sql.SETTLE,
+        **answer.fields(own["held"]),
+        pair=own["pair_id"],
+        assessor=desk.assessor,
+        item=answer.item,
+        supersedes=own["judgment_id"],
+        arm=arm_of(own["reason"], own["arm"], desk.rounds),
+        collection=desk.collection,
+        assignment=own["id"],
+        retaken=int(own["state"] == "returned"),
+        state=came_to.state,
+        label=came_to.grade,
+        measuring=list(MEASURING),
+        campaign=own["campaign"],
+        tally=settled_key(own["reason"]),
+        shard=desk.membership % SHARDS,
+    )
+    if own["reason"] == UNCERTAIN and came_to.grade is not None:
+        go_on(own["campaign"])
+    return own | {"revealed": False}
+
+
+def _first(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], answer: Answer) -> None:
+    """Keep the blind vote of the reveal arm; the lease begins anew, now with the debate."""
+    late = own["state"] == "returned"
+    if late and _one(db, sql.OPEN, membership=desk.membership) is not None:
+        raise Lost(_("Your time on this pair ran out, and you hold another one by now."))
+    _one(
+        db,
+        sql.FIRST,
+        **answer.fields(own["held"]),
+        pair=own["pair_id"],
+        assessor=desk.assessor,
+        item=answer.item,
+        supersedes=own["first_id"],
+        arm=arm_of(own["reason"], own["arm"], desk.rounds) if own["first_id"] is None else SEEN,
+        collection=desk.collection,
+        assignment=own["id"],
+        retaken=int(late),
+        token=final_token(answer.token),
+        minutes=desk.minutes,
+    )
+
+
+def finish(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, write: Callable[[int], None]) -> int | None:
+    """Settle an item that asks for texts, and claim the next one. `write` stores the texts of the pair it is given.
+
+    The same token again changes nothing. Raises Unknown, and Lost when the item is closed or asks for a grade.
+    """
+    own = _own(db, desk, item)
+    if own["state"] == "done" and own["token"] == token:
+        return claim(db, desk)
+    _check(own, token)
+    if own["reason"] != EVIDENCE:
+        raise Lost(_("This pair asks for a grade."))
+    write(own["pair_id"])
+    _one(
+        db,
+        sql.FINISH,
+        assignment=own["id"],
+        item=item,
+        retaken=int(own["state"] == "returned"),
+        campaign=own["campaign"],
+        tally=settled_key(own["reason"]),
+        shard=desk.membership % SHARDS,
+    )
+    return _next(db, desk, own)
+
+
+def skip(
+    db: psycopg.Connection[Any], desk: Desk, item: int, token: str, reason: str, *, following: bool = True
+) -> int | None:
+    """Give an item back with a reason, and claim the next one if `following`. The same member never gets it again."""
+    own = _own(db, desk, item)
+    if own["state"] == "skipped" and own["token"] == token:
+        return claim(db, desk) if following else None
+    _check(own, token)
+    _end(db, own, ended="skipped", state=own["item_state"], reason=reason, given_back=int(own["state"] == "open"))
+    return _next(db, desk, own) if following else None
+
+
+def flag(
+    db: psycopg.Connection[Any], desk: Desk, item: int, token: str, note: str, *, following: bool = True
+) -> int | None:
+    """Hand an item to the adjudicators with a note, and claim the next one if `following`."""
+    own = _own(db, desk, item)
+    if own["state"] == "done" and own["token"] == token:
+        return claim(db, desk) if following else None
+    _check(own, token)
+    state = "standing" if own["item_state"] == "standing" else "conflict"
+    _end(db, own, ended="done", state=state, flagged=True, note=note, given_back=-int(own["state"] == "returned"))
+    return _next(db, desk, own) if following else None
+
+
+def claim(db: psycopg.Connection[Any], desk: Desk, *, catches_up: bool = False) -> int | None:
+    """The member's open lease, renewed, or a new one: its assignment's id; None when nothing is left for them.
+
+    `catches_up`: a check whose place was passed over comes now.
+    """
+    mine = _one(db, sql.OPEN, membership=desk.membership)
+    if mine is not None:
+        if mine["item_state"] in WORKABLE:
+            _one(db, sql.RENEW, membership=desk.membership, minutes=desk.minutes)
+            return int(mine["id"])
+        _end(db, mine, ended="returned", state=mine["item_state"])
+    return _claim_new(db, desk, None, catches_up=catches_up)
+
+
+def claim_query(db: psycopg.Connection[Any], desk: Desk) -> int | None:
+    """As `claim`, and with a new lease all that waits of its query, up to 20 pairs: one lease group.
+
+    Only the first pair of a group can be a check, so the places that a group passes over are made up for.
+    """
+    held = _one(db, sql.OPEN, membership=desk.membership)
+    lease = claim(db, desk, catches_up=True)
+    if held is None and lease is not None:
+        arms = [desk.arm_at(desk.drawn + number) for number in range(sql.GROUP_SIZE)]
+        _one(
+            db,
+            sql.GROUP,
+            assignment=lease,
+            collection=desk.collection,
+            membership=desk.membership,
+            minutes=desk.minutes,
+            drawn=desk.drawn,
+            arms=arms,
+            tokens=[new_token() for _ in arms],
+        )
+    return lease
+
+
+def draft(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, typed: dict[str, Any] | None) -> bool:
+    """Keep what is typed on the page, or forget it (None); whether the lease, running or lost, was found."""
+    kept = json.dumps(typed) if typed else None
+    return _one(db, sql.DRAFT, membership=desk.membership, item=item, token=token, draft=kept) is not None
+
+
+def _next(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any]) -> int | None:
+    """The next lease after a decision. A late one may find that its author holds another lease already.
+
+    After practice nothing comes by itself: its author reads first how they did.
+    """
+    if own["reason"] == QUALIFICATION and own["priority"] < 0:
+        return None
+    if own["state"] != "open" or own["place"]:
+        return claim(db, desk)
+    return _claim_new(db, desk, desk.watermark if own["id"] % FROM_THE_START else None)
+
+
+def _claim_new(
+    db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, int] | None, *, catches_up: bool = False
+) -> int | None:
+    if desk.closed:
+        return None
+    common = {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
+    if desk.trial is not None:
+        found = _one(db, sql.CLAIM_TRIAL, **common, token=new_token(), kind=QUALIFICATION, trial=desk.trial)
+        if found is None:
+            decide(desk.membership)
+        return int(found["id"]) if found else None
+    if desk.ends_batch:
+        _close_batch(desk)
+    before = desk.instead
+    if catches_up and before != CHECK and desk.passed:
+        lent = _one(db, sql.CHECKS_LENT, membership=desk.membership, begin=desk.batch_begins)
+        before = CHECK if lent is not None and lent["n"] < desk.passed else before
+    common |= {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
+    found = None
+    if watermark:
+        common |= {"priority": watermark[0], "place": watermark[1]}
+        found = _one(db, sql.CLAIM[True, before], **common, token=new_token())
+    if found is None:
+        _one(db, sql.EXPIRE, membership=desk.membership)
+    found = found or _one(db, sql.CLAIM[False, before], **common, token=new_token())
+    found = found or _one(db, sql.CLAIM_AGAIN, **common, token=new_token())
+    return int(found["id"]) if found else None
+
+
+def _close_batch(desk: Desk) -> None:
+    """Once in a batch: accept it, or give its items back."""
+    from annotation.quality_control.batches import close  # it stands above the queue, whose decisions it takes back
+
+    close(desk.membership)
+
+
+def _own(db: psycopg.Connection[Any], desk: Desk, item: int) -> dict[str, Any]:
+    own = _one(db, sql.OWN, membership=desk.membership, item=item)
+    if own is None:
+        raise Unknown
+    if refused := why_closed(desk.closed):
+        raise Lost(refused)
+    return own
+
+
+def _check(own: dict[str, Any], token: str) -> None:
+    """Raise Lost unless a decision on this assignment still counts."""
+    if own["state"] == "done":
+        raise Lost(_("You have already decided on this pair, perhaps in another window."))
+    if own["state"] == "skipped":
+        raise Lost(_("You have already skipped this pair, perhaps in another window."))
+    if own["state"] == "aside":
+        raise Lost(_("What you said about this pair was set aside since."))
+    if own["item_state"] not in WORKABLE:
+        raise Lost(_("This pair was settled while you worked on it."))
+    if own["state"] == "returned" and (own["item_state"] == "conflict" or own["taken"] >= own["overlap"]):
+        raise Lost(_("Your time on this pair ran out, and it went to somebody else."))
+    if own["token"] != token:
+        raise Lost(_("This page is out of date: the pair was opened again since, perhaps in another window."))
+
+
+def check_time(least: int, *measured: float | None) -> None:
+    """Raise TooSoon where one of the measures (ours since it was served, the browser's) is shorter than `least` ms."""
+    if any(one is not None and one < least for one in measured):
+        raise TooSoon(
+            _(
+                "This pair had only just arrived, so your press was taken for a second one on the pair before. Nothing "
+                "was saved, and what you typed is still here: look at the pair and judge it."
+            )
+        )
+
+
+def _outcome(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], grade: int) -> Outcome:
+    """What the item comes to with this grade. Asked after the item is locked, so no other judgment is missed."""
+    if own["item_state"] in ("conflict", "standing"):
+        return Outcome(own["item_state"])
+    if own["done"] + 1 < own["overlap"]:
+        return Outcome("open")
+    if own["reason"] in MEASURING:
+        return Outcome("settled")
+    if own["overlap"] == 1:
+        return outcome([grade], overlap=1)
+    others = _one(db, sql.STANDING, item=own["item_id"], membership=desk.membership)
+    assert others is not None
+    return outcome([*others["grades"], grade], overlap=own["overlap"], flagged=others["flagged"])
+
+
+def _end(
+    db: psycopg.Connection[Any],
+    own: dict[str, Any],
+    *,
+    ended: str,
+    state: str,
+    reason: str = "",
+    flagged: bool = False,
+    note: str = "",
+    given_back: int = 1,
+) -> None:
+    """End an assignment without a grade; `given_back` leaves the item's `taken` (-1: a late flag takes its place)."""
+    values = {"ended": ended, "state": state, "reason": reason, "flagged": flagged, "note": note}
+    _one(db, sql.END, assignment=own["id"], item=own["item_id"], given_back=given_back, **values)
+
+
+def _one(db: psycopg.Connection[Any], statement: str, **values: Any) -> dict[str, Any] | None:
+    found = rows(db, statement, **values)
+    return found[0] if found else None
+
+
+def rows(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dict[str, Any]]:
+    """The rows of a statement, which is planned once for a connection (Django's own cursors plan every time)."""
+    if db.prepare_threshold is None:
+        db.prepare_threshold = 0
+    with psycopg.Cursor(db, row_factory=tuple_row) as cursor:
+        cursor.execute(statement.encode(), values, prepare=True)
+        # Not `description`: it makes an object for each column, a twentieth of a request.
+        found = cursor.fetchall() if cursor.rownumber is not None else []
+        if found and statement not in _names:
+            _names[statement] = tuple(column.name for column in cursor.description or ())
+    return [dict(zip(_names[statement], row, strict=True)) for row in found]
+
+
+_names: dict[str, tuple[str, ...]] = {}
+"""The names of a statement's columns, read once for a process."""

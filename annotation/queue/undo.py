@@ -1,0 +1,148 @@
+"""Taking a decision back: a withdrawal is a row, and the same lease is its author's open one again (MECHANICS M5)."""
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.exports.snapshots import used_since
+from annotation.judging import evidence
+from annotation.models import Assignment, Membership, new_token
+from annotation.quality_control.access_checks import refuses
+from annotation.queue.aggregation import why_not_undo
+from annotation.queue.assignment import EVIDENCE, SHARDS, Lost, Unknown, retried, settled_key
+from corpus.collections.task_order import next_place
+from corpus.labels import resolve_pairs
+from corpus.models import CurrentJudgment, Item, Judgment
+from judges.models import Tally
+
+
+def undo(membership: Membership, item: int) -> None:
+    """Take back the member's judgment, flag or skip of an item; in the reveal arm the final vote before the first.
+
+    Raises Unknown, and Lost when it is too late.
+    """
+
+    def once() -> None:
+        with transaction.atomic():
+            _undo(membership, item)
+
+    retried(once)
+
+
+def _undo(membership: Membership, item_id: int) -> None:
+    if refused := refuses(membership):
+        raise Lost(refused)
+    mine = {row.item_id: row for row in _locked_assignments(membership, item_id)}
+    own = mine.pop(item_id, None)
+    if own is not None and own.state == Assignment.State.OPEN and own.first and own.first.grade is not None:
+        return _take_back_first(own, own.first, membership)
+    if own is None or own.state not in (Assignment.State.DONE, Assignment.State.SKIPPED):
+        raise Unknown
+    mine = {item: row for item, row in mine.items() if row.place == own.place}
+    # Both items in the order of their ids: two people who undo at once never wait for each other.
+    items = {row.pk: row for row in Item.objects.select_for_update().filter(pk__in=[item_id, *mine]).order_by("pk")}
+    reason = refusal(own, items[item_id])
+    if reason:
+        raise Lost(reason)
+    for other in mine.values():
+        give_back(other, items[other.item_id])
+    _reopen(own, items[item_id], membership)
+    Membership.objects.filter(pk=membership.pk).update(watermark_priority=None, watermark_place=None)
+
+
+def _take_back_first(own: Assignment, first: Judgment, membership: Membership) -> None:
+    """The debate is hidden again. It was seen: the vote that comes now is kept, but counts as blind no more."""
+    exported = used_since(membership.collection_id, first.created_at)
+    reason = why_not_undo(now=timezone.now(), ended_at=first.created_at, exported=exported)
+    if reason:
+        raise Lost(reason)
+    withdrawal = _withdraw(first, membership)
+    Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token(), served_at=Now())
+
+
+def _locked_assignments(membership: Membership, item: int) -> list[Assignment]:
+    """The one to take back, and the open leases: its submit claimed the one in its place."""
+    rows = Assignment.objects.select_for_update().filter(membership=membership).order_by("pk")
+    return list(rows.filter(Q(item=item) | Q(state=Assignment.State.OPEN)))
+
+
+def refusal(own: Assignment, item: Item) -> str | None:
+    """Why this decision can no longer be taken back; None when it can."""
+    if own.state == Assignment.State.SKIPPED:
+        if item.state not in (Item.State.OPEN, Item.State.STANDING) or item.taken >= item.overlap:
+            return _("Other people have this pair now.")
+        return why_not_undo(now=timezone.now(), ended_at=own.ended_at or own.lent_at)
+    standing = CurrentJudgment.objects.filter(item=item)
+    standing = standing.exclude(step=Judgment.Step.FIRST)
+    later = standing.exclude(assessor=own.membership.assessor_id).filter(pk__gt=own.judgment_id or 0)
+    ended_at = own.ended_at or own.lent_at
+    return why_not_undo(
+        now=timezone.now(),
+        ended_at=ended_at,
+        adjudicated=standing.filter(step=Judgment.Step.ADJUDICATION).exists(),
+        settled_by_another=item.state == Item.State.SETTLED and later.exists(),
+        exported=used_since(item.collection_id, ended_at),
+    )
+
+
+def end_lease(membership: Membership) -> None:
+    """Whatever the member holds goes back to the queue; call it in a transaction."""
+    for lease in Assignment.objects.select_for_update().filter(membership=membership, state=Assignment.State.OPEN):
+        give_back(lease, Item.objects.select_for_update().get(pk=lease.item_id))
+
+
+def give_back(lease: Assignment, item: Item) -> None:
+    """An unfinished lease returns to the queue at a new place; it keeps its time, so its holder may get it again."""
+    Assignment.objects.filter(pk=lease.pk).update(state=Assignment.State.RETURNED, ended_at=timezone.now())
+    Item.objects.filter(pk=item.pk).update(taken=F("taken") - 1, place=next_place())
+
+
+def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
+    judged = own.state == Assignment.State.DONE and own.judgment is not None and own.judgment.grade is not None
+    withdrawal = _withdraw(own.judgment, membership) if judged and own.judgment else own.judgment_id
+    edited = item.reason == EVIDENCE and own.state == Assignment.State.DONE and not own.flagged
+    if edited:
+        evidence.withdraw(item, membership)
+    Assignment.objects.filter(pk=own.pk).update(
+        state=Assignment.State.OPEN,
+        token=new_token(),
+        judgment=withdrawal,
+        lease_until=timezone.now() + timedelta(minutes=membership.collection.lease_minutes),
+        served_at=Now(),
+        ended_at=None,
+        skip_reason="",
+        flagged=False,
+    )
+    flagged = Assignment.objects.filter(item=item, flagged=True, state=Assignment.State.DONE).exists()
+    Item.objects.filter(pk=item.pk).update(
+        taken=F("taken") + int(own.state == Assignment.State.SKIPPED),
+        done=F("done") - int(judged or edited),
+        state=item.state if item.state == Item.State.STANDING else Item.State.CONFLICT if flagged else Item.State.OPEN,
+        settled_at=None,
+    )
+    if item.state == Item.State.SETTLED:
+        unsettle(item, shard=membership.pk % SHARDS)
+
+
+def _withdraw(given: Judgment, membership: Membership) -> int:
+    return Judgment.objects.create(
+        pair_id=given.pair_id,
+        assessor_id=membership.assessor_id,
+        item_id=given.item_id,
+        step=given.step,
+        grade=None,
+        supersedes=given,
+    ).pk
+
+
+def unsettle(item: Item, *, shard: int) -> None:
+    """The label and the campaign's counter follow an item that is no longer settled."""
+    resolve_pairs([item.pair_id])
+    if item.campaign is not None:
+        Tally.objects.filter(campaign=item.campaign, shard=shard, key=settled_key(item.reason)).update(
+            value=F("value") - 1
+        )

@@ -1,0 +1,95 @@
+"""One call to a rerank API: it keeps what came, and says what it means. Retries belong to the service."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from annotation.reranker_scores.formats import Api
+from corpus.collections.secrets import secret
+from corpus.errors import BadInput
+from judges.providers.environment import distrust, is_loopback, proxy_for, tls_context, trust_advice
+from judges.providers.replies import refusal
+from judges.providers.wire import MAX_BODY, Wire, only_loopback
+from judges.records import BadAnswer, ProviderError, Unreachable
+
+TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """Who is asked. The key itself is read (corpus.collections.secrets) when a call is made, and kept nowhere."""
+
+    api: Api
+    url: str
+    model: str
+    key_env: str
+
+    @property
+    def host(self) -> str:
+        """As errors name it."""
+        return urlsplit(self.url).netloc
+
+    def key(self) -> str:
+        """The API key. Raises BadInput when it is not set, or where calls to other machines are forbidden."""
+        if only_loopback() and not is_loopback(self.url):
+            raise BadInput(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
+        key = secret(self.key_env)
+        if not key and not is_loopback(self.url):
+            raise BadInput(f"set the environment variable {self.key_env} to the API key of {self.host}")
+        if key and (not key.isascii() or not key.isprintable() or " " in key):
+            raise BadInput(f"the environment variable {self.key_env} holds characters that no key has")
+        return key
+
+
+class Client:
+    """Connections to one API."""
+
+    def __init__(self, teacher: Teacher) -> None:
+        import httpx2
+
+        proxy_for(teacher.url)  # httpx2 reads it itself; what is wrong with it is said here in one line
+        verify = tls_context(teacher.url) or True
+        self.teacher = teacher
+        key = teacher.key()
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._key = key
+        self._http = httpx2.Client(timeout=TIMEOUT_S, follow_redirects=False, headers=headers, verify=verify)
+
+    def send(self, body: dict[str, Any]) -> str:
+        """The body of a successful answer, as it came but without the key. Raises ProviderError with the raw body."""
+        import httpx2
+
+        data = bytearray()
+        try:
+            with self._http.stream("POST", self.teacher.url, json=body) as response:
+                for chunk in response.iter_bytes():
+                    data += chunk
+                    if len(data) > MAX_BODY:
+                        break
+        except httpx2.TransportError as error:
+            why = f"{self.teacher.host}: {type(error).__name__}: {error}".rstrip(": ")
+            failed = Unreachable(f"{why}: {trust_advice(found)}" if (found := distrust(error)) else why)
+            failed.billed = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            raise failed from None
+        raw = self._text(bytes(data[:MAX_BODY]))
+        if not 200 <= response.status_code < 300:
+            wait = Wire(status=response.status_code, headers=response.headers).retry_after
+            raise self._refused(response.status_code, raw, wait)
+        if len(data) > MAX_BODY:
+            raise BadAnswer(f"{self.teacher.host}: the answer is longer than {MAX_BODY} bytes", status=200, raw=raw)
+        return raw
+
+    def _refused(self, status: int, raw: str, wait: float | None) -> ProviderError:
+        error = refusal(self.teacher.host, status, raw, wait)
+        if status in (401, 403):
+            error.args = (f"{error} (key: {self.teacher.key_env})",)
+        return error
+
+    def _text(self, data: bytes) -> str:
+        """Text that the database can hold, without the key should the server repeat it."""
+        text = data.decode("utf-8", "replace").replace("\0", "\ufffd")
+        return text.replace(self._key, "[key]") if self._key else text
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._http.close()

@@ -1,0 +1,229 @@
+"""Asking a rerank API for the scores of a collection's pairs: query by query, and nothing twice."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import groupby, islice
+from json import dumps
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from annotation.models import TeacherAnswer, TeacherScore
+from annotation.reranker_scores.client import Client, Teacher
+from annotation.reranker_scores.formats import scores_of
+from corpus.models import Collection
+from judges.records import BadAnswer, ProviderError
+
+ATTEMPTS = 4
+LONGEST_WAIT_S = 30.0
+BATCH = 100
+"""Documents in one call."""
+THREADS = 4
+MISSING = """
+    SELECT p.query_id, p.id FROM corpus_pair p
+    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+    WHERE p.collection_id = %(collection)s AND p.is_candidate
+      AND (NOT %(labelled)s OR EXISTS (SELECT FROM corpus_label l WHERE l.pair_id = p.id AND l.aspect_id IS NULL))
+      AND NOT EXISTS (
+          SELECT FROM annotation_teacherscore s JOIN annotation_teacheranswer a ON a.id = s.answer_id
+          WHERE s.pair_id = p.id AND a.api = %(api)s AND a.url = %(url)s AND a.model = %(model)s)
+      AND (%(replace)s OR p.teacher_score IS NULL
+           OR EXISTS (SELECT FROM annotation_teacherscore s WHERE s.pair_id = p.id))
+    ORDER BY p.query_id, p.id
+"""
+TEXTS = """
+    SELECT p.id, q.text, CASE WHEN d.title = '' THEN d.text ELSE d.title || E'\\n' || d.text END
+    FROM corpus_pair p JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
+    WHERE p.id = ANY(%s)
+"""
+TEACH = """
+    UPDATE corpus_pair p SET teacher_score = s.mean FROM (
+        SELECT pair_id, avg(score) AS mean FROM (
+            SELECT DISTINCT ON (s.pair_id, a.api, a.url, a.model) s.pair_id, s.score
+            FROM annotation_teacherscore s JOIN annotation_teacheranswer a ON a.id = s.answer_id
+            WHERE s.pair_id = ANY(%s) ORDER BY s.pair_id, a.api, a.url, a.model, s.id DESC
+        ) newest GROUP BY pair_id
+    ) s WHERE p.id = s.pair_id AND p.teacher_score IS DISTINCT FROM s.mean
+"""
+Progress = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class Report:
+    """What one command did."""
+
+    pairs: int = 0
+    """Without a score of this teacher, when it began."""
+    scored: int = 0
+    failed: int = 0
+    calls: int = 0
+    calls_failed: int = 0
+    errors: list[str] = field(default_factory=list)
+    """Different ones, in the order in which they came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One call: pairs of one query, with their texts in the same order."""
+
+    pairs: tuple[int, ...]
+    query: str
+    documents: tuple[str, ...]
+    tries: int = 0
+    """Calls made for them so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What a call brought: a body, or an error with whatever body came with it."""
+
+    ask: Ask
+    raw: str
+    scores: dict[int, float]
+    error: ProviderError | None
+    milliseconds: int
+
+
+def score_pairs(
+    collection: Collection,
+    teacher: Teacher,
+    *,
+    labelled: bool = False,
+    replace: bool = False,
+    limit: int | None = None,
+    progress: Progress = lambda pairs: None,
+) -> Report:
+    """Ask for every candidate pair without a score of this teacher, and write `Pair.teacher_score`.
+
+    Pairs whose score was imported are left as they are unless `replace`. The score is the mean over the teachers
+    (API, address and model) that scored the pair. `limit`: pairs at most. A call that fails is tried four times; what
+    did come of an answer is kept, and only the rest asked again. Raises BadInput for a key that is not set.
+    """
+    client = Client(teacher)
+    waiting = _missing(collection, teacher, labelled=labelled, replace=replace, limit=limit)
+    report = Report(pairs=sum(len(pairs) for pairs in waiting))
+    try:
+        with ThreadPoolExecutor(THREADS) as pool:
+            _drain(_asks(waiting), client, pool, collection, report, progress)
+    finally:
+        client.close()
+    return report
+
+
+def _missing(
+    collection: Collection, teacher: Teacher, *, labelled: bool, replace: bool, limit: int | None
+) -> list[list[int]]:
+    """Pairs to ask for, at most BATCH of one query together."""
+    values: dict[str, str | int] = {
+        "collection": collection.pk,
+        "labelled": labelled,
+        "replace": replace,
+        "api": teacher.api.name,
+        "url": teacher.url,
+        "model": teacher.model,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(MISSING, values)
+        rows = cursor.fetchall()[:limit]
+    found = []
+    for _, group in groupby(rows, key=lambda row: row[0]):
+        pairs = [pair for _, pair in group]
+        found += [pairs[at : at + BATCH] for at in range(0, len(pairs), BATCH)]
+    return found
+
+
+def _asks(waiting: Sequence[list[int]]) -> Iterator[Ask]:
+    """Texts are read when their turn comes."""
+    for pairs in waiting:
+        with connection.cursor() as cursor:
+            cursor.execute(TEXTS, [pairs])
+            texts = {pair: (query, document) for pair, query, document in cursor}
+        yield Ask(tuple(pairs), texts[pairs[0]][0], tuple(texts[pair][1] for pair in pairs))
+
+
+def _drain(
+    asks: Iterator[Ask],
+    client: Client,
+    pool: ThreadPoolExecutor,
+    collection: Collection,
+    report: Report,
+    told: Progress,
+) -> None:
+    """Calls go out from threads; answers are stored here, each in its own transaction, as they come."""
+    out: set[Future[Came]] = {pool.submit(_call, client, ask, 0.0) for ask in islice(asks, THREADS)}
+    while out:
+        done, out = wait(out, return_when=FIRST_COMPLETED)
+        for future in done:
+            came = future.result()
+            again = _store(came, client.teacher, collection, report)
+            told(report.scored)
+            if again is not None:
+                out.add(pool.submit(_call, client, again, _pause(again.tries, came.error)))
+            elif (new := next(asks, None)) is not None:
+                out.add(pool.submit(_call, client, new, 0.0))
+
+
+def _call(client: Client, ask: Ask, pause: float) -> Came:
+    """One request, after a pause. No database here: this is another thread."""
+    time.sleep(pause)
+    started, raw, scores, error = time.monotonic(), "", dict[int, float](), None
+    try:
+        raw = client.send(client.teacher.api.body(client.teacher.model, ask.query, ask.documents))
+        scores = scores_of(client.teacher.api, raw, len(ask.documents))
+    except ProviderError as failed:
+        raw, error = raw or failed.raw, failed
+    return Came(ask, raw, scores, error, int((time.monotonic() - started) * 1000))
+
+
+def _pause(tries: int, error: ProviderError | None) -> float:
+    """Full jitter over a doubling bound, and never less than the server asked for."""
+    at_least = error.retry_after or 0.0 if error is not None else 0.0
+    return at_least + random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**tries))
+
+
+def _store(came: Came, teacher: Teacher, collection: Collection, report: Report) -> Ask | None:
+    """Keep the answer and its scores; what is to be asked again, or None."""
+    ask, error = came.ask, came.error
+    left = [place for place in range(len(ask.pairs)) if place not in came.scores]
+    if left and error is None:
+        error = BadAnswer(f"{teacher.host}: {len(left)} of {len(ask.pairs)} documents have no score in the answer")
+    with transaction.atomic():
+        answer = TeacherAnswer.objects.create(**_answer(came, teacher, collection, error))
+        TeacherScore.objects.bulk_create(
+            TeacherScore(answer=answer, pair_id=ask.pairs[place], score=score) for place, score in came.scores.items()
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(TEACH, [[ask.pairs[place] for place in came.scores]])
+    report.calls += 1
+    report.scored += len(came.scores)
+    if error is None:
+        return None
+    report.calls_failed += 1
+    if str(error) not in report.errors:
+        report.errors.append(str(error))
+    if error.retry and ask.tries + 1 < ATTEMPTS:
+        pairs, documents = tuple(ask.pairs[p] for p in left), tuple(ask.documents[p] for p in left)
+        return Ask(pairs, ask.query, documents, ask.tries + 1)
+    report.failed += len(left)
+    return None
+
+
+def _answer(came: Came, teacher: Teacher, collection: Collection, error: ProviderError | None) -> dict[str, Any]:
+    asked = teacher.api.body(teacher.model, came.ask.query, came.ask.documents)
+    return {
+        "collection": collection,
+        "api": teacher.api.name,
+        "url": teacher.url,
+        "model": teacher.model,
+        "pairs": list(came.ask.pairs),
+        "request_sha256": sha256(dumps(asked, ensure_ascii=False, sort_keys=True).encode()).hexdigest(),
+        "raw": came.raw,
+        "error": " ".join(str(error).split()) if error is not None else "",
+        "milliseconds": came.milliseconds,
+    }

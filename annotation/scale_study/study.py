@@ -1,0 +1,101 @@
+"""The scale study over stored votes: the same pairs, judged on several scales (SPEC S5)."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db import connection
+
+from annotation.scale_study.scales import Scale, Scored, measure, score_of
+from corpus.errors import BadInput
+from corpus.models import Assessor, Collection
+from judges.engine.plan import judge_of
+from judges.models import JudgeVersion
+from judges.records import Judge, Turn
+
+# A judge's newest counted vote on each pair.
+VOTES = """
+SELECT DISTINCT ON (a.pair_id) a.pair_id, p.query_id, a.verdict, a.score, a.probabilities
+FROM judges_attempt a JOIN corpus_pair p ON p.id = a.pair_id
+WHERE p.collection_id = %s AND a.judge_id = %s AND a.role = 'vote' AND a.counts AND a.outcome = 'labelled'
+ORDER BY a.pair_id, a.id DESC
+"""
+
+REFERENCE = """
+SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade
+FROM current_judgment j JOIN corpus_assessor s ON s.id = j.assessor_id
+WHERE s.collection_id = %s AND s.kind = %s AND j.aspect_id IS NULL
+ORDER BY j.pair_id, j.id DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """One judge's scale."""
+
+    judge: Judge
+    scale: Scale
+    probabilities: int
+    """Votes with token probabilities."""
+
+
+def study(collection: Collection, names: Sequence[str]) -> tuple[Studied, ...]:
+    """Each judge's scores on the pairs that all of them judged. Raises BadInput where there is nothing to compare."""
+    judges = [_judge(name) for name in names]
+    votes = [_votes(collection, judge) for judge in judges]
+    if missing := [judge.name for judge, found in zip(judges, votes, strict=True) if not found]:
+        raise BadInput(
+            f"{missing[0]} has not voted in {collection.name}: "
+            f"judge {collection.name} --policy single --judges {missing[0]} --wait"
+        )
+    shared = set.intersection(*(set(found) for found in votes))
+    if not shared:
+        raise BadInput(f"{', '.join(names)} have no pair of {collection.name} in common: let all judge the same pairs")
+    truth = _reference(collection)
+    return tuple(_studied(judge, found, sorted(shared), truth) for judge, found in zip(judges, votes, strict=True))
+
+
+def document(collection: Collection, studied: Sequence[Studied]) -> dict[str, Any]:
+    """For --json."""
+    rows = [
+        {
+            "judge": one.judge.name,
+            "model": one.judge.model,
+            "scale": one.judge.parameters.get("scale", "binary"),
+            "probabilities": one.probabilities,
+            **asdict(one.scale),
+        }
+        for one in studied
+    ]
+    return {"collection": collection.name, "pairs": studied[0].scale.pairs, "scales": rows}
+
+
+def _judge(name: str) -> Judge:
+    found = JudgeVersion.objects.filter(name=name, is_current=True).first()
+    if found is None:
+        raise BadInput(f"there is no judge {name!r}; load it with configure_judges")
+    return judge_of(found)
+
+
+def _votes(collection: Collection, judge: Judge) -> dict[int, tuple[int, Turn]]:
+    import json
+
+    with connection.cursor() as cursor:
+        cursor.execute(VOTES, [collection.pk, judge.id])
+        rows = cursor.fetchall()
+    found = {}
+    for pair, query, verdict, score, shares in rows:
+        told = json.loads(shares) if isinstance(shares, str) else shares
+        found[pair] = query, Turn(verdict, "", (), score, told)
+    return found
+
+
+def _reference(collection: Collection) -> dict[int, int]:
+    with connection.cursor() as cursor:
+        cursor.execute(REFERENCE, [collection.pk, Assessor.Kind.REFERENCE])
+        return dict(cursor.fetchall())
+
+
+def _studied(judge: Judge, votes: dict[int, tuple[int, Turn]], pairs: Sequence[int], truth: dict[int, int]) -> Studied:
+    scored = [Scored(votes[pair][0], score_of(votes[pair][1], judge.grades), truth.get(pair)) for pair in pairs]
+    return Studied(judge, measure(scored), sum(votes[pair][1].probabilities is not None for pair in pairs))

@@ -1,0 +1,249 @@
+"""Which order of two systems the unjudged pairs can still turn, and which of these pairs could settle most. Pure.
+
+All is over nDCG@k with linear gain, averaged over queries; queries are judged independently of each other, so the
+extreme of a mean is the mean of the extremes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.bounds.bounds import Floats, Integers, discounts, ideal, largest, smallest
+
+EPSILON = 1e-9
+"""Of a mean: a smaller difference is none."""
+CHUNK = 100
+"""Queries whose problems are solved together."""
+MOST = 2_000
+"""Pairs that are named, of those that could settle an order."""
+
+Rankings = Mapping[int, Mapping[int, NDArray[np.int64]]]
+"""run -> query -> documents, best first."""
+Judged = Mapping[int, tuple[NDArray[np.int64], NDArray[np.int16]]]
+"""query -> judged documents, ascending, and their grades."""
+Told = Callable[[int, int], None]
+"""How many steps of how many are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Today's nDCG@k of a run, the share of its top k that is judged, and how low and high its nDCG@k can come."""
+
+    run: int
+    judged: float
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """An unjudged pair, and how far its grade can move the differences that are not settled, summed over them."""
+
+    query: int
+    document: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Safety:
+    """What the unjudged pairs leave open. `unsettled`: pairs of runs whose order some completion turns."""
+
+    k: int
+    queries: int
+    unjudged: int
+    """Pairs of the pool without a grade."""
+    systems: list[System]
+    unsettled: list[tuple[int, int]]
+    first: list[Influence]
+    """Most informative first, at most MOST."""
+
+    @property
+    def document(self) -> dict[str, object]:
+        """As JSON."""
+        return {
+            "k": self.k,
+            "queries": self.queries,
+            "unjudged": self.unjudged,
+            "systems": [
+                {"run": one.run, "judged": one.judged, "value": one.value, "low": one.low, "high": one.high}
+                for one in self.systems
+            ],
+            "unsettled": [list(pair) for pair in self.unsettled],
+            "settled": len(self.systems) * (len(self.systems) - 1) // 2 - len(self.unsettled),
+            "first": [[one.query, one.document, one.value] for one in self.first],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """One query: what its unjudged documents count in each ranking."""
+
+    query: int
+    documents: Integers
+    """(unjudged,) of the pool."""
+    weights: Floats
+    """(runs, unjudged) the discount of the rank; 0: not in the top k."""
+    gained: Floats
+    """(runs,) what the judged documents of the top k gain."""
+    counts: Integers
+    """(grades,) of all judged documents, returned or not."""
+    judged: Floats
+    """(runs,) share of the documents returned."""
+
+
+def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Floats, k: int) -> Pool:
+    """The pool of a query. `ranked`: each run's documents, best first."""
+    known, grades = judged.get(query, (np.empty(0, np.int64), np.empty(0, np.int16)))
+    tops = [np.asarray(documents[:k], dtype=np.int64) for documents in ranked]
+    documents = np.unique(np.concatenate(tops)) if tops else np.empty(0, np.int64)
+    weights = np.zeros((len(tops), len(documents)))
+    for row, top in enumerate(tops):
+        weights[row, np.searchsorted(documents, top)] = discounts(k)[: len(top)]
+    at = np.minimum(np.searchsorted(known, documents), max(len(known) - 1, 0))
+    is_known = known[at] == documents if len(known) else np.zeros(len(documents), dtype=bool)
+    gain = gains[grades[at[is_known]]] if len(known) else np.empty(0)
+    returned = (weights > 0).sum(axis=1)
+    share = (weights[:, is_known] > 0).sum(axis=1) / np.maximum(returned, 1)
+    counts = np.bincount(grades, minlength=len(gains)).astype(np.int64)
+    return Pool(query, documents[~is_known], weights[:, ~is_known], weights[:, is_known] @ gain, counts, share)
+
+
+def assess(rankings: Rankings, judged: Judged, top: int, k: int = 10, told: Told = lambda done, of: None) -> Safety:
+    """Bounds of every run, the orders that are not settled, and the pairs that could settle them.
+
+    `top`: the highest grade; a judged grade may not be above it. Means are over the queries that are judged, or over
+    all that the runs have where none is. `told` hears of progress.
+    """
+    runs = list(rankings)
+    queries = sorted(judged) or sorted({query for ranking in rankings.values() for query in ranking})
+    gains, none = np.arange(top + 1, dtype=np.float64), np.empty(0, np.int64)
+    pools = [pool_of(query, [rankings[run].get(query, none) for run in runs], judged, gains, k) for query in queries]
+    steps, done = 2 * len(pools), 0
+    low, high, today = np.zeros(len(runs)), np.zeros(len(runs)), np.zeros(len(runs))
+    lead = np.zeros((len(runs), len(runs)))
+    for start in range(0, len(pools), CHUNK):
+        part = pools[start : start + CHUNK]
+        for totals, values in zip((low, high, today), _bounds(part, gains, k), strict=True):
+            totals += values
+        lead += sum(_leads(pool, gains, k) for pool in part)
+        told(done := done + len(part), steps)
+    count = max(len(pools), 1)
+    unsettled = _unsettled(pools, gains, k, low / count, high / count, lead / count)
+    first = _informative(pools, unsettled, gains, k, lambda n: told(done + n, steps))
+    share = sum((pool.judged for pool in pools), np.zeros(len(runs))) / count
+    systems = [
+        System(run, float(share[n]), float(today[n] / count), float(low[n] / count), float(high[n] / count))
+        for n, run in enumerate(runs)
+    ]
+    named = [(runs[one], runs[other]) for one, other in unsettled]
+    return Safety(k, len(queries), sum(len(pool.documents) for pool in pools), systems, named, first)
+
+
+def _bounds(pools: Sequence[Pool], gains: Floats, k: int) -> tuple[Floats, Floats, Floats]:
+    """(runs,) the sums over queries of the lowest, the highest and today's nDCG@k."""
+    const = np.concatenate([pool.gained for pool in pools])
+    runs = len(const) // len(pools)
+    counts = np.concatenate([np.repeat(pool.counts[None, :], runs, axis=0) for pool in pools])
+    rows = [_weights(pool.weights, k) for pool in pools]
+    weights, sizes = np.concatenate([row for row, _ in rows]), np.concatenate([size for _, size in rows])
+    best = ideal(counts, gains, k)
+    today = np.divide(const, best, out=np.zeros_like(const), where=best > 0)
+    low = smallest(const, weights, sizes, counts, gains, k).values
+    high = largest(const, weights, sizes, counts, gains, k).values
+    return (
+        low.reshape(-1, runs).sum(axis=0),
+        high.reshape(-1, runs).sum(axis=0),
+        today.reshape(-1, runs).sum(axis=0),
+    )
+
+
+def _weights(weights: Floats, k: int) -> tuple[Floats, Integers]:
+    """Rows of 3k weights descending, and how many of each count: at most k documents that only the ideal knows."""
+    zero = weights == 0
+    spare = zero & (np.cumsum(zero, axis=1) > k)
+    sizes = (~spare).sum(axis=1)
+    ordered = -np.sort(np.where(spare, np.inf, -weights), axis=1)[:, : 3 * k]
+    found = np.zeros((len(weights), 3 * k))
+    found[:, : ordered.shape[1]] = np.where(np.isfinite(ordered), ordered, 0.0)
+    return found, np.asarray(sizes, dtype=np.int64)
+
+
+def _leads(pool: Pool, gains: Floats, k: int) -> Floats:
+    """(runs, runs) by how much the one can lead the other, at least: what two simple completions attain.
+
+    In the one nothing more is relevant; in the other every document that counts more for the one has the highest grade.
+    """
+    ahead = pool.gained[:, None] - pool.gained[None, :]
+    counts = np.repeat(pool.counts[None, :], k + 1, axis=0)
+    counts[:, -1] += np.arange(k + 1)
+    ideals = ideal(counts, gains, k)
+    today = ahead / ideals[0] if ideals[0] > 0 else np.zeros_like(ahead)
+    if not len(pool.documents):
+        return np.asarray(today)
+    apart = pool.weights[:, None, :] - pool.weights[None, :, :]
+    more = np.minimum((apart > 0).sum(axis=2), k)
+    gained = ahead + gains[-1] * np.maximum(apart, 0.0).sum(axis=2)
+    best = np.where(ideals[more] > 0, ideals[more], 1.0)
+    return np.asarray(np.maximum(today, gained / best))
+
+
+def _unsettled(
+    pools: Sequence[Pool], gains: Floats, k: int, low: Floats, high: Floats, lead: Floats
+) -> list[tuple[int, int]]:
+    """Pairs of runs of which each can come out ahead. What the cheap bounds leave open is computed exactly."""
+    found = []
+    for one in range(len(low)):
+        for other in range(one + 1, len(low)):
+            if low[one] >= high[other] or low[other] >= high[one]:
+                continue
+            if all(
+                lead[a, b] > EPSILON or _exact_lead(pools, gains, k, a, b) > EPSILON
+                for a, b in ((one, other), (other, one))
+            ):
+                found.append((one, other))
+    return found
+
+
+def _exact_lead(pools: Sequence[Pool], gains: Floats, k: int, one: int, other: int) -> float:
+    """The most that a run's mean can lie above another's."""
+    const = np.array([pool.gained[one] - pool.gained[other] for pool in pools])
+    counts = np.stack([pool.counts for pool in pools])
+    rows = [_weights((pool.weights[one] - pool.weights[other])[None, :], k) for pool in pools]
+    weights, sizes = np.concatenate([row for row, _ in rows]), np.concatenate([size for _, size in rows])
+    return float(largest(const, weights, sizes, counts, gains, k).values.mean())
+
+
+def _informative(
+    pools: Sequence[Pool], unsettled: Sequence[tuple[int, int]], gains: Floats, k: int, told: Callable[[int], None]
+) -> list[Influence]:
+    """Unjudged pairs by how far one grade moves the differences that are not settled, most first."""
+    if not unsettled:
+        return []
+    one, other = (np.array(side) for side in zip(*unsettled, strict=True))
+    found: list[Influence] = []
+    for number, pool in enumerate(pools, 1):
+        values = _influences(pool, one, other, gains, k) / len(pools)
+        pairs = zip(pool.documents.tolist(), values.tolist(), strict=True)
+        found += [Influence(pool.query, document, value) for document, value in pairs if value > 0]
+        if number % CHUNK == 0 or number == len(pools):
+            found = sorted(found, key=lambda one: (-one.value, one.query, one.document))[:MOST]
+            told(number)
+    return found
+
+
+def _influences(pool: Pool, one: Integers, other: Integers, gains: Floats, k: int) -> Floats:
+    """(unjudged,) summed over pairs of runs: the farthest that one more grade moves their difference of nDCG@k."""
+    counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
+    counts[0] = pool.counts
+    ideals = ideal(counts, gains, k)
+    inverse = np.divide(1.0, ideals, out=np.zeros_like(ideals), where=ideals > 0)
+    ahead = (pool.gained[one] - pool.gained[other])[:, None]
+    apart = pool.weights[one] - pool.weights[other]
+    moved = np.zeros_like(apart)
+    for grade in range(1, len(gains)):
+        shift = ahead * (inverse[grade] - inverse[0]) + apart * gains[grade] * inverse[grade]
+        np.maximum(moved, np.abs(shift), out=moved)
+    return np.asarray(moved.sum(axis=0))

@@ -1,0 +1,84 @@
+"""How safe is today's ranking? And the pairs that could settle it, sent to somebody."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from benchmark import hole_filling
+from benchmark.bounds import page as pages
+from benchmark.forms import SendForm
+from benchmark.hole_filling import waiting
+from benchmark.models import Qrels, Run
+from benchmark.report.views.downloads import download
+from benchmark.systems import chosen
+from corpus.access import Scope, action
+from corpus.auditing import record
+from corpus.errors import BadInput
+
+
+@action("admin")
+@require_GET
+def safety(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Bounds of each system, orders that are not settled. HTMX asks for it while it is worked out."""
+    return _page(request, scope, SendForm(collection=scope.collection))
+
+
+def _page(request: HttpRequest, scope: Scope, form: SendForm) -> HttpResponse:
+    runs = chosen.runs_of(scope.collection)
+    stored = chosen.stored(chosen.newest(scope.collection, compares=False), runs)
+    shown = pages.shown(stored) if stored and stored.is_ready else None
+    if shown and (file := download(request, [shown.chart], shown.tables)) is not None:
+        return file
+    latest = Qrels.objects.filter(collection=scope.collection).order_by("-number").first()
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "stored": stored,
+        "shown": shown,
+        "runs": runs,
+        "unattended": waiting.unattended(stored.report if stored else None),
+        "form": form,
+        "newer": latest if stored and latest and latest.pk != stored.report.before_id else None,
+    }
+    if request.headers.get("HX-Request"):
+        over = stored is None or stored.report.is_over
+        return render(request, "benchmark/_safety.html", context, status=286 if over else 200)
+    return render(request, "benchmark/safety.html", context, status=422 if form.is_bound else 200)
+
+
+@action("admin")
+@require_POST
+def send(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The most informative pairs, to people or to a policy."""
+    form = SendForm(request.POST, collection=scope.collection)
+    stored = chosen.stored(chosen.newest(scope.collection, compares=False), [])
+    if stored is None or not stored.is_ready:
+        messages.error(request, _("Work out first how safe the ranking is."))
+        return redirect("safety", scope.collection.name)
+    if not form.is_valid():
+        return _page(request, scope, form)
+    try:
+        with transaction.atomic():
+            found = hole_filling.send(
+                collection=scope.collection,
+                runs=list(Run.objects.filter(pk__in=stored.report.options["runs"], is_deleted=False)),
+                before=stored.report.before,
+                k=stored.k,
+                first=form.cleaned_data["first"],
+                by=scope.user.username,
+                **form.asked(),
+            )
+            record(
+                scope,
+                "filling.started",
+                filling=found.pk,
+                policy=form.cleaned_data["policy"],
+                pairs=form.cleaned_data["first"],
+            )
+    except BadInput as error:
+        form.add_error(None, str(error))
+        return _page(request, scope, form)
+    return redirect("filling", scope.collection.name, found.pk)

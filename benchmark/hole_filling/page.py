@@ -1,0 +1,119 @@
+"""What a filling's page shows: who is asked, and its funnel as a table and as a flow."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.hole_filling import PEOPLE
+from benchmark.models import Filling
+from benchmark.report.downloads import Table
+from charts import Chart, Link, Node, flow
+from judges.domain.copies import numbered
+from judges.domain.protocol import Protocol
+from judges.domain.routing import Policy
+from judges.models import Campaign, JudgeVersion
+
+
+def asked(filling: Filling) -> list[tuple[str, str]]:
+    """Who judges, by name: (what, who). From its campaign, or until there is one from what was asked for.
+
+    Two statements.
+    """
+    given = filling.options
+    if given.get("policy") == PEOPLE:
+        return [(_("Policy"), _("people judge every pair")), *_first(given)]
+    campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
+    if campaign is None:
+        rows = [
+            (_("Policy"), str(given.get("policy", ""))),
+            (_("Panel"), given.get("panel") or _("the default panel")),
+            (_("Filter"), ", ".join(given.get("filters", []))),
+        ]
+    else:
+        debaters = campaign.debaters if Policy(campaign.policy).debates else []
+        seats = [debaters, campaign.voters, Protocol.of(campaign.protocol).filter]
+        versions = JudgeVersion.objects.filter(pk__in=[key for keys in seats for key in keys])
+        names = dict(versions.values_list("pk", "name"))
+        debating, voting, dropping = (", ".join(numbered([names[key] for key in keys])) for keys in seats)
+        rows = [
+            (_("Policy"), str(campaign.get_policy_display())),
+            (_("Panel"), campaign.panel),
+            (_("Debaters"), debating),
+            (_("Judges"), voting),
+            (_("Filter"), dropping),
+        ]
+    return [row for row in rows if row[1]] + _first(given)
+
+
+def _first(given: dict[str, Any]) -> list[tuple[str, str]]:
+    if not (first := given.get("first")):
+        return []
+    return [(_("Pairs"), _("the first %(first)s that could settle an order") % {"first": f"{first:,}"})]
+
+
+def steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
+    """What became of the pool, step by step: (words, count, remark)."""
+    rounds = [
+        (_("agreed in round %(round)s of the debate") % {"round": one["round"]}, int(one["agreed"]), "")
+        for one in funnel.get("rounds", [])
+    ]
+    rows: list[tuple[str, int, str]] = [
+        (_("pairs in the pool"), funnel.get("pool", 0), _("what the runs returned down to the depth, each pair once")),
+        (_("judged already"), funnel.get("judged", 0), _("by the qrels that are filled")),
+        (_("labelled by people before"), funnel.get("known", 0), _("taken over as they are")),
+        (_("asked about"), funnel.get("asked", 0), ""),
+        (_("not relevant by the filter"), funnel.get("filtered", 0), _("its three judges all said no")),
+        *rounds,
+        (_("labelled by judges"), funnel.get("labelled", 0), ""),
+        (_("handed to people"), funnel.get("to_people", 0), ""),
+        (_("settled by people"), funnel.get("people_settled", 0), ""),
+        (_("waiting for people"), funnel.get("people_open", 0), ""),
+        (_("failed"), funnel.get("failed", 0), _("a judge could not be reached, or gave no verdict")),
+        (_("not begun"), funnel.get("pending", 0), ""),
+        (_("settled"), funnel.get("settled", 0), ""),
+        (_("of them relevant: holes"), funnel.get("relevant", 0), ""),
+    ]
+    always = 4
+    return [row for place, row in enumerate(rows) if row[1] or place < always or place >= len(rows) - 2]
+
+
+def table(funnel: dict[str, Any]) -> Table:
+    """The funnel to save."""
+    header = (_("step"), _("pairs"))
+    rows = tuple((words, count) for words, count, _why in steps(funnel))
+    return Table("funnel", _("What became of the pool"), header, rows)
+
+
+def chart(funnel: dict[str, Any], filling: Filling) -> Chart:
+    """The same as a flow from the pool to what is settled."""
+    count = {
+        "pool": funnel.get("pool", 0),
+        "judged": funnel.get("judged", 0),
+        "known": funnel.get("known", 0),
+        "asked": funnel.get("asked", 0),
+        "filtered": funnel.get("filtered", 0),
+        "labelled": funnel.get("labelled", 0),
+        "people": funnel.get("to_people", 0),
+        "failed": funnel.get("failed", 0),
+        "pending": funnel.get("pending", 0),
+        "settled": funnel.get("people_settled", 0),
+        "open": funnel.get("people_open", 0),
+    }
+    nodes = [
+        Node("pool", _("in the pool"), count["pool"], 0),
+        Node("judged", _("judged already"), count["judged"], 1, "quiet"),
+        Node("known", _("labelled before"), count["known"], 1, "quiet"),
+        Node("asked", _("asked about"), count["asked"], 1, "plain"),
+        Node("filtered", _("dropped by the filter"), count["filtered"], 2, "quiet"),
+        Node("labelled", _("labelled by judges"), count["labelled"], 2, "accent"),
+        Node("people", _("handed to people"), count["people"], 2, "warn"),
+        Node("failed", _("failed"), count["failed"], 2, "danger"),
+        Node("pending", _("not begun"), count["pending"], 2),
+        Node("settled", _("settled by people"), count["settled"], 3, "accent"),
+        Node("open", _("wait for people"), count["open"], 3, "warn"),
+    ]
+    links = [Link("pool", key, count[key]) for key in ("judged", "known", "asked")]
+    links += [Link("asked", key, count[key]) for key in ("filtered", "labelled", "people", "failed", "pending")]
+    links += [Link("people", key, count[key]) for key in ("settled", "open")]
+    source = _("%(collection)s, filling %(number)s") % {"collection": filling.collection.name, "number": filling.pk}
+    return flow("funnel-flow", _("What became of the pool"), nodes, links, source=source)

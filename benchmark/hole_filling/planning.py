@@ -1,0 +1,117 @@
+"""Before a filling begins: what its pool holds, and what judging it would cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.utils.translation import gettext as _
+from numpy.typing import NDArray
+
+from benchmark import qrels
+from benchmark.hole_filling.pairs import known_to_people
+from benchmark.models import Qrels, Run
+from benchmark.qrels.pooling import Pool, pool
+from benchmark.runs import rankings
+from corpus.errors import BadInput
+from corpus.models import Collection, Document, Query
+from jobs.models import JobState
+from judges.campaigns import configurations, forecasts, lifecycle
+from judges.campaigns.configurations import Configuration, Options
+from judges.campaigns.estimates import Estimate
+from judges.models import Work
+
+PEOPLE = "people"
+"""The policy under which no judge is asked: an item for each pair, as many people as the collection asks."""
+DEEPEST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The first steps of the funnel, and the queries that the runs have."""
+
+    queries: int
+    pool: int
+    judged: int
+    candidates: int
+    known: int
+    """Of the candidates: people labelled them, so nobody is asked again."""
+
+
+def configuration(policy: str | None, panel: str | None, filters: Sequence[str] = ()) -> Configuration | None:
+    """Who judges; None where people judge every pair. Raises BadInput."""
+    if policy == PEOPLE:
+        if panel or filters:
+            raise BadInput(_("policy people asks no judge: leave panel and filter out"))
+        return None
+    return configurations.configuration(panel=panel, policy=policy, options=Options(filter=tuple(filters)))
+
+
+def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> Pool:
+    """The pool of finished runs. Raises BadInput for others, for none, and for a depth that is none."""
+    if not runs:
+        raise BadInput(_("name at least one run: the pool is what they return"))
+    for run in runs:
+        if run.collection_id != collection.pk or run.is_deleted or run.state != JobState.READY:
+            raise BadInput(_("run %(run)s is not ready, or not of this collection") % {"run": run.name})
+    if before.collection_id != collection.pk:
+        raise BadInput(_("these qrels are not of this collection"))
+    if not 1 <= depth <= DEEPEST:
+        raise BadInput(_("depth %(depth)s: give a number from 1 to %(most)s") % {"depth": depth, "most": DEEPEST})
+    return pool(rankings.load([run.pk for run in runs], depth), depth, qrels.load(before))
+
+
+def preview(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> Preview:
+    """What a filling would begin with. Reads only. Raises BadInput."""
+    found = pool_of(collection, runs, depth, before)
+    queries, documents = found.candidates
+    return Preview(
+        queries=len(np.unique(found.queries)),
+        pool=len(found),
+        judged=int(found.is_judged.sum()),
+        candidates=len(queries),
+        known=known_to_people(collection, queries, documents),
+    )
+
+
+def estimate(
+    collection: Collection,
+    runs: Sequence[Run],
+    depth: int,
+    before: Qrels,
+    policy: str,
+    panel: str | None = None,
+    filters: Sequence[str] = (),
+    most: int | None = None,
+) -> Estimate | None:
+    """Calls and cost of the judges; None where there is nothing for them to do. Reads only. Raises BadInput.
+
+    `most`: of so many pairs at most.
+    """
+    wanted = configuration(policy, panel, filters)
+    queries, documents = pool_of(collection, runs, depth, before).candidates
+    if wanted is None or not len(queries):
+        return None
+    left = len(queries) - known_to_people(collection, queries, documents)
+    left -= _judged(collection, wanted, queries, documents)
+    left = left if most is None else min(left, most)
+    if left <= 0:
+        return None
+    at = np.unique(np.linspace(0, len(queries) - 1, forecasts.SAMPLE).astype(int))
+    texts = Query.objects.in_bulk(queries[at].tolist()), Document.objects.in_bulk(documents[at].tolist())
+    shown = [
+        forecasts.shown(collection, texts[0][query], texts[1][document])
+        for query, document in zip(queries[at].tolist(), documents[at].tolist(), strict=True)
+        if query in texts[0] and document in texts[1]
+    ]
+    return forecasts.expected(wanted, left, shown)
+
+
+def _judged(
+    collection: Collection, wanted: Configuration, queries: NDArray[np.int64], documents: NDArray[np.int64]
+) -> int:
+    """How many of the pairs have their outcome from this configuration, in whatever campaign."""
+    known = lifecycle.same_configuration(collection, wanted)
+    ended = [Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED]
+    rows = Work.objects.filter(campaign__in=known, state__in=ended)
+    done = set(rows.values_list("pair__query_id", "pair__document_id")) if known else set()
+    return sum(pair in done for pair in zip(queries.tolist(), documents.tolist(), strict=True)) if done else 0

@@ -1,0 +1,153 @@
+"""How far fillings are, stored: by whoever started one, by the command, and by workers between their jobs."""
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from benchmark.hole_filling import people, version
+from benchmark.hole_filling.funnel import Funnel, progress
+from benchmark.models import Filling, Qrels
+from corpus.errors import BadInput
+from judges.campaigns import lifecycle
+from judges.models import Campaign
+
+State = Filling.State
+UNFINISHED = (State.JUDGING, State.PEOPLE)
+LIVE = 20_000
+"""Candidates up to which a page counts by itself."""
+LOOK_S = 10.0
+PAIRS_A_SECOND = 10_000
+"""A filling of so many pairs is looked at a second more rarely: counting 300,000 takes about a second."""
+DUE = """
+UPDATE benchmark_filling SET looked_at = now()
+WHERE state IN ('judging', 'people') AND (looked_at IS NULL
+    OR looked_at < now() - make_interval(secs => %(least)s + cardinality(pairs) / %(pace)s::float8))
+RETURNING id
+"""
+
+
+def look(filling: Filling) -> Funnel:
+    """The funnel for a page: counted now, or for a large filling as a worker counted it last. Reads only."""
+    last = Funnel.of(filling)
+    return progress(filling) if last.candidates <= LIVE and filling.state in UNFINISHED else last
+
+
+def advance(filling: Filling) -> Filling:
+    """Store how far it is, and make the filled version once all is settled. Safe to call at any time, by anybody."""
+    if filling.state not in UNFINISHED:
+        return filling
+    filling = stored(filling)
+    if Funnel.of(filling).is_done:
+        finish(filling, filling.made_by)
+        filling.refresh_from_db()
+    return filling
+
+
+def stored(filling: Filling) -> Filling:
+    """With the funnel of now, and the state that it says."""
+    funnel = progress(filling)
+    waits_for_people = not funnel.pending and not _is_judging(filling)
+    filling.state = State.PEOPLE if waits_for_people else State.JUDGING
+    filling.funnel = funnel.document
+    rows = Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED)
+    rows.update(state=filling.state, funnel=filling.funnel)
+    return filling
+
+
+def _is_judging(filling: Filling) -> bool:
+    unfinished = [Campaign.State.RUNNING, Campaign.State.PAUSED, Campaign.State.BUDGET]
+    return bool(filling.campaign) and Campaign.objects.filter(pk=filling.campaign or 0, state__in=unfinished).exists()
+
+
+@transaction.atomic
+def finish(filling: Filling, by: str = "") -> Qrels:
+    """The filled version of what is settled now; a second call returns the same. Raises BadInput when nothing is.
+
+    Judges and people who still have pairs of it go on: what they say enters the next filling.
+    """
+    rows = Filling.objects.select_for_update(of=("self",)).select_related("collection", "before", "after")
+    locked = rows.get(pk=filling.pk)
+    if locked.after is not None:
+        return locked.after
+    if locked.state == State.CANCELLED:
+        raise BadInput(_("this filling is cancelled: start it again"))
+    funnel = progress(locked)
+    if not funnel.settled:
+        raise BadInput(_("nothing is settled yet: there is nothing to fill with"))
+    locked.after = version.make(locked, by)
+    locked.state, locked.funnel, locked.ended_at, locked.error = State.FILLED, funnel.document, timezone.now(), ""
+    locked.save(update_fields=["after", "state", "funnel", "ended_at", "error"])
+    return locked.after
+
+
+def ask_to_finish(filling: Filling, by: str = "") -> None:
+    """For a page: a small one is finished now, a large one by a worker. Safe to call twice. Raises BadInput."""
+    if Funnel.of(filling).candidates <= LIVE:
+        finish(filling, by)
+        return
+    wish = {"state": State.FINISHING, "error": "", "options": {**filling.options, "finished_by": by}}
+    if not Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED).update(**wish):
+        filling.refresh_from_db(fields=["state"])
+        if filling.state in (State.PREPARING, State.CANCELLED):
+            raise BadInput(_("this filling is %(state)s") % {"state": filling.get_state_display()})
+
+
+def finish_waiting(key: int) -> bool:
+    """Make the filled version that was asked for, unless another worker does; whether that was done here.
+
+    What fails goes on being judged and says why. Killed on the way: nothing is stored, and the next worker begins anew.
+    """
+    try:
+        with transaction.atomic():
+            rows = Filling.objects.select_for_update(skip_locked=True, of=("self",)).defer("pairs")
+            filling = rows.filter(pk=key, state=State.FINISHING).first()
+            if filling is None:
+                return False
+            finish(filling, filling.options.get("finished_by", ""))
+    except BadInput as error:
+        _go_on(key, f"the filled version was not made: {error}")
+    except Exception as error:
+        _go_on(key, f"the filled version was not made: {type(error).__name__}: {error}")
+        raise
+    return True
+
+
+def _go_on(key: int, why: str) -> None:
+    Filling.objects.filter(pk=key, state=State.FINISHING).update(state=State.JUDGING, error=why)
+
+
+@transaction.atomic
+def cancel(filling: Filling) -> None:
+    """Ask nobody any more: its campaign is cancelled, and holes that nobody has taken up are withdrawn.
+
+    What was said stays, and counts when it is started again. Raises BadInput for one that is over.
+    """
+    rows = Filling.objects.filter(pk=filling.pk, state__in=(State.PREPARING, *UNFINISHED))
+    if not rows.update(state=State.CANCELLED, ended_at=timezone.now()):
+        raise BadInput(_("this filling is over already"))
+    filling.refresh_from_db()
+    campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
+    if campaign is None:
+        people.withdraw(filling.pairs)
+    elif campaign.scope == scope_of(filling) and campaign.state in (*lifecycle.UNFINISHED, Campaign.State.PAUSED):
+        lifecycle.cancel(campaign=campaign)
+
+
+def scope_of(filling: Filling) -> str:
+    """The name of its pairs, for its campaign."""
+    return f"filling {filling.pk}"
+
+
+def due() -> list[Filling]:
+    """Fillings that nobody looked at for a while, which is longer where there is more to count."""
+    with connection.cursor() as cursor:
+        cursor.execute(DUE, {"least": LOOK_S, "pace": PAIRS_A_SECOND})
+        keys = [key for (key,) in cursor.fetchall()]
+    return list(unfinished().filter(pk__in=keys))
+
+
+def unfinished() -> QuerySet[Filling, Filling]:
+    """Fillings that wait for judges or people, oldest first."""
+    rows = Filling.objects.filter(state__in=UNFINISHED).select_related("collection").defer("pairs")
+    return rows.order_by("pk")

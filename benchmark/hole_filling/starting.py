@@ -1,0 +1,212 @@
+"""Starting a filling, or going on with an equal one (DESIGN 10, DREAM 4.1).
+
+A filling is the pool of some runs with what the qrels know taken away. Judges are asked in a campaign over exactly
+these pairs, people about what is escalated, or about all. A large one is prepared by a worker: some hundred thousand
+pairs take longer to write than a page may.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from benchmark import qrels
+from benchmark.hole_filling import people, version
+from benchmark.hole_filling.funnel import Funnel, progress
+from benchmark.hole_filling.pairs import Integers, pairs_of, without_final
+from benchmark.hole_filling.planning import configuration, pool_of
+from benchmark.hole_filling.progress import UNFINISHED, scope_of, stored
+from benchmark.models import Filling, Qrels, Run
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges.campaigns import lifecycle
+from judges.campaigns.configurations import Configuration
+
+State = Filling.State
+Pairs = Sequence[tuple[int, int]]
+"""Query and document by primary key."""
+AT_ONCE = 20_000
+"""Pairs up to which a page waits for the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What is to be filled, and by whom."""
+
+    collection: Collection
+    runs: Sequence[Run]
+    depth: int
+    before: Qrels
+    wanted: Configuration | None
+    """None: people judge every pair."""
+    options: dict[str, Any]
+    by: str
+    retry: bool = False
+    """Its failed pairs are judged again."""
+
+
+def start(
+    *,
+    collection: Collection,
+    runs: Sequence[Run],
+    depth: int,
+    before: Qrels | None = None,
+    policy: str | None = None,
+    panel: str | None = None,
+    filters: Sequence[str] = (),
+    budget: float | None = None,
+    max_calls: int | None = None,
+    failed_to_people: bool = False,
+    retry: bool = False,
+    pairs: Pairs | None = None,
+    later: bool = False,
+    by: str = "",
+) -> Filling:
+    """Fill `before` (the original where none is given) from the pool of the runs; or go on with an equal filling.
+
+    `policy` "people": an item for each pair and no campaign; None: all that the panel's members can do. `pairs`: only
+    these of the pool, in this order, and people get them before everything else. `later`: a worker prepares a large
+    one. The same call again goes on with the unfinished filling, with new limits, and with `retry` judges its failed
+    pairs again; a filled one of which nothing changed since is returned as it is. Raises BadInput.
+    """
+    wanted = configuration(policy, panel, filters)
+    policy = policy if wanted is None else wanted.policy
+    if wanted is not None:
+        lifecycle.check_budget(collection, wanted, budget, max_calls, None)
+    limits = {"budget": budget, "max_calls": max_calls, "failed_to_people": failed_to_people}
+    first = None if pairs is None else len(pairs)
+    options = {"policy": policy, "panel": panel or "", "filters": list(filters), "first": first, **limits}
+    with transaction.atomic():
+        before = before or qrels.original(collection, by)
+        Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+        wish = _Wish(collection, runs, depth, before, wanted, options, by, retry)
+        queries, documents, begun = _candidates(wish, pairs)
+        if later and len(queries) > AT_ONCE:
+            return _waiting(wish, begun)
+        return _begin(wish, queries, documents, begun)
+
+
+def _candidates(wish: _Wish, pairs: Pairs | None) -> tuple[Integers, Integers, Funnel]:
+    """The unjudged pairs of the pool, or those chosen from it, and the funnel before anybody is asked."""
+    pool = pool_of(wish.collection, wish.runs, wish.depth, wish.before)
+    queries, documents = pool.candidates
+    if pairs is not None:
+        unjudged = set(zip(queries.tolist(), documents.tolist(), strict=True))
+        chosen = [pair for pair in dict.fromkeys(pairs) if pair in unjudged]
+        queries, documents = np.array(chosen, dtype=np.int64).reshape(-1, 2).T
+    if not len(queries):
+        raise BadInput(
+            _("nothing to fill: every pair of the pool is judged in version %(number)s of the qrels")
+            % {"number": wish.before.number}
+        )
+    return queries, documents, Funnel.begun(len(pool), int(pool.is_judged.sum()), len(queries), known=0)
+
+
+def _waiting(wish: _Wish, begun: Funnel) -> Filling:
+    """A filling that a worker prepares; the one that waits already where it is the same."""
+    equal = {"collection": wish.collection, "depth": wish.depth, "before": wish.before, "options": wish.options}
+    for filling in Filling.objects.filter(state=State.PREPARING, **equal).defer("pairs"):
+        if _has(filling, wish.runs):
+            return filling
+    return _create(wish, state=State.PREPARING, funnel=begun.document)
+
+
+def _create(wish: _Wish, **values: Any) -> Filling:
+    filling = Filling.objects.create(
+        collection=wish.collection,
+        depth=wish.depth,
+        before=wish.before,
+        options=wish.options,
+        made_by=wish.by,
+        **values,
+    )
+    filling.runs.set(wish.runs)
+    return filling
+
+
+def _begin(wish: _Wish, queries: Integers, documents: Integers, begun: Funnel, own: Filling | None = None) -> Filling:
+    """Write the pairs and ask. `own`: the filling that waited for it."""
+    ids = pairs_of(wish.collection, queries, documents)
+    if own is None and (same := _same(wish, ids)) is not None:
+        own = same
+    if own is not None and own.state in (State.FILLED, State.FINISHING):
+        return own
+    asked = without_final(ids)
+    if own is None:
+        own = _create(wish)
+    if own.state == State.PREPARING or not own.pairs:
+        funnel = replace(begun, candidates=len(ids), known=len(ids) - len(asked))
+        own.pairs, own.state, own.funnel, own.error = ids, State.JUDGING, funnel.document, ""
+        own.save(update_fields=["pairs", "state", "funnel", "error"])
+    _ask(wish, own, asked)
+    return stored(own)
+
+
+def _ask(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
+    """Judges in a campaign over exactly these pairs, or people about each."""
+    if wish.wanted is None:
+        people.ask(wish.collection, asked, in_order=wish.options["first"] is not None)
+        return
+    started = lifecycle.start_or_join(
+        collection=wish.collection,
+        wanted=wish.wanted,
+        budget=wish.options["budget"],
+        max_calls=wish.options["max_calls"],
+        failed_to_people=wish.options["failed_to_people"],
+        retry=wish.retry,
+        pairs=asked,
+        scope=scope_of(filling),
+    )
+    campaign = started.campaign or next(iter(lifecycle.same_configuration(wish.collection, wish.wanted)), None)
+    filling.campaign = campaign.pk if campaign else None
+    filling.save(update_fields=["campaign"])
+
+
+def _same(wish: _Wish, ids: Sequence[int]) -> Filling | None:
+    """The newest filling of the same pairs by the same policy that goes on, or that is filled and up to date."""
+    found = Filling.objects.filter(collection=wish.collection, depth=wish.depth, before=wish.before)
+    found = found.filter(state__in=(*UNFINISHED, State.FINISHING, State.FILLED))
+    if wish.wanted is None:
+        found = found.filter(campaign=None, options__policy=wish.options["policy"])
+    else:
+        known = [one.pk for one in lifecycle.same_configuration(wish.collection, wish.wanted)]
+        found = found.filter(campaign__in=known)
+    for filling in found.select_related("collection", "before", "after").order_by("-pk"):
+        if _has(filling, wish.runs) and filling.pairs == list(ids):
+            if filling.state != State.FILLED:
+                return filling
+            return filling if progress(filling).is_done and version.is_current(filling) else None
+    return None
+
+
+def _has(filling: Filling, runs: Sequence[Run]) -> bool:
+    return set(filling.runs.values_list("pk", flat=True)) == {run.pk for run in runs}
+
+
+def prepare(key: int) -> bool:
+    """Write the pairs of a filling that waits for it, unless somebody does; whether it was done here.
+
+    What cannot be started any more is cancelled and says why. Anything else is tried again; its page says what it was.
+    """
+    try:
+        with transaction.atomic():
+            rows = Filling.objects.select_for_update(skip_locked=True, of=("self",))
+            filling = rows.select_related("collection", "before").filter(pk=key, state=State.PREPARING).first()
+            if filling is None:
+                return False
+            given = filling.options
+            wanted = configuration(given["policy"], given["panel"] or None, given["filters"])
+            runs = list(filling.runs.order_by("pk"))
+            wish = _Wish(filling.collection, runs, filling.depth, filling.before, wanted, given, filling.made_by)
+            _begin(wish, *_candidates(wish, None), own=filling)
+    except BadInput as error:
+        over = {"state": State.CANCELLED, "error": str(error), "ended_at": timezone.now()}
+        Filling.objects.filter(pk=key, state=State.PREPARING).update(**over)
+    except Exception as error:
+        Filling.objects.filter(pk=key, state=State.PREPARING).update(error=f"{type(error).__name__}: {error}")
+        raise
+    return True

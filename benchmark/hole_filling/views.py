@@ -1,0 +1,130 @@
+"""Filling holes: what it would come to, its start, its progress, and its end."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from benchmark import hole_filling as services
+from benchmark import qrels
+from benchmark.forms import PEOPLE, FillForm
+from benchmark.hole_filling import page as pages
+from benchmark.hole_filling import waiting
+from benchmark.models import Filling
+from benchmark.report import tables
+from benchmark.report.views.downloads import download
+from benchmark.systems import chosen
+from corpus.access import Scope, action
+from corpus.auditing import record
+from corpus.errors import BadInput
+
+SHOWN = 30
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def fillings(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """All fillings and the form of a new one; then what it will come to; started when that was confirmed."""
+    form = FillForm(
+        request.POST if request.method == "POST" else None,
+        collection=scope.collection,
+        runs=chosen.runs_of(scope.collection),
+        versions=chosen.versions_of(scope.collection),
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _start(scope, form) if "confirm" in request.POST else _ask(request, scope, form)
+        except BadInput as error:
+            form.add_error(None, str(error))
+    rows = Filling.objects.filter(collection=scope.collection).select_related("before", "after")
+    rows = rows.defer("pairs").order_by("-pk")
+    if "table" in request.GET and (file := download(request, [], [tables.fillings(rows)])) is not None:
+        return file
+    context = {"scope": scope, "section": "benchmark", "form": form, "fillings": rows[:SHOWN]}
+    return render(request, "benchmark/fillings.html", context, status=422 if form.is_bound else 200)
+
+
+def _ask(request: HttpRequest, scope: Scope, form: FillForm) -> HttpResponse:
+    given = form.cleaned_data
+    policy: dict[str, Any] = form.asked()
+    before = form.version() or qrels.original(scope.collection, by=scope.user.username)
+    where = (scope.collection, form.chosen(), given["k"], before)
+    estimate = None
+    if given["policy"] != PEOPLE:
+        estimate = services.estimate(*where, policy["policy"], policy["panel"], policy["filters"])
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "form": form,
+        "preview": services.preview(*where),
+        "estimate": estimate,
+        "people": given["policy"] == PEOPLE,
+        "filters": policy["filters"],
+        "hidden": [(name, value) for name in form.fields for value in request.POST.getlist(name) if value],
+    }
+    return render(request, "benchmark/fill_confirm.html", context)
+
+
+def _start(scope: Scope, form: FillForm) -> HttpResponse:
+    given = form.cleaned_data
+    with transaction.atomic():
+        found = services.start(
+            collection=scope.collection,
+            runs=form.chosen(),
+            depth=given["k"],
+            before=form.version(),
+            by=scope.user.username,
+            later=True,
+            **form.asked(),
+        )
+        record(scope, "filling.started", filling=found.pk, policy=given["policy"], pairs=found.funnel["candidates"])
+    return redirect("filling", scope.collection.name, found.pk)
+
+
+@action("admin")
+@require_GET
+def filling(request: HttpRequest, scope: Scope, filling: int) -> HttpResponse:
+    """One filling: its funnel, who is waited for, and what came of it. HTMX asks for news."""
+    rows = Filling.objects.select_related("before", "after", "collection").defer("pairs")
+    found = get_object_or_404(rows, pk=filling, collection=scope.collection)
+    funnel = services.look(found).document
+    chart, table = pages.chart(funnel, found), pages.table(funnel)
+    if (file := download(request, [chart], [table])) is not None:
+        return file
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "filling": found,
+        "funnel": funnel,
+        "asked": pages.asked(found),
+        "steps": pages.steps(funnel),
+        "chart": chart,
+        "unattended": waiting.unattended(found),
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, "benchmark/_filling.html", context, status=286 if found.is_over else 200)
+    context["runs"] = found.runs.order_by("name")
+    return render(request, "benchmark/filling.html", context)
+
+
+@action("admin")
+@require_POST
+def control(request: HttpRequest, scope: Scope, filling: int, act: str) -> HttpResponse:
+    """finish with what is settled by now (a large one by a worker), or cancel."""
+    found = get_object_or_404(Filling.objects.defer("pairs"), pk=filling, collection=scope.collection)
+    if act not in ("finish", "cancel"):
+        raise Http404(_("No such act."))
+    try:
+        with transaction.atomic():
+            if act == "finish":
+                services.ask_to_finish(found, by=scope.user.username)
+            else:
+                services.cancel(found)
+            record(scope, "filling.ended", filling=found.pk, what=act)
+    except BadInput as error:
+        messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+    return redirect("filling", scope.collection.name, found.pk)

@@ -1,0 +1,158 @@
+"""Measures of a ranking over aspects: alpha-nDCG@k and weighted aspect recall@k (BRIGHT-Pro appendix C). Pure.
+
+The paper maps a document to one aspect; here a document may support several, and its gain is the sum over them. Both
+are measured: names that end in `-one` map each document to the heaviest of its aspects, of equals to the first in the
+file. They are equal where no document supports two.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+
+import numpy as np
+
+from benchmark.measures.rankings import Run, ranked
+from corpus.aspects.entries import weights
+from corpus.aspects.files import Row, by_query
+from corpus.errors import BadInput
+
+ALPHA = 0.5
+"""The novelty penalty of the paper."""
+DEFAULT = ("alpha-nDCG@10", "A-Recall@10")
+NEAR = 1e-12
+"""Gains nearer than this are equal: the same weights added in another order."""
+ONE = "-one"
+_NAME = re.compile(r"(alpha-nDCG|A-Recall)(-one)?@([1-9][0-9]{0,3})")
+
+Supports = Mapping[str, frozenset[int]]
+"""Document to the places of the aspects that it supports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The aspects of a query: their weights, and which documents support them."""
+
+    weights: Sequence[float]
+    supports: Supports
+
+    def one(self) -> "Sought":
+        """Each document under the heaviest of its aspects alone."""
+        heaviest = {
+            document: frozenset([min(places, key=lambda place: (-self.weights[place], place))])
+            for document, places in self.supports.items()
+        }
+        return Sought(self.weights, heaviest)
+
+
+@dataclass(frozen=True)
+class AspectResult:
+    """Means over the file's queries, and each query's values; a query that the run lacks counts 0."""
+
+    queries: int
+    missing: list[str]
+    means: dict[str, float]
+    per_query: dict[str, dict[str, float]]
+
+
+def sought(rows: Sequence[Row]) -> dict[str, Sought]:
+    """The aspects file by query. Importances become weights that add up to 1 in each query."""
+    found = {}
+    for query, aspects in by_query(list(rows)):
+        supports: dict[str, set[int]] = {}
+        for place, row in enumerate(aspects):
+            for document in row.documents:
+                supports.setdefault(document, set()).add(place)
+        frozen = {document: frozenset(places) for document, places in supports.items()}
+        found[query] = Sought(weights([row.importance for row in aspects]), frozen)
+    return found
+
+
+def is_aspect_measure(name: str) -> bool:
+    """Whether a name of --measures is one of these."""
+    return bool(_NAME.fullmatch(name))
+
+
+def evaluate_aspects(rows: Sequence[Row], run: Run, names: Sequence[str]) -> AspectResult:
+    """Every named measure and its `-one` form on every query of the file."""
+    wanted = list(dict.fromkeys(form for name in names for form in (name, _as_one(name))))
+    queries = sought(rows)
+    if not any(one.supports for one in queries.values()):
+        raise BadInput("no aspect of the file has a document: there is nothing to measure")
+    per_query: dict[str, dict[str, float]] = {name: {} for name in wanted}
+    for query, whole in queries.items():
+        ranking, single = ranked(run.get(query, {})), whole.one()
+        for name in wanted:
+            measure, cut, one = _parsed(name)
+            per_query[name][query] = measure(ranking, single if one else whole, cut)
+    means = {name: float(np.mean(list(values.values()))) for name, values in per_query.items()}
+    return AspectResult(len(queries), sorted(query for query in queries if not run.get(query)), means, per_query)
+
+
+def alpha_ndcg(
+    ranking: Sequence[str], aspects: Sought, cut: int, *, alpha: float = ALPHA, best: float | None = None
+) -> float:
+    """Equations 3 to 5; 0 where no document supports an aspect. `best`: the `ideal`, where it is known already."""
+    best = ideal(aspects, cut, alpha) if best is None else best
+    return _discounted(ranking[:cut], aspects, alpha) / best if best else 0.0
+
+
+def ideal(aspects: Sought, cut: int, alpha: float = ALPHA) -> float:
+    """Equation 5's denominator, found greedily over the documents that support an aspect."""
+    return _discounted(_greedy(aspects, cut, alpha), aspects, alpha)
+
+
+def a_recall(ranking: Sequence[str], aspects: Sought, cut: int) -> float:
+    """Equation 6: the weight of the aspects that the first `cut` documents cover."""
+    covered = {place for document in ranking[:cut] for place in aspects.supports.get(document, ())}
+    return sum(aspects.weights[place] for place in covered)
+
+
+Measure = Callable[[Sequence[str], Sought, int], float]
+MEASURES: dict[str, Measure] = {"alpha-nDCG": alpha_ndcg, "A-Recall": a_recall}
+
+
+def _parsed(name: str) -> tuple[Measure, int, bool]:
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise BadInput(f"{name!r} is no measure of aspects: alpha-nDCG@k and A-Recall@k are")
+    return MEASURES[found[1]], int(found[3]), bool(found[2])
+
+
+def _as_one(name: str) -> str:
+    base, _at, cut = name.partition("@")
+    return name if base.endswith(ONE) else f"{base}{ONE}@{cut}"
+
+
+def _gain(document: str, aspects: Sought, seen: Sequence[int], alpha: float) -> float:
+    """Equation 3: each aspect's weight, less for every document before that had it."""
+    return sum(aspects.weights[place] * (1 - alpha) ** seen[place] for place in aspects.supports.get(document, ()))
+
+
+def _discounted(ranking: Sequence[str], aspects: Sought, alpha: float) -> float:
+    """Equation 4; a document that was there before gains nothing."""
+    seen = [0] * len(aspects.weights)
+    gone: set[str] = set()
+    total = 0.0
+    for rank, document in enumerate(ranking, 1):
+        if document in gone:  # it keeps its rank, and says nothing new
+            continue
+        gone.add(document)
+        total += _gain(document, aspects, seen, alpha) / log2(rank + 1)
+        for place in aspects.supports.get(document, ()):
+            seen[place] += 1
+    return total
+
+
+def _greedy(aspects: Sought, cut: int, alpha: float) -> list[str]:
+    """At each rank the document with the largest gain, of equals the last by id: as ties are broken everywhere."""
+    left, seen = sorted(aspects.supports, reverse=True), [0] * len(aspects.weights)
+    chosen: list[str] = []
+    while left and len(chosen) < cut:
+        gains = [_gain(document, aspects, seen, alpha) for document in left]
+        most = max(gains) - NEAR
+        best = left.pop(next(place for place, gain in enumerate(gains) if gain >= most))
+        chosen.append(best)
+        for place in aspects.supports[best]:
+            seen[place] += 1
+    return chosen

@@ -1,0 +1,74 @@
+"""p-MRR: how a ranking follows a changed instruction (FollowIR; SPEC S10). Pure.
+
+Each document that the changed instruction made irrelevant has a rank in the run under the original instruction (r) and
+one in the run under the changed one (r'). Going down is right: 1 - r/r'. Going up is wrong: r'/r - 1. So 1 is perfect,
+0 is a system that does not look at instructions, and below 0 it does the opposite of what it was told.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.measures.rankings import Qrels, Run, ranked
+from corpus.errors import BadInput
+
+Changed = Mapping[str, Set[str]]
+"""query -> documents that the changed instruction made irrelevant."""
+
+
+@dataclass(frozen=True)
+class Following:
+    """The mean over the queries that have such documents, each query's mean, and what the runs lack."""
+
+    queries: int
+    documents: int
+    value: float
+    per_query: dict[str, float]
+    missing: list[str]
+    """Queries that one of the runs lacks; their documents are ranked behind its last."""
+
+
+def became_irrelevant(original: Qrels, changed: Qrels, relevant_from: int = 1) -> dict[str, set[str]]:
+    """Documents that were relevant and that the changed qrels judge not relevant; without a grade there: unknown."""
+    found = {}
+    for query, grades in original.items():
+        now = changed.get(query, {})
+        relevant = [document for document, grade in grades.items() if grade >= relevant_from]
+        gone = {document for document in relevant if 0 <= now.get(document, -1) < relevant_from}
+        if gone:
+            found[query] = gone
+    return found
+
+
+def score(rank: int, new_rank: int) -> float:
+    """Of one document, from -1 to 1; ranks from 1."""
+    return new_rank / rank - 1 if rank >= new_rank else 1 - rank / new_rank
+
+
+def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> Following:
+    """Mean over each query's documents, then over the queries. Raises BadInput where no document became irrelevant."""
+    queries = {query: documents for query, documents in irrelevant.items() if documents}
+    if not queries:
+        raise BadInput("no document became irrelevant: name those that the changed instruction leaves out")
+    per_query = {}
+    for query, documents in queries.items():
+        before, after = (_ranks(run.get(query, {})) for run in (original, changed))
+        per_query[query] = float(np.mean([score(_rank(before, one), _rank(after, one)) for one in sorted(documents)]))
+    return Following(
+        len(queries),
+        sum(map(len, queries.values())),
+        float(np.mean(list(per_query.values()))),
+        per_query,
+        sorted(query for query in queries if not original.get(query) or not changed.get(query)),
+    )
+
+
+def _ranks(scores: Mapping[str, float]) -> dict[str, int]:
+    order: Sequence[str] = ranked(scores)
+    return {document: rank for rank, document in enumerate(order, 1)}
+
+
+def _rank(ranks: Mapping[str, int], document: str) -> int:
+    """Missing: one behind the last."""
+    return ranks.get(document, len(ranks) + 1)

@@ -1,0 +1,207 @@
+"""Measures of rankings by ir_measures, and paired tests between two of them (pure)."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from benchmark.measures.interpolated import is_interpolated, precision
+from benchmark.significance.paired import LEVEL, Tests
+from corpus.errors import BadInput
+
+Qrels = Mapping[str, Mapping[str, int]]
+"""query id -> document id -> grade; below 0: in the pool, and nobody judged it."""
+Run = Mapping[str, Mapping[str, float]]
+"""query id -> document id -> score; higher is better, ties by document id descending, as trec_eval has them."""
+
+_VALUE = r"(?:[0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9}|True|False|'[\w-]+'|\"[\w-]+\"|\{(?:[0-9]{1,9}:[0-9]{1,9},?)+\})"
+_GIVEN = re.compile(rf"(\w+)={_VALUE}")
+_NAME = re.compile(
+    rf"[^\W\d]\w*(?:\((?:\w+={_VALUE}(?:,\w+={_VALUE})*)?\))?(?:@(?:[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?|\.[0-9]{{1,9}}))?"
+)
+_HIT = re.compile(r"Hit(?=[(@])")
+RANGES = {"cutoff": (1, 10**9), "rel": (1, 10**9), "recall": (0, 1), "p": (0, 1), "beta": (0.001, 1000)}
+"""What a parameter may be. trec_eval's C code ends the whole process for others."""
+GDEVAL_GRADES = 4
+"""The highest grade that gdeval, the program behind ERR and nDCG with exponential gain, takes."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Means over the qrels' queries (sums of what is counted), each query's values, and queries that the run lacks."""
+
+    queries: int
+    missing: list[str]
+    means: dict[str, float]
+    per_query: dict[str, dict[str, float]]
+    """measure -> query id -> value."""
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One run against another on one measure: the mean difference, its interval, and a two-sided p."""
+
+    measure: str
+    queries: int
+    difference: float
+    low: float
+    high: float
+    p: float
+    test: str = "paired randomisation test over queries; 95% interval: the differences that it does not exclude"
+
+
+def parse(measures: str | Sequence[str]) -> dict[str, Any]:
+    """ir_measures' objects by the names as given. Raises BadInput for one that does not exist or cannot be computed."""
+    names = measures.split() if isinstance(measures, str) else list(measures)
+    if not names:
+        raise BadInput('name at least one measure, such as --measures "nDCG@10 R@100"')
+    return {name: _parsed(name) for name in names}
+
+
+def _parsed(name: str) -> Any:
+    """`Hit@k` is trec_eval's Success@k."""
+    import ir_measures
+
+    written = "".join(name.split())
+    given = _GIVEN.findall(written)
+    try:
+        if not _NAME.fullmatch(written) or len(set(given)) < len(given):
+            raise ValueError("it is not written as one")
+        measure = ir_measures.parse_measure(_HIT.sub("Success", written))
+        if "@" in written and measure.AT_PARAM in given:
+            raise ValueError(f"{measure.AT_PARAM} is named twice")
+        measure = _checked(measure)
+    except (ValueError, NameError, AssertionError, SyntaxError) as error:
+        why = " ".join(str(error).split())
+        raise BadInput(
+            f"{name[:100]!r} is no measure that ir_measures knows, such as nDCG@10, Hit@10, R@100, RR, AP ({why})"
+        ) from None
+    if cast(Any, ir_measures.pyndeval).supports(measure):
+        raise BadInput(
+            f"{name!r} needs subtopics, which these qrels do not have: name an aspects file with --aspects F, and "
+            "alpha-nDCG@k or A-Recall@k"
+        )
+    if not cast(Any, ir_measures.DefaultPipeline).supports(measure):
+        raise BadInput(f"{name!r} cannot be computed here: as it stands it needs a program that is not installed")
+    return measure
+
+
+def _checked(measure: Any) -> Any:
+    """The measure with numbers of the types that it wants. Raises ValueError or AssertionError for wrong ones."""
+    for key, wanted in measure.SUPPORTED_PARAMS.items():
+        if wanted.required and key not in measure.params:
+            raise ValueError(f"{key} is missing")
+    for key, value in measure.params.items():
+        wanted = measure.SUPPORTED_PARAMS.get(key)
+        if wanted is None:
+            raise ValueError(f"it takes no {key}")
+        if wanted.dtype is float and type(value) is int:
+            measure = measure(**{key: float(value)})
+        if isinstance(value, bool) and wanted.dtype is not bool:
+            raise ValueError(f"{key} is a number")
+        if (span := RANGES.get(key)) and not (isinstance(value, int | float) and span[0] <= value <= span[1]):
+            raise ValueError(f"{key} is a number from {span[0]} to {span[1]:,}")
+    measure.validate_params()
+    return measure
+
+
+def evaluate(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Result:
+    """Every measure on every query of the qrels. Scores are compared as float32, as trec_eval does.
+
+    Raises BadInput for measures that do not exist or that these qrels do not allow.
+    """
+    wanted = parse(measures)
+    if not qrels:
+        raise BadInput("the qrels hold no query: there is nothing to measure")
+    shared = {query: _by_rank(run[query]) for query in qrels if run.get(query)}
+    per_query = {
+        name: {query: 0.0 if query in shared else _of_nothing(measure, grades) for query, grades in qrels.items()}
+        for name, measure in wanted.items()
+    }
+    names: dict[Any, list[str]] = {}
+    for name, measure in wanted.items():
+        names.setdefault(measure, []).append(name)
+    for measure, query, value in _values(qrels, shared, list(names)) if shared else ():
+        for name in names[measure]:
+            per_query[name][query] = value
+    means = {name: _mean(wanted[name], list(values.values())) for name, values in per_query.items()}
+    return Result(len(qrels), sorted(set(qrels) - set(shared)), means, per_query)
+
+
+def ranked(scores: Mapping[str, float]) -> list[str]:
+    """Documents as trec_eval orders them: score as float32 descending, then id descending."""
+    return sorted(sorted(scores, reverse=True), key=lambda document: -float(np.float32(scores[document])))
+
+
+def _by_rank(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores without ties in trec_eval's order: each program behind ir_measures breaks ties in a way of its own."""
+    return {document: float(len(scores) - place) for place, document in enumerate(ranked(scores))}
+
+
+def _values(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[tuple[Any, str, float]]:
+    """(measure, query, value) of every query of the run; of some measures no value, where it is 0."""
+    import ir_measures
+
+    kept = {query: dict(qrels[query]) for query in run}
+    judged = {query: {document: grade for document, grade in kept[query].items() if grade >= 0} for query in run}
+    for measure in wanted:
+        if is_interpolated(measure):
+            yield from ((measure, query, precision(measure, judged[query], run[query])) for query in run)
+    left = [measure for measure in wanted if not is_interpolated(measure)]
+    by_trec_eval = [measure for measure in left if ir_measures.pytrec_eval.supports(measure)]
+    if by_trec_eval:  # it knows what a grade below 0 means; the others would take it for a judgment
+        for one in _calculated(by_trec_eval, kept, run):
+            yield one.measure, one.query_id, float(one.value)
+    others = [measure for measure in left if measure not in by_trec_eval]
+    if not others:
+        return
+    for measure in others:
+        is_gdeval = measure.NAME == "ERR" or measure.params.get("dcg") == "exp-log2"
+        if is_gdeval and max((max(of.values(), default=0) for of in judged.values()), default=0) > GDEVAL_GRADES:
+            raise BadInput(f"{measure} is computed for grades up to {GDEVAL_GRADES}, and the qrels have higher ones")
+    number = {query: str(place) for place, query in enumerate(run, 1)}  # gdeval takes no other names of queries
+    query_of = {place: query for query, place in number.items()}
+    numbered = {number[query]: of for query, of in judged.items()}
+    for one in _calculated(others, numbered, {number[query]: of for query, of in run.items()}):
+        yield one.measure, query_of[one.query_id], float(one.value)
+
+
+def _calculated(measures: Sequence[Any], qrels: Qrels, run: Run) -> list[Any]:
+    """What ir_measures says. Raises BadInput where it fails, by whatever error."""
+    import ir_measures
+
+    try:
+        return list(ir_measures.iter_calc(list(measures), qrels, run))
+    except Exception as error:  # its programs end with assertions, divisions by zero, errors of subprocesses
+        names, why = ", ".join(map(str, measures)), " ".join(f"{type(error).__name__}: {error}".split())
+        raise BadInput(f"{names} cannot be computed of these qrels and this run ({why[:200]})") from None
+
+
+def _of_nothing(measure: Any, grades: Mapping[str, int]) -> float:
+    """The value for a query that the run lacks: 0, but it counts as a query, and so do its relevant documents."""
+    if measure.NAME == "NumRel":
+        return float(sum(grade >= measure["rel"] for grade in grades.values()))
+    return float(measure.NAME == "NumQ")
+
+
+def is_count(measure: Any) -> bool:
+    """Whether it is added up over the queries, such as trec_eval's num_ret, num_rel and num_rel_ret."""
+    return bool(measure.NAME.startswith("Num"))
+
+
+def _mean(measure: Any, values: Sequence[float]) -> float:
+    return float(np.sum(values)) if is_count(measure) else float(np.mean(values))
+
+
+def compare(measure: str, one: Mapping[str, float], other: Mapping[str, float], *, seed: int = 0) -> Paired:
+    """`one` minus `other` over the queries that both have. Raises BadInput when they share none."""
+    shared = sorted(one.keys() & other.keys())
+    if not shared:
+        raise BadInput(f"the two runs share no query to compare {measure} on")
+    values = np.array([[one[query], other[query]] for query in shared])
+    tests = Tests(values, seed)
+    low, high = tests.interval(0, 1, LEVEL)
+    difference = float((values[:, 0] - values[:, 1]).mean())
+    return Paired(measure, len(shared), difference, low, high, tests.p(0, 1))

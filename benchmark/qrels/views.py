@@ -1,0 +1,133 @@
+"""Versions of the qrels: the list, what one has that another has not, files in and out."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_http_methods
+
+from benchmark import qrels as services
+from benchmark.forms import QrelsForm
+from benchmark.models import Qrels
+from benchmark.qrels.comparing import What
+from benchmark.report import tables
+from benchmark.report.downloads import Table
+from benchmark.report.views.downloads import download
+from benchmark.runs.uploads import kept
+from benchmark.systems import chosen
+from corpus.access import Scope, action
+from corpus.auditing import record
+from corpus.errors import BadInput
+
+KINDS: tuple[What, ...] = ("added", "removed", "changed")
+SHOWN = 100
+"""Lines of a kind on the page; the table to save has all."""
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def versions(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The list. POST: a file as a new version (`what` is import), the reference grades, or all labels of today."""
+    form = QrelsForm()
+    if request.method == "POST":
+        what = request.POST.get("what", "import")
+        form = QrelsForm(request.POST, request.FILES)
+        try:
+            new = _new(scope, form, what)
+        except BadInput as error:
+            if what != "import":
+                messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+                return redirect("qrels", scope.collection.name)
+            form.add_error(None, str(error))
+            new = None
+        if new is not None:
+            messages.success(request, _made(new))
+            return redirect("qrels", scope.collection.name)
+    found = chosen.versions_of(scope.collection)
+    if (file := download(request, [], [tables.versions(found)])) is not None:
+        return file
+    context = {"scope": scope, "section": "benchmark", "versions": found, "form": form}
+    return render(request, "benchmark/qrels.html", context, status=422 if form.is_bound else 200)
+
+
+def _made(version: Qrels) -> str:
+    told = _("Version %(number)s is there.") % {"number": version.number}
+    if unjudged := version.counts.get("not_judged"):
+        left_out = ngettext(
+            "%(rows)s row with a grade below 0 was left out: it means not judged.",
+            "%(rows)s rows with a grade below 0 were left out: they mean not judged.",
+            unjudged,
+        )
+        told += " " + left_out % {"rows": f"{unjudged:,}"}
+    return told
+
+
+def _new(scope: Scope, form: QrelsForm, what: str) -> Qrels | None:
+    """The new version; None where the form is wrong. Raises BadInput."""
+    by = scope.user.username
+    with transaction.atomic():
+        if what == "original":
+            found = services.original(scope.collection, by=by)
+        elif what == "labels":
+            found = services.labels(scope.collection, by=by)
+        elif not form.is_valid():
+            return None
+        else:
+            with kept([form.cleaned_data["file"]]) as (path,):
+                found = services.import_version(scope.collection, path, note=form.cleaned_data["note"], by=by)
+        record(scope, "qrels.made", version=found.number, what=what)
+    return found
+
+
+@action("admin")
+@require_GET
+def diff(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """What one version has that another has not: added, removed, changed."""
+    one, other = (_version(scope, request.GET.get(name)) for name in ("one", "other"))
+    found = services.diff(one, other)
+    words = {"added": _("Added"), "removed": _("Removed"), "changed": _("Changed")}
+    if request.GET.get("table"):
+        return _file(request, found)
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "one": one,
+        "other": other,
+        "found": found,
+        "kinds": [(kind, words[kind], found.rows(kind, 0, SHOWN), found.counts[kind]) for kind in KINDS],
+        "versions": chosen.versions_of(scope.collection),
+    }
+    return render(request, "benchmark/diff.html", context)
+
+
+def _file(request: HttpRequest, found: services.Diff) -> HttpResponse:
+    header = (_("what"), _("query"), _("document"), _("before"), _("after"), _("origin"))
+    words = {"added": _("added"), "removed": _("removed"), "changed": _("changed")}
+    rows = tuple(
+        (words[kind], row.query, row.document, row.before, row.after, row.origin)
+        for kind in KINDS
+        for row in found.rows(kind)
+    )
+    file = download(request, [], [Table("diff", _("What changed between two versions of the qrels"), header, rows, 3)])
+    if file is None:
+        raise Http404(_("No such table."))
+    return file
+
+
+def _version(scope: Scope, number: str | None) -> Qrels:
+    if not (number and number.isascii() and number.isdigit() and len(number) < 10):
+        raise Http404(_("Choose two versions."))
+    return get_object_or_404(Qrels, collection=scope.collection, number=int(number))
+
+
+@action("admin")
+@require_GET
+def qrels_file(request: HttpRequest, scope: Scope, number: int) -> HttpResponseBase:
+    """A version as TREC qrels, streamed."""
+    found = get_object_or_404(Qrels, collection=scope.collection, number=number)
+    response = StreamingHttpResponse(services.write_trec(found), content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-qrels-{number}.txt"'
+    return response

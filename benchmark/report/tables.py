@@ -1,0 +1,174 @@
+"""Tables to save of the pages that show rows: runs, systems, queries, fillings, versions.
+
+What a page cuts off, a file has.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from benchmark.models import Filling, Qrels, Run
+from benchmark.report.downloads import Cell as Value
+from benchmark.report.downloads import Table
+from benchmark.systems.page import System
+from benchmark.systems.queries import Cell, Known, Side
+
+LENGTH = 160
+"""Letters of a text beside its id."""
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= LENGTH else Truncator(words).chars(LENGTH)
+
+
+def runs(rows: Iterable[Run]) -> Table:
+    """The runs of a collection."""
+    header = (
+        _("system"),
+        _("how it came about"),
+        pgettext("column", "by"),
+        _("state"),
+        pgettext("column", "since"),
+        _("depth"),
+        pgettext("column", "queries"),
+    )
+    lines = tuple(
+        (run.name, run.get_kind_display(), run.made_by, run.get_state_display(), run.created_at.isoformat(), run.depth,
+         run.done)
+        for run in rows
+    )  # fmt: skip
+    return Table("runs", _("Runs"), header, lines, 5)
+
+
+def system(found: System) -> list[Table]:
+    """Values, changes, holes, and what it took; the last alone where no report knows it."""
+    if found.stored is None:
+        return [_cost(found)]
+    return [_values(found), _changes(found, found.stored.k), _holes(found, found.stored.k), _cost(found)]
+
+
+def _values(found: System) -> Table:
+    header = (
+        pgettext("column", "measure"),
+        _("before"), _("after"), _("change"), _("95% from"), _("95% to"), "p", _("p (Holm)"),
+        _("rank before"), _("rank after"),
+    )  # fmt: skip
+    fields = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after")
+    rows = tuple((words, *(value[field] for field in fields)) for _key, words, value in found.values)
+    return Table("values", _("Values of %(run)s") % {"run": found.run.name}, header, rows)
+
+
+def _changes(found: System, k: int) -> Table:
+    header = (_("query"), _("text"), _("before"), _("after"), _("change"))
+    rows = tuple(
+        (one.query.external_id, _short(one.query.text), one.before, one.after, one.change) for one in found.changes
+    )
+    title = _("Where nDCG@%(k)s of %(run)s changed, most first") % {"k": k, "run": found.run.name}
+    return Table("changes", title, header, rows, 2)
+
+
+def _holes(found: System, k: int) -> Table:
+    header = (_("query"), _("document"), _("title"), _("judged by"), _("rank"), _("grade"))
+    rows = tuple(
+        (one.query.external_id, one.document.external_id, _short(one.document.text), one.origin, one.rank, one.grade)
+        for one in found.holes
+    )
+    return Table(
+        "holes", _("Holes among the first %(k)s of %(run)s") % {"k": k, "run": found.run.name}, header, rows, 4
+    )
+
+
+def _cost(found: System) -> Table:
+    run, cost = found.run, found.cost
+    rows: list[tuple[str, Value]] = [
+        (_("how it came about"), str(run.get_kind_display())),
+        (_("instruction"), run.instruction),
+        (pgettext("column", "queries"), cost.queries),
+        (_("documents of a query at most"), run.depth),
+        (_("seconds of a query (mean)"), cost.seconds),
+        (_("queries whose time is known"), cost.timed),
+        (_("tokens in"), cost.tokens_in),
+        (_("tokens out"), cost.tokens_out),
+        (_("calls"), cost.calls),
+    ]
+    if cost.paid is not None:
+        rows.append((_("cost (USD)"), str(cost.paid) if cost.paid.missing else cost.paid.usd))
+    rows += [(key, str(value)) for key, value in run.recipe.items()]
+    title = _("What %(run)s is, and what it took") % {"run": run.name}
+    return Table("cost", title, (_("what"), _("value")), tuple(rows))
+
+
+def queries(rows: Iterable[Known]) -> Table:
+    """Queries with how much of each is judged."""
+    header = (_("query"), _("text"), _("judged"), _("relevant"), _("holes filled"))
+    lines = tuple((one.query.external_id, _short(one.query.text), one.judged, one.relevant, one.holes) for one in rows)
+    return Table("queries", _("Queries, and how much of each is judged"), header, lines, 2)
+
+
+def side(found: Side, *, with_grades: bool) -> Table:
+    """What each system returned for one query: for each a column of documents and one of what they are."""
+    header = [_("rank")]
+    for column in found.columns:
+        header += [column.run.name, _("%(run)s: state") % {"run": column.run.name}]
+    rows: list[tuple[Value, ...]] = []
+    for rank, cells in found.rows:
+        told = [value for cell in cells for value in _told(cell, with_grades=with_grades)]
+        rows.append((rank, *told))
+    title = _("What each system returned for query %(query)s") % {"query": found.query.external_id}
+    return Table("returned", title, tuple(header), tuple(rows), len(header))
+
+
+def _told(cell: Cell | None, *, with_grades: bool) -> tuple[Value, Value]:
+    """The document's id, and what it is in words."""
+    if cell is None:
+        return None, None
+    words = {"relevant": _("relevant"), "hole": _("hole"), "judged": _("not relevant"), "unjudged": _("unjudged")}
+    grade = f" ({cell.grade})" if with_grades and cell.grade is not None else ""
+    return cell.document.external_id, words[cell.state] + grade
+
+
+def fillings(rows: Iterable[Filling]) -> Table:
+    """Fillings of a collection."""
+    header = (_("filling"), pgettext("column", "by"), _("state"), pgettext("column", "since"), _("depth"),
+              _("asked about"), _("holes"), _("qrels before"),
+              _("qrels after"))  # fmt: skip
+    lines = tuple(
+        (str(one.pk), one.made_by, one.get_state_display(), one.created_at.isoformat(), one.depth,
+         _count(one.funnel, "candidates"), _count(one.funnel, "relevant"), one.before.number,
+         one.after.number if one.after else None)
+        for one in rows
+    )  # fmt: skip
+    return Table("fillings", _("Fillings"), header, lines, 4)
+
+
+def versions(rows: Iterable[Qrels]) -> Table:
+    """Versions of the qrels, with how many labels each has from whom."""
+    found = list(rows)
+    origins = list(dict.fromkeys(origin for one in found for origin in one.counts.get("origins", {})))
+    header = (
+        _("version"),
+        _("kind"),
+        _("note"),
+        pgettext("column", "by"),
+        pgettext("column", "since"),
+        pgettext("column", "queries"),
+        _("judged"),
+        _("relevant"),
+        *origins,
+    )
+    lines = tuple(
+        (str(one.number), one.get_kind_display(), one.note, one.made_by, one.created_at.isoformat(),
+         *(_count(one.counts, name) for name in ("queries", "judged", "relevant")),
+         *(_count(one.counts.get("origins", {}), origin) or 0 for origin in origins))
+        for one in found
+    )  # fmt: skip
+    return Table("versions", _("Versions of the qrels"), header, lines, 5)
+
+
+def _count(counts: dict[str, Any], name: str) -> int | None:
+    value = counts.get(name)
+    return None if value is None else int(value)

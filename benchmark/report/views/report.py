@@ -1,0 +1,148 @@
+"""The report of two versions of the qrels, and the leaderboard."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from benchmark import qrels
+from benchmark.forms import FollowingForm, ReportForm
+from benchmark.hole_filling import waiting
+from benchmark.models import Qrels, Report, Run
+from benchmark.report import instructions, page
+from benchmark.report import reports as services
+from benchmark.report.views.downloads import download
+from benchmark.systems import chosen
+from benchmark.systems.chosen import Stored
+from corpus.access import Scope, action
+from corpus.auditing import record
+from corpus.errors import BadInput
+
+
+@action("admin")
+@require_GET
+def newest(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The newest report, or what it takes to have one."""
+    return _page(request, scope, chosen.newest(scope.collection, compares=True))
+
+
+@action("admin")
+@require_GET
+def report(request: HttpRequest, scope: Scope, report: int) -> HttpResponse:
+    """One report; HTMX asks for it while it is worked out."""
+    rows = Report.objects.select_related("before", "after", "collection")
+    return _page(request, scope, get_object_or_404(rows, pk=report, collection=scope.collection))
+
+
+def _page(request: HttpRequest, scope: Scope, found: Report | None) -> HttpResponse:
+    runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
+    stored = chosen.stored(found, runs)
+    shown = page.shown(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
+    if shown and (file := download(request, shown.charts, shown.tables)) is not None:
+        return file
+    context: dict[str, object] = {"scope": scope, "section": "benchmark", "stored": stored, "shown": shown}
+    context |= {"unattended": waiting.unattended(found), **_following(request, stored, runs)}
+    if request.headers.get("HX-Request"):
+        over = stored is None or stored.report.is_over
+        return render(request, "benchmark/_report.html", context, status=286 if over else 200)
+    context["form"] = ReportForm(runs=runs, versions=versions, initial=_initial(found))
+    context["versions"] = versions
+    return render(request, "benchmark/report.html", context)
+
+
+def _following(request: HttpRequest, stored: Stored | None, runs: list[Run]) -> dict[str, object]:
+    """p-MRR of the two runs that were asked about, where the later qrels are those of changed instructions."""
+    asked = "changed" in request.GET
+    form = FollowingForm(request.GET if asked else None, runs=runs)
+    if not (asked and stored and form.is_valid()):
+        return {"follow": form, "following": None}
+    try:
+        found = instructions.following(*form.chosen(), stored.report.before, stored.report.after)
+    except BadInput as error:
+        form.add_error(None, str(error))
+        return {"follow": form, "following": None}
+    return {"follow": form, "following": found}
+
+
+def _initial(found: Report | None) -> dict[str, object]:
+    if found is None:
+        return {}
+    given = {name: found.options.get(name) for name in ("k", "aspects_k")}
+    return {"before": str(found.before_id), "after": str(found.after_id), **given}
+
+
+@action("admin")
+@require_POST
+def make(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """A report of what was chosen; of versions `one` and `other`, by number; or of the first and the newest version.
+
+    `safety`: of the newest alone.
+    """
+    runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
+    form = ReportForm(request.POST if "before" in request.POST else None, runs=runs, versions=versions)
+    if not form.by_key:
+        messages.error(request, _("There is no run yet: add one first."))
+        return redirect("runs", scope.collection.name)
+    if not form.is_bound or form.is_valid():
+        try:
+            return _asked(request, scope, form)
+        except BadInput as error:
+            if not form.is_bound:
+                messages.error(request, str(error))
+                return redirect("benchmark_report", scope.collection.name)
+            form.add_error(None, str(error))
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "form": form,
+        "versions": versions,
+        "stored": None,
+        "shown": None,
+    }
+    return render(request, "benchmark/report.html", context, status=422)
+
+
+@transaction.atomic
+def _asked(request: HttpRequest, scope: Scope, form: ReportForm) -> HttpResponse:
+    aspects_k = form.cleaned_data["aspects_k"] if form.is_bound else None
+    if form.is_bound:
+        (before, after), runs, k = form.pair(), form.chosen(), form.cleaned_data["k"]
+    else:
+        runs = list(form.by_key.values())
+        k = min(chosen.K, *(run.depth or chosen.K for run in runs))
+        before, after = _versions(request, scope, form)
+    found = services.ask(scope.collection, before, after, runs, k=k, by=scope.user.username, aspects_k=aspects_k)
+    record(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
+    if before == after:
+        return redirect("safety", scope.collection.name)
+    return redirect("report", scope.collection.name, found.pk)
+
+
+def _versions(request: HttpRequest, scope: Scope, form: ReportForm) -> tuple[Qrels, Qrels]:
+    """Those that the page shows, else the first and the newest; with `safety` the newest alone."""
+    if "one" in request.POST:
+        by_number = {str(version.number): version for version in form.versions.values()}
+        one, other = (by_number.get(request.POST.get(name, "")) for name in ("one", "other"))
+        if one is None or other is None:
+            raise Http404(_("Choose two versions."))
+        return one, other
+    versions = list(form.versions.values()) or [qrels.original(scope.collection, by=scope.user.username)]
+    return versions[-1 if "safety" in request.POST else 0], versions[-1]
+
+
+@action("admin")
+@require_GET
+def leaderboard(request: HttpRequest, scope: Scope, report: int) -> HttpResponse:
+    """Systems by a measure, with letters: who shares one is not told apart."""
+    rows = Report.objects.select_related("before", "after", "collection")
+    found = get_object_or_404(rows, pk=report, collection=scope.collection)
+    stored = chosen.stored(found, chosen.runs_of(scope.collection))
+    if stored is None or not stored.is_ready:
+        raise Http404(_("This report is not there yet."))
+    board = page.board(stored, request.GET.get("sort", ""), request.GET.get("of", ""))
+    if (file := download(request, [], [board.table])) is not None:
+        return file
+    context = {"scope": scope, "section": "benchmark", "stored": stored, "board": board}
+    return render(request, "benchmark/leaderboard.html", context)

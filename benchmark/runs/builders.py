@@ -1,0 +1,162 @@
+"""Runs that are made here: begin, work, cancel, go on. What makes a kind of run is a module of its own (KINDS)."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from benchmark.models import RUN_NAME, Run
+from benchmark.runs import limits, rankings, waking
+from corpus.errors import BadInput, QuorumError
+from corpus.models import Collection
+from jobs import leases
+from jobs.models import JobState
+from judges.campaigns.estimates import Estimate
+
+DEEPEST = 10_000
+DEPTH = 100
+"""Documents of a query unless somebody asks for others."""
+
+KINDS = {
+    Run.Kind.BM25: "benchmark.runs.lexical",
+    Run.Kind.HYBRID: "benchmark.runs.hybrid",
+    Run.Kind.REWRITE: "benchmark.runs.rewriting",
+    Run.Kind.REASONING: "benchmark.runs.reasoning",
+    Run.Kind.DENSE: "benchmark.runs.dense",
+    Run.Kind.RERANK: "benchmark.runs.reranking",
+}
+"""Dotted paths of makers, imported on first use."""
+
+Tell = Callable[..., None]
+"""tell(done, total, phase=""): how far the maker is, and with what."""
+Stopped = Callable[[], bool]
+
+
+class Maker(Protocol):
+    """What a maker's module holds; besides, perhaps, `estimate(collection, recipe) -> Estimate | None`."""
+
+    def check(self, collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+        """The recipe, completed. Raises BadInput for what is known to be wrong before anybody works on it."""
+
+    def make(self, run: Run, progress: Tell, stopped: Stopped) -> None:
+        """Store a ranking for every query that has none yet, batch by batch; return soon after `stopped()` is true."""
+
+
+def maker(kind: str) -> Maker:
+    """The module that makes runs of this kind. Raises BadInput."""
+    if kind not in KINDS:
+        known = ", ".join(map(str, KINDS))
+        raise BadInput(_("there is no system %(kind)s: choose one of %(known)s") % {"kind": repr(kind), "known": known})
+    return cast(Maker, import_module(KINDS[Run.Kind(kind)]))
+
+
+def start(
+    *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
+) -> Run:
+    """A run that waits for a worker. Raises BadInput; nothing is left behind then."""
+    check_name(collection, name)
+    if not 1 <= depth <= DEEPEST:
+        raise BadInput(
+            _("a depth of %(depth)s: choose one from 1 to %(most)s") % {"depth": depth, "most": f"{DEEPEST:,}"}
+        )
+    total = len(rankings.queries(collection))
+    if not total:
+        raise BadInput(_("%(name)s has no queries: there is nothing to search for") % {"name": collection.name})
+    complete = maker(kind).check(collection, dict(recipe), depth)
+    values = {"kind": kind, "recipe": complete, "instruction": str(complete.get("instruction", "")), "depth": depth}
+    try:
+        with transaction.atomic():
+            run = Run.objects.create(collection=collection, name=name, total=total, made_by=by, **values)
+            transaction.on_commit(waking.wake_runs)
+    except IntegrityError:  # somebody took the name in between
+        raise taken(collection, name) from None
+    return run
+
+
+def start_or_join(
+    *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
+) -> Run:
+    """The run of this name where it is the same, going on where it ended badly; else a new one. Raises BadInput.
+
+    Limits (`budget`, `max_calls`) may be others than before: they replace the old ones.
+    """
+    run = named(collection, name)
+    if run is None or run.kind != kind:
+        return start(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth, by=by)
+    complete = maker(kind).check(collection, dict(recipe), depth)
+    if limits.without(run.recipe) != limits.without(complete) or run.depth != depth:
+        raise taken(collection, name)
+    if run.recipe != complete and run.state != JobState.READY:
+        limits.raised(run, budget=complete.get("budget"), max_calls=complete.get("max_calls"))
+    go_on(run)
+    return Run.objects.select_related("collection").get(pk=run.pk)
+
+
+def check_name(collection: Collection, name: str) -> None:
+    """Raises BadInput for a name that no run may have, or that one has."""
+    try:
+        RUN_NAME(name)
+    except ValidationError as error:
+        raise BadInput(_("run %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}) from None
+    if named(collection, name) is not None:
+        raise taken(collection, name)
+
+
+def taken(collection: Collection, name: str) -> BadInput:
+    """The error for a name that stands already, to be raised."""
+    values = {"collection": collection.name, "name": name}
+    return BadInput(_("%(collection)s has a run %(name)s already: choose another name, or delete that run") % values)
+
+
+def named(collection: Collection, name: str) -> Run | None:
+    """The collection's run of this name, however far it is."""
+    return Run.objects.select_related("collection").filter(collection=collection, name=name, is_deleted=False).first()
+
+
+def estimate(collection: Collection, kind: str, recipe: Mapping[str, Any]) -> Estimate | None:
+    """What it will cost to make such a run; None: it asks nobody. Raises BadInput as `start` does."""
+    module = maker(kind)
+    found = getattr(module, "estimate", None)
+    if found is None:
+        return None
+    return cast("Estimate | None", found(collection, module.check(collection, dict(recipe), DEPTH)))
+
+
+def work(run: Run, shutting_down: Stopped) -> None:
+    """Make a claimed run, until it is over or somebody else's, or waits again because this worker ends."""
+    leases.perform(
+        run,
+        lambda lease: maker(run.kind).make(run, lease.progress, lease.stopped),
+        stopping=shutting_down,
+        expected=QuorumError,
+        last=lambda: counts(run),
+    )
+
+
+def counts(run: Run) -> dict[str, int]:
+    """How many queries have their ranking, of how many: what `done` and `total` say of a run that nobody works on."""
+    total = len(rankings.queries(run.collection))
+    return {"done": total - len(rankings.unranked(run)), "total": total}
+
+
+def cancel(run: Run) -> bool:
+    """Stop it; the queries that it has stay, and `go_on` makes the rest. False when it is over already."""
+    return leases.cancel(run, **counts(run))
+
+
+def go_on(run: Run) -> bool:
+    """Make the rest of a cancelled or failed run. False in any other state."""
+    went = leases.resume(run)
+    if went:
+        transaction.on_commit(waking.wake_runs)
+    return went
+
+
+@transaction.atomic
+def delete(run: Run) -> None:
+    """Take it out of every table and free its name. Its rankings stay: qrels and reports came of them."""
+    leases.cancel(run)
+    Run.objects.filter(pk=run.pk).update(is_deleted=True)

@@ -1,0 +1,176 @@
+"""Dense runs: vectors from an embed endpoint, kept in VAR by the hash of their text, and an exact search (SPEC S10)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.db import connection
+from django.utils.translation import gettext as _
+
+from benchmark.models import Run
+from benchmark.runs import limits, llm_budget, rankings
+from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.nearest import nearest
+from benchmark.runs.rankings import Ranked
+from benchmark.runs.vectors import Places, Store, Vectors, digest
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Collection, Document, Query
+from judges.campaigns.estimates import Estimate, of_calls
+from judges.models import Campaign
+from judges.prompts.searching import plain_prompt
+from judges.records import Judge, Turn
+from judges.retrieval import asking
+from judges.retrieval.answers import vectors_of
+from judges.retrieval.asking import Answered, Call, Wanted
+
+ROLE = "embed"
+TOGETHER = 32
+"""Documents of one call."""
+SEARCHED = 512
+"""Queries of one pass over all vectors: a pass reads them from the file."""
+AHEAD = 1024
+"""Documents that are asked for before anything else happens."""
+INSTRUCTED = "Instruct: {instruction}\nQuery: "
+"""How instruction-tuned embedders (E5-Mistral, Qwen3-Embedding) want a query's task in front of it."""
+
+KEYS = """
+SELECT id FROM corpus_document WHERE collection_id = %s AND is_current ORDER BY external_id COLLATE "C" DESC
+"""
+
+
+def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+    """`judge`, `instruction` or `query_prefix`, `document_prefix`, limits. Raises BadInput."""
+    llm_budget.known_keys(recipe, ("judge", "instruction", "query_prefix", "document_prefix"))
+    judge = llm_budget.judge_of(ROLE, recipe)
+    texts = {key: str(recipe.get(key) or "") for key in ("instruction", "query_prefix", "document_prefix")}
+    if texts["instruction"] and texts["query_prefix"]:
+        raise BadInput(_("instruction and query_prefix both stand before the query: give one of them"))
+    return {"judge": judge.name, **texts, **limits.checked(collection, [judge], recipe)}
+
+
+def make(run: Run, progress: Tell, stopped: Stopped) -> None:
+    """Vectors of all documents first, then query by query."""
+    campaign = llm_budget.campaign_of(run, [llm_budget.judge_of(ROLE, run.recipe)])
+    searcher = open_searcher(run, campaign, asking.judges_in(campaign)[0], run.recipe, progress, stopped)
+    if searcher is None:
+        return
+    left_out = rankings.excluded(run.collection)
+
+    def work(batch: Sequence[Query]) -> tuple[dict[int, Ranked], Answered]:
+        depths = {query.pk: run.depth + len(left_out.get(query.pk, ())) for query in batch}
+        return searcher.search({query.pk: query.text for query in batch}, depths)
+
+    llm_budget.each_batch(run, work, progress, stopped, _("searching"), size=SEARCHED)
+
+
+def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
+    """Of all documents and queries, as if none had its vector yet."""
+    rows = Document.objects.filter(collection=collection, is_current=True)
+    documents, queries = rows.count(), len(rankings.queries(collection))
+    texts = list(rows.order_by("pk").values_list("text", flat=True)[: llm_budget.SAMPLED])
+    sample = [plain_prompt(ROLE, texts[at : at + TOGETHER]) for at in range(0, len(texts), TOGETHER)]
+    return of_calls(llm_budget.judge_of(ROLE, recipe), -(-documents // TOGETHER) + queries, sample, {}, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Asks one embedder for one run."""
+
+    run: Run
+    campaign: Campaign
+    judge: Judge
+    store: Store
+    stopped: Stopped
+
+    def ask(self, texts: Sequence[tuple[int, Sequence[str]]]) -> Answered:
+        """Vectors of each group of texts, kept as they arrive. A group's first part is its query, 0 for documents."""
+        wanted = [Wanted(query, "", self._calls(query, group)) for query, group in texts]
+        return asking.ask(self.campaign, self.judge, wanted, stopped=self.stopped)
+
+    def _calls(self, query: int, group: Sequence[str]) -> tuple[Call, ...]:
+        missing = [one for one in dict.fromkeys(group) if self.store.find([digest(one)])[0] < 0]
+        if not missing:
+            return ()
+
+        def keep(turn: Turn) -> None:
+            self.store.add([digest(one) for one in missing], vectors_of(turn, len(missing)))
+
+        return (Call(ROLE, 0, plain_prompt(ROLE, missing), documents=tuple(missing), keep=keep),)
+
+
+class Dense:
+    """An exact search over the vectors of all documents."""
+
+    def __init__(self, asker: Asker, keys: Places, places: Places, prefix: str) -> None:
+        self.asker, self.keys, self.places, self.prefix = asker, keys, places, prefix
+
+    def search(self, texts: Mapping[int, str], depths: Mapping[int, int]) -> tuple[dict[int, Ranked], Answered]:
+        """By cosine. The seconds of the search are shared by the queries of a batch."""
+        sent = {query: self.prefix + text for query, text in texts.items()}
+        answered = self.asker.ask([(query, [text]) for query, text in sent.items()])
+        order = [query for query, answer in zip(sent, answered.answers, strict=True) if answer is not None]
+        begin = perf_counter()
+        queries = self.asker.store.rows(self.asker.store.find(digest(sent[query]) for query in order))
+        found = nearest(queries, len(self.keys), self._rows, [depths[query] for query in order]) if order else []
+        seconds = (perf_counter() - begin) / max(1, len(order))
+        used = asking.used(self.asker.campaign, order, [ROLE])
+        ranked = {
+            query: llm_budget.plus(Ranked(self.keys[places], scores, seconds), used.get(query))
+            for query, (places, scores) in zip(order, found, strict=True)
+        }
+        return ranked, answered
+
+    def _rows(self, begin: int, end: int) -> Vectors:
+        return self.asker.store.rows(self.places[begin:end])
+
+
+def open_searcher(
+    run: Run, campaign: Campaign, judge: Judge, recipe: Mapping[str, Any], progress: Tell, stopped: Stopped
+) -> Dense | None:
+    """With the vector of every document: what VAR lacks is asked for. None when the run was stopped meanwhile."""
+    store = Store(Path(settings.VAR) / "vectors", judge)
+    asker = Asker(run, campaign, judge, store, stopped)
+    keys = _documents(run.collection)
+    digests: list[bytes] = []
+    for begin in range(0, len(keys), AHEAD):
+        if stopped():
+            return None
+        part = keys[begin : begin + AHEAD].tolist()
+        known = texts_of(part)
+        texts = [recipe["document_prefix"] + known[key] for key in part]
+        missing = list(dict.fromkeys(text for text in texts if digest(text) not in store.places))
+        if missing:
+            answered = asker.ask([(0, missing[at : at + TOGETHER]) for at in range(0, len(missing), TOGETHER)])
+            if answered.stopped:
+                return None
+            _check(run, answered)
+        digests += map(digest, texts)
+        progress(len(digests), len(keys), _("vectors of documents"))
+    prefix = INSTRUCTED.format(instruction=recipe["instruction"]) if recipe["instruction"] else recipe["query_prefix"]
+    return Dense(asker, keys, store.find(digests), prefix)
+
+
+def _check(run: Run, answered: Answered) -> None:
+    """Every document needs its vector. Raises Incomplete."""
+    failed = sum(answer is None for answer in answered.answers)
+    llm_budget.check(run, answered, answered=failed < len(answered.answers))
+    if failed:
+        told = _("%(failed)s calls for vectors of documents got no answer (%(error)s): go on tries them again")
+        raise Incomplete(told % {"failed": failed, "error": answered.error})
+
+
+def _documents(collection: Collection) -> Places:
+    """Primary keys of the current documents, by document id descending."""
+    with connection.cursor() as cursor:
+        cursor.execute(KEYS, [collection.pk])
+        return np.array([key for (key,) in cursor.fetchall()], dtype=np.int64)
+
+
+def texts_of(keys: Sequence[int]) -> dict[int, str]:
+    """Title and text of documents, as retrievers and rerankers get them."""
+    rows = Document.objects.filter(pk__in=keys).values_list("pk", "title", "text")
+    return {key: f"{title}\n{text}" if title else text for key, title, text in rows}

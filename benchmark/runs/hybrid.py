@@ -1,0 +1,119 @@
+"""Runs out of a reranked run and BM25: each candidate's score of both, combined by benchmark.runs.hybrid_scores."""
+
+import math
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from django.utils.translation import gettext as _
+
+from benchmark.models import Run
+from benchmark.runs import builders, hybrid_scores, lexical, rankings
+from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.looping import each_query
+from benchmark.runs.rankings import Ranked
+from corpus.errors import BadInput
+from corpus.models import Collection, Query
+from jobs.models import JobState
+
+SCORES = ("margins", "plain")
+"""What the reranked run's scores are: log odds, which go through the sigmoid, or to be taken as they are."""
+NEGATIVE = "SELECT EXISTS (SELECT FROM benchmark_ranking WHERE run_id = %s AND 0 > ANY (scores))"
+
+
+def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+    """`run` (the reranked one), `method`, `k1` and `b` of BM25, `scores`, `weights` of BM25 and the run. BadInput.
+
+    `runs`, BM25's and the reranked one, is another way to say `run`, and the `k1` and `b` of BM25's.
+    """
+    given = _named_alone(collection, recipe)
+    if unknown := given.keys() - {"method", "run", "k1", "b", "scores", "weights"}:
+        others = ", ".join(sorted(unknown))
+        raise BadInput(_("a hybrid takes run, method, k1, b, scores and weights, not %(names)s") % {"names": others})
+    method = given.get("method") or "minmax"
+    if method not in hybrid_scores.METHODS:
+        values = {"method": method, "known": ", ".join(hybrid_scores.METHODS)}
+        raise BadInput(_("%(method)s is no way to combine runs: choose one of %(known)s") % values)
+    if not given.get("run"):
+        raise BadInput(_("a hybrid is made of a reranked run: name it; BM25 is computed for each of its documents"))
+    run = ready(collection, str(given["run"]))
+    scores = given.get("scores") or ("margins" if _has_negative(run) else "plain")
+    if scores not in SCORES:
+        raise BadInput(_("scores is one of %(known)s") % {"known": ", ".join(SCORES)})
+    return {
+        "method": method,
+        "run": run.name,
+        "run_id": run.pk,
+        "scores": scores,
+        "weights": _weights(given.get("weights"), method),
+        **lexical.parameters(given),
+    }
+
+
+def _named_alone(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
+    """The recipe with `run` in place of `runs`."""
+    if "runs" not in recipe:
+        return recipe
+    names = list(recipe["runs"])
+    if len(names) != 2 or len(set(names)) < 2 or "run" in recipe:
+        raise BadInput(_("runs are two: BM25's, and the one whose documents are scored; or name that one alone as run"))
+    first = ready(collection, names[0])
+    if first.kind != Run.Kind.BM25:
+        told = _("run %(name)s is no BM25 run made here: name the reranked run alone, and k1 and b of BM25")
+        raise BadInput(told % {"name": first.name})
+    parameters = {key: first.recipe[key] for key in ("k1", "b") if key in first.recipe}
+    return {**parameters, **{key: value for key, value in recipe.items() if key != "runs"}, "run": names[1]}
+
+
+def ready(collection: Collection, name: str) -> Run:
+    """The collection's run of this name, once it is made. Raises BadInput."""
+    run = builders.named(collection, name)
+    values = {"collection": collection.name, "name": name}
+    if run is None:
+        raise BadInput(_("%(collection)s has no run %(name)s") % values)
+    if run.state != JobState.READY:
+        raise BadInput(_("run %(name)s of %(collection)s is not ready: wait until it is made") % values)
+    return run
+
+
+def _has_negative(run: Run) -> bool:
+    """Shares and graded scores have none; margins of what is not relevant do."""
+    with connection.cursor() as cursor:
+        cursor.execute(NEGATIVE, [run.pk])
+        return bool(cursor.fetchone()[0])
+
+
+def _weights(given: Any, method: str) -> list[float]:
+    if not given:
+        return list(hybrid_scores.WEIGHTS[method])
+    try:
+        weights = [float(one) for one in given]
+    except (TypeError, ValueError):
+        weights = []
+    if len(weights) != 2 or not all(math.isfinite(one) and one >= 0 for one in weights) or not any(weights):
+        raise BadInput(_("weights are two numbers from 0 on: of BM25, and of the reranked run"))
+    return weights
+
+
+def make(run: Run, progress: Tell, stopped: Stopped) -> None:
+    """Each query by itself; seconds are those of BM25 and of combining, not of the run that it starts from."""
+    recipe = run.recipe
+    if "run_id" not in recipe:
+        told = _("run %(name)s was asked for in a form that is no longer made: delete it, and name a reranked run")
+        raise BadInput(told % {"name": run.name})
+    index = lexical.index_of(run, progress, stopped)
+    candidates = rankings.scores_of(recipe["run_id"])
+
+    def rank(query: Query) -> Ranked:
+        begin = perf_counter()
+        documents, scores = candidates.get(query.pk, (np.empty(0, np.int64), np.empty(0)))
+        if not index.holds(documents):
+            told = _("documents that run %(name)s ranks were changed or removed since: make or import it anew")
+            raise BadInput(told % {"name": recipe["run"]})
+        bm25 = index.scores(query.text, documents)
+        given = hybrid_scores.sigmoid(scores) if recipe["scores"] == "margins" else scores
+        combined = hybrid_scores.combine(bm25, given, recipe["method"], recipe["weights"])
+        return Ranked(documents, combined, perf_counter() - begin)
+
+    each_query(run, rank, progress, stopped)

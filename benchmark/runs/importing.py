@@ -1,0 +1,158 @@
+"""TREC runs from files into a collection: all of them, or nothing and every problem by its line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.db import connection, transaction
+
+from benchmark.models import Run
+from benchmark.runs import builders, rankings
+from benchmark.runs.files import RunFile
+from benchmark.runs.rankings import Ranked
+from corpus.errors import BadInput
+from corpus.importing import staging
+from corpus.models import Collection, Query
+from jobs.models import JobState
+
+BATCH = 500
+"""Queries stored together."""
+ENDINGS = (".gz", ".run", ".txt", ".trec", ".tsv", ".res", ".out")
+Keys = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A run that was imported, and what of its file is not in it."""
+
+    run: Run
+    queries: int
+    lines: int
+    """Stored."""
+    unknown_queries: int = 0
+    """Lines left out because the collection has no such query."""
+    unknown_documents: int = 0
+    excluded: int = 0
+    """Lines left out because their query excludes the document (BRIGHT)."""
+    missing: int = 0
+    """Queries of the collection that the run has nothing for: they count 0."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """For --json."""
+        counts = {name: getattr(self, name) for name in ("queries", "lines", "unknown_queries", "unknown_documents")}
+        rest = {"excluded": self.excluded, "missing_queries": self.missing, "depth": self.run.depth}
+        return {"name": self.run.name, **counts, **rest}
+
+
+def name_of(path: Path) -> str:
+    """The name that a run gets from its file: without the usual endings."""
+    name = path.name
+    while (shorter := Path(name).stem) != name and name.lower().endswith(ENDINGS):
+        name = shorter
+    return name
+
+
+def import_runs(
+    collection: Collection,
+    files: Mapping[str, Path],
+    by: str = "",
+    *,
+    instruction: str = "",
+    skip_unknown: bool = False,
+    progress: staging.Progress = staging.silent,
+) -> list[Imported]:
+    """Read runs by their names. Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
+
+    `instruction`: what the systems were told. `skip_unknown` leaves out, and counts, lines whose query or document the
+    collection does not know.
+    """
+    for name in files:
+        builders.check_name(collection, name)
+    current = Query.objects.filter(collection=collection, is_current=True)
+    queries: dict[str, int] = dict(current.values_list("external_id", "pk"))
+    read, wrong = {}, []
+    for name, path in files.items():
+        try:
+            file = RunFile(path)
+        except BadInput as error:
+            wrong.append(str(error))
+            continue
+        documents = _documents(collection, file.documents)
+        if not skip_unknown:
+            _find_unknown(file, queries, documents)
+        if file.problems:
+            wrong.append(file.problems.told(path))
+        read[name] = (file, documents)
+        progress("lines of runs", sum(one.lines for one, _ in read.values()))
+    if wrong:
+        raise BadInput("; ".join(wrong))
+    with transaction.atomic():
+        found = []
+        for name, (file, documents) in read.items():
+            run = Run(collection=collection, name=name, instruction=instruction, made_by=by)
+            found.append(_store(run, files[name], file, queries, documents))
+        return found
+
+
+def _documents(collection: Collection, names: list[str]) -> dict[str, int]:
+    """Primary keys of those that the collection knows."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT external_id, id FROM corpus_document
+               WHERE collection_id = %s AND is_current AND external_id = ANY(%s)""",
+            [collection.pk, names],
+        )
+        return dict(cursor.fetchall())
+
+
+def _find_unknown(file: RunFile, queries: Keys, documents: Keys) -> None:
+    known = np.array([name in documents for name in file.documents], dtype=bool)
+    for query, of in file.queries.items():
+        if query not in queries:
+            for line in of.lines:
+                file.problems.add(line, f'no query has the id "{query}"')
+            continue
+        for at in np.flatnonzero(~known[np.frombuffer(of.documents, dtype=np.int32)]):
+            file.problems.add(of.lines[at], f'no document has the id "{file.documents[of.documents[at]]}"')
+
+
+def _store(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> Imported:
+    """The run, not yet in the database, with the rankings of its file."""
+    keys = np.array([documents.get(one, 0) for one in file.documents], dtype=np.int64)
+    found, unknown_documents = {}, 0
+    for query, of in file.queries.items():
+        if query in queries:
+            ranked = keys[np.frombuffer(of.documents, dtype=np.int32)]
+            known = ranked > 0
+            unknown_documents += int((~known).sum())
+            found[queries[query]] = Ranked(ranked[known], np.frombuffer(of.scores, dtype=np.float32)[known])
+    lines = sum(len(one.documents) for one in found.values())
+    if not lines:
+        raise BadInput(
+            f"{path}: no line names both a query and a document of {run.collection.name}; is it another's run?"
+        )
+    names = {key: one for one, key in documents.items()}
+    run.kind, run.state, run.total = Run.Kind.IMPORTED, JobState.READY, len(queries)
+    run.save()
+    stored = _store_rankings(run, found, names)
+    unknown = {
+        "unknown_queries": sum(len(of.lines) for query, of in file.queries.items() if query not in queries),
+        "unknown_documents": unknown_documents,
+    }
+    run.depth = max(len(one.documents) for one in found.values())
+    run.done, run.recipe = len(found), {"file": path.name, "tag": file.tag, "lines": stored, **unknown}
+    run.save()
+    missing = len(queries) - len(found)
+    return Imported(run, len(found), stored, **unknown, excluded=lines - stored, missing=missing)
+
+
+def _store_rankings(run: Run, found: Mapping[int, Ranked], names: Mapping[int, str]) -> int:
+    """In batches; the number of documents that were stored."""
+    queries, stored = iter(found), 0
+    while part := list(islice(queries, BATCH)):
+        stored += rankings.store(run, {query: found[query] for query in part}, names)
+    return stored

@@ -1,0 +1,66 @@
+"""Runs by BM25 over the collection's documents."""
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.models import Run
+from benchmark.runs import rankings
+from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.looping import each_query
+from benchmark.runs.rankings import Ranked
+from corpus.errors import BadInput
+from corpus.models import Collection, Document, Query
+from corpus.search import bm25
+from jobs.leases import JobLost
+
+
+def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+    """`k1` from 0 to 10 and `b` from 0 to 1, those of the candidates unless named. Raises BadInput."""
+    if unknown := recipe.keys() - {"k1", "b"}:
+        raise BadInput(_("BM25 takes k1 and b, not %(names)s") % {"names": ", ".join(sorted(unknown))})
+    return parameters(recipe)
+
+
+def parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """`k1` and `b` of a recipe. Raises BadInput."""
+    try:
+        k1, b = float(recipe.get("k1", bm25.K1)), float(recipe.get("b", bm25.B))
+    except (TypeError, ValueError):
+        k1 = b = -1.0
+    if not (0 <= k1 <= 10 and 0 <= b <= 1):
+        raise BadInput(_("k1 of BM25 is a number from 0 to 10, and b one from 0 to 1"))
+    return {"k1": k1, "b": b}
+
+
+def make(run: Run, progress: Tell, stopped: Stopped) -> None:
+    """Each query's own words. An index that is not there yet is built first, with progress of its own."""
+    index = index_of(run, progress, stopped)
+    left_out = rankings.excluded(run.collection)
+
+    def rank(query: Query) -> Ranked:
+        begin = perf_counter()
+        found = index.search(query.text, run.depth + len(left_out.get(query.pk, ())))
+        seconds = perf_counter() - begin
+        return Ranked([key for key, _score in found], [score for _key, score in found], seconds)
+
+    each_query(run, rank, progress, stopped, _("searching"))
+
+
+def index_of(run: Run, progress: Tell, stopped: Stopped, recipe: Mapping[str, Any] | None = None) -> bm25.Index:
+    """The collection's index with the parameters of the run's recipe, or of a part of it.
+
+    Raises JobLost when the run is to stop while it is built.
+    """
+    total = Document.objects.filter(collection=run.collection, is_current=True).count()
+
+    def tell(documents: int) -> None:
+        progress(documents, total, _("indexing documents"))
+        if stopped():
+            raise JobLost(f"run {run.name} stopped while its index was built")
+
+    given = run.recipe if recipe is None else recipe
+    k1, b = given.get("k1", bm25.K1), given.get("b", bm25.B)
+    return bm25.index_for(run.collection, k1=k1, b=b, tell=tell)

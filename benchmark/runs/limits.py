@@ -1,0 +1,45 @@
+"""Limits of a run that asks models: what it may spend (`budget`, USD) and how often it may ask (`max_calls`)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.models import Run
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges.models import Campaign
+from judges.records import Judge
+from judges.retrieval import asking
+
+LIMITS = ("budget", "max_calls")
+
+
+def without(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The recipe's other keys: what the run is, whatever it may spend."""
+    return {key: value for key, value in recipe.items() if key not in LIMITS}
+
+
+def checked(collection: Collection, judges: Sequence[Judge], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """`budget` (USD) and `max_calls` of the recipe, where given. Raises BadInput for what cannot be held."""
+    budget, calls = recipe.get("budget"), recipe.get("max_calls")
+    found: dict[str, Any] = {}
+    try:
+        found |= {"budget": float(budget)} if budget is not None else {}
+        found |= {"max_calls": int(calls)} if calls is not None else {}
+    except (TypeError, ValueError):
+        raise BadInput(_("budget and max_calls are numbers")) from None
+    asking.check_limits(collection, judges, found.get("budget"), found.get("max_calls"))
+    return found
+
+
+def raised(run: Run, *, budget: float | None, max_calls: int | None) -> None:
+    """Other limits for what the run may spend in all; None: none. `making.go_on` then goes on. Raises BadInput."""
+    campaign = None if run.campaign is None else Campaign.objects.get(pk=run.campaign)
+    judges = asking.judges_in(campaign) if campaign else []
+    asking.check_limits(run.collection, judges, budget, max_calls)
+    recipe = without(run.recipe)
+    recipe |= {key: value for key, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
+    Run.objects.filter(pk=run.pk).update(recipe=recipe)
+    if campaign:
+        asking.set_limits(campaign, budget=budget, max_calls=max_calls)

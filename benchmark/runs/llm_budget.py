@@ -1,0 +1,117 @@
+"""What makers that ask models share: who is asked, the campaign that keeps a run's calls, its limits, its progress."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.models import Run
+from benchmark.runs import rankings
+from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.limits import LIMITS
+from benchmark.runs.rankings import Ranked
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Query
+from jobs import leases
+from judges.costs import spending_limits
+from judges.models import Campaign
+from judges.records import Judge, Turn
+from judges.retrieval import asking
+from judges.retrieval.asking import Answered, Used
+
+ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
+SAMPLED = 50
+"""Queries whose prompts an estimate looks at."""
+BATCH = 64
+"""Queries that are asked about together; between two batches a run is stored and tells how far it is."""
+
+
+def judges_for(kind: str) -> list[str]:
+    """Names of the judges that can make a run of this kind."""
+    return asking.judges_for(ROLES[Run.Kind(kind)])
+
+
+def judge_of(role: str, recipe: Mapping[str, Any]) -> Judge:
+    """The recipe's judge in its present version. Raises BadInput."""
+    return asking.judge_for(role, str(recipe.get("judge", "")))
+
+
+def known_keys(recipe: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Raises BadInput for a key that no maker of this kind reads."""
+    if unknown := sorted(recipe.keys() - {*known, *LIMITS}):
+        values = {"unknown": unknown[0], "known": ", ".join([*known, *LIMITS])}
+        raise BadInput(_("the recipe has %(unknown)s, which nothing reads; it takes %(known)s") % values)
+
+
+def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
+    """The campaign that keeps the run's calls, opened when it is first worked on. Raises BadInput."""
+    if run.campaign is None:
+        campaign = asking.open_campaign(
+            run.collection,
+            judges,
+            f"run {run.name}",
+            budget=run.recipe.get("budget"),
+            max_calls=run.recipe.get("max_calls"),
+        )
+        run.campaign = campaign.pk
+        if not leases.held(run).update(campaign=campaign.pk):
+            raise leases.JobLost(f"run {run.name} was cancelled, or another worker makes it")
+    return Campaign.objects.select_related("collection").get(pk=run.campaign)
+
+
+Batch = Callable[[Sequence[Query]], tuple[Mapping[int, Ranked], Answered]]
+"""Rankings of some queries, and what went wrong with those that it leaves out."""
+
+
+def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: str = "", size: int = BATCH) -> None:
+    """Rank every query that has no ranking yet, and store what there is batch by batch.
+
+    Raises Incomplete when the limits are reached, when nobody answers, and in the end when some queries got no answer:
+    what there is stays, and going on asks for the rest.
+    """
+    waiting, total = rankings.unranked(run), len(rankings.queries(run.collection))
+    done, failed, error = total - len(waiting), 0, ""
+    progress(done, total, phase)
+    for begin in range(0, len(waiting), size):
+        if stopped():
+            return
+        batch = waiting[begin : begin + size]
+        ranked, found = work(batch)
+        rankings.store(run, ranked)
+        done, failed, error = done + len(ranked), failed + len(batch) - len(ranked), found.error or error
+        progress(done, total, phase)
+        if found.stopped:
+            return
+        check(run, found, answered=bool(ranked))
+    if failed:
+        told = _("%(failed)s of %(total)s queries got no answer (%(error)s): go on tries them again")
+        raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{total:,}", "error": error})
+
+
+def asked(found: Answered, batch: Sequence[Query]) -> dict[int, tuple[Query, tuple[Turn, ...]]]:
+    """The queries that were answered, with their answers."""
+    pairs = zip(batch, found.answers, strict=True)
+    return {query.pk: (query, turns) for query, turns in pairs if turns is not None}
+
+
+def plus(one: Ranked, used: Used | None, text: str = "") -> Ranked:
+    """With the seconds and tokens of calls that came before the search."""
+    if used is None:
+        return replace(one, text=text)
+    return replace(
+        one,
+        seconds=(one.seconds or 0.0) + used.seconds,
+        tokens_in=one.tokens_in + used.tokens_in,
+        tokens_out=one.tokens_out + used.tokens_out,
+        text=text,
+    )
+
+
+def check(run: Run, found: Answered, *, answered: bool) -> None:
+    """Raises Incomplete when the limits are reached, or when not one of a batch was answered."""
+    if found.spent:
+        what, how = spending_limits.stopped_words(run.collection, found.spent)
+        raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
+    if not answered:
+        raise Incomplete(_("nobody answers: %(error)s") % {"error": found.error})

@@ -1,0 +1,75 @@
+"""Runs that search for what a judge wrote about the query: the part that rewriting and reasoning share."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmark.models import Run
+from benchmark.runs import limits, llm_budget, rankings, searching
+from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.rankings import Ranked
+from corpus.models import Collection, Query
+from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
+from judges.costs.token_mixes import mixes_of
+from judges.records import Judge
+from judges.retrieval import asking
+from judges.retrieval.asking import Answered, Call, Wanted
+
+LIKELY = 250
+"""Tokens of a text, as estimates expect them."""
+
+Calls = Callable[[Query, str], tuple[Call, ...]]
+"""What is asked about a query, with the instruction that holds for it."""
+
+
+def check(collection: Collection, role: str, recipe: dict[str, Any]) -> dict[str, Any]:
+    """The judge, what searches, the collection's instruction as it is now, and the limits. Raises BadInput."""
+    judge = llm_budget.judge_of(role, recipe)
+    over = searching.check(collection, recipe.get("over"))
+    judges = [judge, *([llm_budget.judge_of("embed", over)] if over["kind"] == "dense" else [])]
+    known = {"judge": judge.name, "over": over, "instruction": collection.instruction}
+    return known | limits.checked(collection, judges, recipe)
+
+
+def make(
+    run: Run,
+    role: str,
+    calls: Calls,
+    text_of: Callable[[str, Sequence[str]], str],
+    progress: Tell,
+    stopped: Stopped,
+) -> None:
+    """Ask, make one text of the answers, search for it. The text is kept with the ranking."""
+    over = run.recipe["over"]
+    judges = [llm_budget.judge_of(role, run.recipe)]
+    judges += [llm_budget.judge_of("embed", over)] if over["kind"] == "dense" else []
+    campaign = llm_budget.campaign_of(run, judges)
+    judge, *others = asking.judges_in(campaign)
+    searcher = searching.open_searcher(run, campaign, others, over, progress, stopped)
+    if searcher is None:
+        return
+    left_out = rankings.excluded(run.collection)
+
+    def wanted(query: Query) -> Wanted:
+        return Wanted(query.pk, query.text, calls(query, query.instruction or run.instruction))
+
+    def work(batch: Sequence[Query]) -> tuple[dict[int, Ranked], Answered]:
+        answered = asking.ask(campaign, judge, [wanted(query) for query in batch], stopped=stopped)
+        said = llm_budget.asked(answered, batch)
+        texts = {key: text_of(query.text, [turn.reason for turn in turns]) for key, (query, turns) in said.items()}
+        depths = {key: run.depth + len(left_out.get(key, ())) for key in texts}
+        found, later = searcher.search(texts, depths)
+        answered.take(later)
+        used = asking.used(campaign, list(texts), [role])
+        return {key: llm_budget.plus(one, used.get(key), texts[key]) for key, one in found.items()}, answered
+
+    llm_budget.each_batch(run, work, progress, stopped)
+
+
+def estimate(collection: Collection, judge: Judge, calls: Calls) -> Estimate:
+    """Of what the judge writes; vectors are not in it."""
+    queries = rankings.queries(collection)
+    asked = [calls(query, query.instruction or collection.instruction) for query in queries[: llm_budget.SAMPLED]]
+    prompts = [call.prompt for group in asked for call in group]
+    each = len(asked[0]) if asked else 0
+    schema = dict(asked[0][0].schema) if asked else {}
+    return of_calls(judge, each * len(queries), prompts, schema, LIKELY, mixes_of([judge]).get(judge.id, NO_MIX))

@@ -1,0 +1,38 @@
+"""Runs that search for a judge's reasoning about the query (BRIGHT). A reranker over such a run sees the query."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmark.models import Run
+from benchmark.runs import llm_budget, query_expansion
+from benchmark.runs.builders import Stopped, Tell
+from corpus.models import Collection, Query
+from judges.campaigns.estimates import Estimate
+from judges.prompts.searching import REASONING_SCHEMA, reason_prompt
+from judges.retrieval.asking import Call
+
+ROLE = "reason"
+
+
+def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+    """`judge`, `over` (what searches), limits. Raises BadInput."""
+    llm_budget.known_keys(recipe, ("judge", "over"))
+    return query_expansion.check(collection, ROLE, recipe)
+
+
+def make(run: Run, progress: Tell, stopped: Stopped) -> None:
+    """The reasoning alone is searched for."""
+    query_expansion.make(run, ROLE, _calls, _reasoning, progress, stopped)
+
+
+def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
+    """Of the judge's calls."""
+    return query_expansion.estimate(collection, llm_budget.judge_of(ROLE, recipe), _calls)
+
+
+def _calls(query: Query, instruction: str) -> tuple[Call, ...]:
+    return (Call(ROLE, 0, reason_prompt(query.text, instruction), REASONING_SCHEMA),)
+
+
+def _reasoning(query: str, texts: Sequence[str]) -> str:
+    return texts[0]

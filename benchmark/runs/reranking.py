@@ -1,0 +1,120 @@
+"""Any reranker over any run, at a rerank endpoint in Cohere's and Jina's shape. It sees the query as it stands, always.
+
+What the first run searched for (a rewriting, a reasoning) is not shown to it (SPEC S10).
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from benchmark.models import Ranking, Run
+from benchmark.runs import builders, limits, llm_budget, rankings
+from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.dense import texts_of
+from benchmark.runs.rankings import Ranked
+from corpus.errors import BadInput
+from corpus.models import Collection, Query
+from corpus.rubric import AUTO, Rubric
+from jobs.models import JobState
+from judges.campaigns.estimates import Estimate, of_calls
+from judges.prompts.searching import plain_prompt
+from judges.records import Turn
+from judges.retrieval import asking
+from judges.retrieval.answers import scores_of
+from judges.retrieval.asking import Answered, Call, Wanted
+
+ROLE = "rank"
+TOP = 100
+"""Documents of a query that are reranked, unless the recipe says otherwise."""
+MOST_TOP = 1000
+TOGETHER = 100
+"""Documents of one call, at most."""
+
+
+def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+    """`run` (a name), `judge`, `instruction` (else each query's definition of relevance), `top`, limits. BadInput."""
+    llm_budget.known_keys(recipe, ("run", "judge", "instruction", "top"))
+    first = builders.named(collection, str(recipe.get("run") or ""))
+    if first is None or first.state != JobState.READY:
+        told = _("run %(name)s is not there, or not ready: name a run of %(collection)s whose documents are reranked")
+        raise BadInput(told % {"name": repr(recipe.get("run")), "collection": collection.name})
+    top = recipe.get("top") or TOP
+    if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= MOST_TOP:
+        raise BadInput(_("top must be a whole number from 1 to %(most)s") % {"most": f"{MOST_TOP:,}"})
+    judge = llm_budget.judge_of(ROLE, recipe)
+    complete = {"run": first.name, "run_id": first.pk, "judge": judge.name, "top": top}
+    own = str(recipe.get("instruction") or "")
+    complete |= {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}
+    return complete | limits.checked(collection, [judge], recipe)
+
+
+def make(run: Run, progress: Tell, stopped: Stopped) -> None:
+    """The first run's best documents in the reranker's order; documents below `top` are left out."""
+    campaign = llm_budget.campaign_of(run, [llm_budget.judge_of(ROLE, run.recipe)])
+    (judge,) = asking.judges_in(campaign)
+
+    def work(batch: Sequence[Query]) -> tuple[dict[int, Ranked], Answered]:
+        documents = _first(run.recipe, batch)
+        texts = texts_of([key for keys in documents.values() for key in keys])
+        asked = [_wanted(run, query, [texts[key] for key in documents[query.pk]]) for query in batch]
+        answered = asking.ask(campaign, judge, asked, stopped=stopped)
+        said = llm_budget.asked(answered, batch)
+        used = asking.used(campaign, list(said), [ROLE])
+        found = {key: _ranked(documents[key], turns) for key, (_query, turns) in said.items()}
+        return {key: llm_budget.plus(one, used.get(key)) for key, one in found.items()}, answered
+
+    llm_budget.each_batch(run, work, progress, stopped)
+
+
+def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
+    """Of one query after the other, from the first ones' documents."""
+    queries = rankings.queries(collection)
+    sample = queries[: llm_budget.SAMPLED]
+    documents = _first(recipe, sample)
+    texts = texts_of([key for keys in documents.values() for key in keys])
+    prompts = [
+        plain_prompt(ROLE, [query.text, *part], _told(recipe, query))
+        for query in sample
+        for part in _parts([texts[key] for key in documents[query.pk]])
+    ]
+    calls = len(queries) * len(prompts) // max(1, len(sample))
+    return of_calls(llm_budget.judge_of(ROLE, recipe), calls, prompts, {}, 0)
+
+
+def _first(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int]]:
+    """What the first run returned, best first; [] for a query that it lacks."""
+    rows = Ranking.objects.filter(run=recipe["run_id"], query__in=batch).values_list("query_id", "documents")
+    found = {query: documents[: recipe["top"]] for query, documents in rows}
+    return {query.pk: found.get(query.pk, []) for query in batch}
+
+
+def _wanted(run: Run, query: Query, documents: Sequence[str]) -> Wanted:
+    instruction = _told(run.recipe, query)
+    calls = tuple(
+        Call(ROLE, place, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
+        for place, part in enumerate(_parts(documents))
+    )
+    return Wanted(query.pk, query.text, calls, instruction)
+
+
+def _told(recipe: dict[str, Any], query: Query) -> str:
+    """The instruction: the recipe's, or what relevant means for the query."""
+    own = str(recipe["instruction"])
+    return Rubric(recipe.get("rubric", AUTO), own).of(query).statement if recipe["by_query"] else own
+
+
+def _parts(documents: Sequence[str]) -> list[list[str]]:
+    """As few calls as there need be, alike in size; none where there is nothing to order."""
+    if len(documents) < 2:
+        return []
+    number = -(-len(documents) // TOGETHER)
+    bounds = np.linspace(0, len(documents), number + 1).astype(int).tolist()
+    return [list(documents[begin:end]) for begin, end in pairwise(bounds)]
+
+
+def _ranked(documents: Sequence[int], turns: Sequence[Turn]) -> Ranked:
+    scores = [score for turn in turns for score in scores_of(turn)]
+    return Ranked(documents, scores or [0.0] * len(documents))

@@ -1,0 +1,54 @@
+"""Runs by query rewriting: HyDE, query2doc and MuGI, each by a judge of the judges file (DESIGN 10, SPEC S10)."""
+
+from functools import partial
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.models import Run
+from benchmark.runs import llm_budget, query_expansion
+from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.combining import SAMPLES, combined
+from corpus.errors import BadInput
+from corpus.models import Collection, Query
+from judges.campaigns.estimates import Estimate
+from judges.prompts.searching import METHODS, PASSAGE_SCHEMA, rewrite_prompt
+from judges.retrieval.asking import Call
+
+ROLE = "rewrite"
+MOST = 20
+"""Texts for one query."""
+
+
+def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+    """`method`, `judge`, `samples` (texts for each query), `over` (what searches), limits. Raises BadInput."""
+    llm_budget.known_keys(recipe, ("method", "judge", "samples", "over"))
+    method = recipe.get("method", METHODS[0])
+    if method not in METHODS:
+        known = ", ".join(METHODS)
+        raise BadInput(_("method %(method)s: choose one of %(known)s") % {"method": repr(method), "known": known})
+    samples = recipe.get("samples") or SAMPLES[method]
+    if not isinstance(samples, int) or isinstance(samples, bool) or not 1 <= samples <= MOST:
+        raise BadInput(_("samples must be a whole number from 1 to %(most)s") % {"most": MOST})
+    return {"method": method, "samples": samples, **query_expansion.check(collection, ROLE, recipe)}
+
+
+def make(run: Run, progress: Tell, stopped: Stopped) -> None:
+    """Every text of a query is asked for at the same time."""
+    method = run.recipe["method"]
+    query_expansion.make(run, ROLE, _calls(run.recipe), partial(combined, method), progress, stopped)
+
+
+def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
+    """Of the judge's calls."""
+    return query_expansion.estimate(collection, llm_budget.judge_of(ROLE, recipe), _calls(recipe))
+
+
+def _calls(recipe: dict[str, Any]) -> query_expansion.Calls:
+    method, count = recipe["method"], recipe["samples"]
+
+    def calls(query: Query, instruction: str) -> tuple[Call, ...]:
+        prompts = [rewrite_prompt(method, query.text, instruction, place + 1, count) for place in range(count)]
+        return tuple(Call(ROLE, place, prompt, PASSAGE_SCHEMA) for place, prompt in enumerate(prompts))
+
+    return calls

@@ -1,0 +1,71 @@
+"""Searching with any text: what rewriting and reasoning do with what a judge wrote, and dense runs with the query."""
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any, Protocol
+
+from django.utils.translation import gettext as _
+
+from benchmark.models import Run
+from benchmark.runs import lexical
+from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.rankings import Ranked
+from corpus.errors import BadInput
+from corpus.models import Collection
+from corpus.search import bm25
+from judges.models import Campaign
+from judges.records import Judge
+from judges.retrieval.asking import Answered
+
+BM25: dict[str, Any] = {"kind": "bm25"}
+
+
+class Searcher(Protocol):
+    """Finds documents for texts."""
+
+    def search(self, texts: Mapping[int, str], depths: Mapping[int, int]) -> tuple[dict[int, Ranked], Answered]:
+        """The best documents for each text by query, as many as its depth says; and what went wrong with others."""
+
+
+class Lexical:
+    """BM25 over the collection's documents."""
+
+    def __init__(self, index: bm25.Index) -> None:
+        self.index = index
+
+    def search(self, texts: Mapping[int, str], depths: Mapping[int, int]) -> tuple[dict[int, Ranked], Answered]:
+        """By the text's words."""
+        found = {}
+        for query, text in texts.items():
+            begin = perf_counter()
+            best = self.index.search(text, depths[query])
+            seconds = perf_counter() - begin
+            found[query] = Ranked([key for key, _score in best], [score for _key, score in best], seconds)
+        return found, Answered()
+
+
+def open_searcher(
+    run: Run, campaign: Campaign, judges: Sequence[Judge], over: dict[str, Any], progress: Tell, stopped: Stopped
+) -> Searcher | None:
+    """What the recipe says, ready to search; None when the run was stopped meanwhile."""
+    if over["kind"] == "bm25":
+        return Lexical(lexical.index_of(run, progress, stopped, over))
+    from benchmark.runs import dense
+
+    return dense.open_searcher(run, campaign, judges[0], over, progress, stopped)
+
+
+def check(collection: Collection, over: object) -> dict[str, Any]:
+    """The recipe of what searches, completed. Raises BadInput."""
+    if over is None:
+        return dict(BM25)
+    chosen = {"kind": over} if isinstance(over, str) else over
+    if not isinstance(chosen, dict) or chosen.get("kind") not in ("bm25", "dense"):
+        raise BadInput(_('over says what searches for the text: {"kind": "bm25"}, or {"kind": "dense", "judge": ...}'))
+    if chosen["kind"] == "dense":
+        from benchmark.runs import dense
+
+        rest = {key: value for key, value in chosen.items() if key != "kind"}
+        return {"kind": "dense", **dense.check(collection, rest, 1)}
+    rest = {key: value for key, value in chosen.items() if key != "kind"}
+    return {**BM25, **(lexical.check(collection, rest, 1) if rest else {})}

@@ -1,0 +1,174 @@
+"""Runs: the list, upload, making, TREC file, cancel, go on, delete."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from benchmark.forms import LimitsForm, MakeForm, UploadForm
+from benchmark.hole_filling import waiting
+from benchmark.models import Run
+from benchmark.report import tables
+from benchmark.report.views.downloads import download
+from benchmark.runs import builders, importing, limits, rankings
+from benchmark.runs.uploads import kept
+from benchmark.systems import chosen
+from corpus.access import Scope, action
+from corpus.auditing import record
+from corpus.errors import BadInput
+from jobs.models import JobState
+
+KINDS = [(kind, kind.label) for kind in MakeForm.FIELDS]
+
+
+@action("admin")
+@require_GET
+def runs(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """All runs, the upload, and what can be made. HTMX asks for the list alone while something is made."""
+    if request.headers.get("HX-Request"):
+        found = chosen.runs_of(scope.collection)
+        moving = any(not run.is_over for run in found)
+        context = {"scope": scope, "runs": found, "unattended": waiting.unattended(*found)}
+        return render(request, "benchmark/_runs.html", context, status=200 if moving else 286)
+    if "table" in request.GET:
+        rows = chosen.runs_of(scope.collection)
+        return download(request, [], [tables.runs(rows)]) or _page(request, scope, UploadForm())
+    return _page(request, scope, UploadForm())
+
+
+def _page(request: HttpRequest, scope: Scope, form: UploadForm, problems: list[str] | None = None) -> HttpResponse:
+    found = chosen.runs_of(scope.collection)
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "runs": found,
+        "moving": any(not run.is_over for run in found),
+        "unattended": waiting.unattended(*found),
+        "form": form,
+        "problems": problems or [],
+        "kinds": KINDS,
+    }
+    return render(request, "benchmark/runs.html", context, status=422 if form.is_bound else 200)
+
+
+@action("admin")
+@require_POST
+def upload(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Every file becomes a run, or nothing changes and every problem is told with its line."""
+    form = UploadForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _page(request, scope, form)
+    named = form.named()
+    try:
+        with kept([file for _name, file in named]) as paths, transaction.atomic():
+            if len({name for name, _file in named}) < len(named):
+                raise BadInput(_("two files have the same name: a run has a name of its own"))
+            files = {name: path for (name, _file), path in zip(named, paths, strict=True)}
+            given = {name: form.cleaned_data[name] for name in ("instruction", "skip_unknown")}
+            found = importing.import_runs(scope.collection, files, scope.user.username, **given)
+            record(scope, "runs.imported", runs=[one.run.name for one in found])
+    except BadInput as error:
+        return _page(request, scope, form, str(error).split("; "))
+    lines = sum(one.lines for one in found)
+    words = ngettext(
+        "%(count)s run came in (%(lines)s lines).", "%(count)s runs came in (%(lines)s lines).", len(found)
+    )
+    messages.success(request, words % {"count": len(found), "lines": f"{lines:,}"})
+    return redirect("runs", scope.collection.name)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def make(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
+    """The form of a kind; what it will ask of models and cost; then a run that waits for a worker."""
+    if kind not in MakeForm.FIELDS:
+        raise Http404(_("No such kind of run."))
+    form = MakeForm(request.POST if request.method == "POST" else None, collection=scope.collection, kind=kind)
+    context: dict[str, Any] = {"scope": scope, "section": "benchmark", "form": form, "kind": Run.Kind(kind)}
+    if request.method == "POST" and form.is_valid():
+        try:
+            if "confirm" not in request.POST:
+                context["estimate"] = builders.estimate(scope.collection, kind, form.recipe())
+            if not context.get("estimate"):
+                return _start(request, scope, form)
+            context["hidden"] = [(field.html_name, field.value()) for field in form]
+            return render(request, "benchmark/make_confirm.html", context)
+        except BadInput as error:
+            form.add_error(None, str(error).capitalize() if str(error)[:1].islower() else str(error))
+    return render(request, "benchmark/make.html", context, status=422 if form.is_bound else 200)
+
+
+def _start(request: HttpRequest, scope: Scope, form: MakeForm) -> HttpResponse:
+    given = form.cleaned_data
+    with transaction.atomic():
+        run = builders.start(
+            collection=scope.collection,
+            name=given["name"],
+            kind=form.kind,
+            recipe=form.recipe(),
+            depth=given["depth"],
+            by=scope.user.username,
+        )
+        record(scope, "run.started", run=run.name, kind=form.kind)
+    return redirect("system", scope.collection.name, run.pk)
+
+
+def _found(scope: Scope, run: int) -> Run:
+    return get_object_or_404(Run, pk=run, collection=scope.collection, is_deleted=False)
+
+
+@action("admin")
+@require_GET
+def run_file(request: HttpRequest, scope: Scope, run: int) -> HttpResponseBase:
+    """The run as a TREC file, streamed."""
+    found = _found(scope, run)
+    if found.state != JobState.READY:
+        raise Http404(_("This run is not there yet."))
+    response = StreamingHttpResponse(rankings.write_trec(found), content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{found.name}.run"'
+    return response
+
+
+@action("admin")
+@require_POST
+def control(request: HttpRequest, scope: Scope, run: int, act: str) -> HttpResponse:
+    """cancel, or go on after a cancellation or a failure."""
+    found = _found(scope, run)
+    acts = {"cancel": builders.cancel, "go-on": builders.go_on}
+    if act not in acts:
+        raise Http404(_("No such act."))
+    form = LimitsForm(request.POST)
+    try:
+        with transaction.atomic():
+            if act == "go-on" and found.campaign and form.is_valid():
+                limits.raised(found, **form.cleaned_data)
+            done = acts[act](found)
+            if done:
+                record(scope, "run.control", run=found.name, what=act)
+    except BadInput as error:
+        messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+    else:
+        if not done:
+            messages.error(request, _("Nothing was changed: the run is not in a state for that any more."))
+    return redirect("system", scope.collection.name, found.pk)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def delete(request: HttpRequest, scope: Scope, run: int) -> HttpResponse:
+    """Asks first; a deleted run stands in no table, and its name is free again."""
+    found = _found(scope, run)
+    if request.method == "GET":
+        context = {"scope": scope, "section": "benchmark", "run": found}
+        return render(request, "benchmark/delete_run.html", context)
+    with transaction.atomic():
+        builders.delete(found)
+        record(scope, "run.control", run=found.name, what="delete")
+    messages.success(request, _("The run %(name)s was deleted.") % {"name": found.name})
+    return redirect("runs", scope.collection.name)

@@ -1,5 +1,0 @@
-"""How safe is today's ranking of the systems: what the pairs that nobody judged could still change."""
-
-from benchmark.safety.order import Influence, Safety, System, assess
-
-__all__ = ["Influence", "Safety", "System", "assess"]

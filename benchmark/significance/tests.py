@@ -1,0 +1,97 @@
+"""What stands beside a mean: its change with interval and p, its rank and letters. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.report import shifts
+from benchmark.report.graded_runs import Floats
+from benchmark.significance.compact_letters import letters
+from benchmark.significance.paired import Tests, differing, holm, levels
+
+
+@dataclass(frozen=True)
+class Values:
+    """Each query's values of one measure, (systems, queries); `before` None where no version is needed."""
+
+    before: Floats | None
+    after: Floats
+
+    def of(self, places: NDArray[np.int64]) -> "Values":
+        """Of some queries alone."""
+        return Values(None if self.before is None else self.before[:, places], self.after[:, places])
+
+
+def together(members: Sequence[Values]) -> Values:
+    """The queries of several collections of the same systems, one collection after the other.
+
+    Each collection counts alike however many queries it has: a query of N in all and n of its own, in M collections,
+    has its value times N / (M n). The mean over all queries is then the unweighted mean of the collections' means, and
+    tests over all queries are tests of that mean.
+    """
+    sizes = [one.after.shape[1] for one in members]
+    weights = weights_of(sizes)
+
+    def joined(parts: Sequence[Floats]) -> Floats:
+        return np.concatenate([part * weight for part, weight in zip(parts, weights, strict=True)], axis=1)
+
+    before = [one.before for one in members if one.before is not None]
+    return Values(joined(before) if len(before) == len(members) else None, joined([one.after for one in members]))
+
+
+def weights_of(sizes: Sequence[int]) -> list[float]:
+    """What a query of each collection counts, by how many queries each has; on average 1."""
+    return [sum(sizes) / (len(sizes) * size) for size in sizes]
+
+
+def plain(values: Values) -> list[dict[str, Any]]:
+    """Means by system, and their change."""
+    after = values.after.mean(axis=1)
+    if values.before is None:
+        return [{"before": None, "after": float(now), "change": None} for now in after]
+    before = values.before.mean(axis=1)
+    return [
+        {"before": float(then), "after": float(now), "change": float(now - then)}
+        for then, now in zip(before, after, strict=True)
+    ]
+
+
+def add_tests(
+    told: Mapping[str, list[dict[str, Any]]],
+    values: Mapping[str, Values],
+    names: Sequence[str],
+    seed: int,
+    sizes: Sequence[int] = (),
+) -> None:
+    """Intervals and p of the change, ranks and letters; all measures share the random signs.
+
+    Interval and p are one test, both corrected by Holm over the systems: the interval leaves out 0 exactly where the
+    corrected p is below 0.05.
+
+    `sizes`: how many queries each collection has, where there are several, one after the other.
+    """
+    blocks: list[Floats] = []
+    at: dict[tuple[str, str], range] = {}
+    for key, one in values.items():
+        for when, found in (("before", one.before), ("after", one.after)):
+            if found is not None:
+                at[key, when] = range(len(blocks) * len(names), (len(blocks) + 1) * len(names))
+                blocks.append(found.T)
+    weights = np.repeat(weights_of(sizes), sizes) if sizes else None
+    tests = Tests(np.concatenate(blocks, axis=1), seed, weights)
+    for (key, when), columns in at.items():
+        means = [row[when] for row in told[key]]
+        given = letters(differing(tests, columns), shifts.order(means, names))
+        for row, rank, letter in zip(told[key], shifts.ranks(means), given, strict=True):
+            row |= {f"rank_{when}": rank, f"letters_{when}": letter}
+    for key, one in values.items():
+        if one.before is not None:
+            pairs = list(zip(at[key, "after"], at[key, "before"], strict=True))
+            p = [tests.p(*pair) for pair in pairs]
+            spans = [tests.interval(*pair, level) for pair, level in zip(pairs, levels(p), strict=True)]
+            for row, raw, corrected, (low, high) in zip(told[key], p, holm(p), spans, strict=True):
+                row |= {"low": low, "high": high, "p": raw, "p_holm": corrected}
+                row["shift"] = row["rank_before"] - row["rank_after"]

@@ -1,0 +1,209 @@
+"""Suites: collections that are measured together, each its column, and the unweighted mean (SPEC S8)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from django.core.cache import cache
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.utils.translation import gettext as _
+
+from benchmark import qrels
+from benchmark.models import RUN_NAME, Qrels, Report, ReportValues, Run, Suite, SuiteMember
+from benchmark.report import reports
+from benchmark.report.computing import VERSION
+from benchmark.report.downloads import Figure, Table
+from benchmark.report.measures import RANKING
+from benchmark.report.naming import ASPECTS, label
+from benchmark.significance.tests import Values, add_tests, plain, together
+from corpus.auditing import record, shell
+from corpus.errors import BadInput
+from corpus.models import Collection
+from jobs.models import JobState
+
+MOST = 100
+"""Members of a suite."""
+AT_ONCE = 10_000
+"""Queries of all members times systems that a page tests by itself: about a second on a busy core."""
+KEPT_S = 90 * 86_400
+
+
+@transaction.atomic
+def make(*, name: str, collections: Sequence[Collection], title: str = "", by: Any = None) -> Suite:
+    """A new suite, columns in the order given. `by`: the scope of a page; None: a command. Raises BadInput."""
+    try:
+        RUN_NAME(name)
+    except ValidationError as error:
+        raise BadInput(_("suite %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}) from None
+    members = list(dict.fromkeys(collections))
+    if not 1 <= len(members) <= MOST:
+        raise BadInput(_("Choose from 1 to %(most)d collections for a suite.") % {"most": MOST})
+    who = by.user.username if by is not None else shell()
+    try:
+        with transaction.atomic():
+            suite = Suite.objects.create(name=name, title=title, made_by=who)
+    except IntegrityError:
+        raise BadInput(_("There is a suite %(name)s already: choose another name.") % {"name": name}) from None
+    rows = [SuiteMember(suite=suite, collection=one, place=place) for place, one in enumerate(members, 1)]
+    SuiteMember.objects.bulk_create(rows)
+    _told(by, "suite.made", suite, collections=[one.name for one in members])
+    return suite
+
+
+@transaction.atomic
+def delete(suite: Suite, by: Any = None) -> None:
+    """The suite goes; its collections and their reports stay."""
+    _told(by, "suite.deleted", suite)
+    suite.delete()
+
+
+def _told(by: Any, act: str, suite: Suite, **details: object) -> None:
+    where = {} if by is not None else {"shell": shell(), "command": "suite"}
+    record(by, act, None, suite=suite.name, **where, **details)
+
+
+def named(name: str) -> Suite:
+    """Raises BadInput that names those that exist."""
+    found = Suite.objects.filter(name=name).first()
+    if found is None:
+        known = ", ".join(Suite.objects.order_by("name").values_list("name", flat=True)[:20])
+        raise BadInput(
+            _("there is no suite %(name)s; there are: %(known)s") % {"name": name, "known": known or _("none yet")}
+        )
+    return found
+
+
+def collections_of(suite: Suite) -> list[Collection]:
+    """Its members in their order."""
+    return [one.collection for one in suite.members.select_related("collection").order_by("place")]
+
+
+def standing(collection: Collection, k: int = reports.K) -> Report | None:
+    """The report that speaks for a member: its newest that is ready at k, of two versions where there is one."""
+    ready = Report.objects.filter(collection=collection, state=JobState.READY, options__k=k).order_by("-pk")
+    ready = ready.filter(Q(options__aspects_k__isnull=True) | Q(options__aspects_k=k), result__version=VERSION)
+    return ready.exclude(after=F("before")).first() or ready.first()
+
+
+def ensure(collection: Collection, k: int = reports.K, by: str = "") -> Report | None:
+    """A report of all ready runs on the original qrels and the newest filled ones; None: there is no ready run."""
+    runs = list(Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY))
+    deep = [run for run in runs if not run.depth or run.depth >= k]
+    if not deep:
+        return None
+    before = qrels.original(collection, by)
+    filled = qrels.latest(collection, Qrels.Kind.FILLED)
+    return reports.ensure(collection, before, filled or before, deep, k, by)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A member: what its report says of each system by name. No report: nothing."""
+
+    collection: Collection
+    report: Report | None
+
+    @property
+    def systems(self) -> dict[str, Mapping[str, Any]]:
+        """By name."""
+        return {one["name"]: one for one in (self.report.result or {})["systems"]} if self.report else {}
+
+
+def columns(suite: Suite, k: int = reports.K) -> list[Column]:
+    """The members with the reports that speak for them. Reads only."""
+    return [Column(collection, standing(collection, k)) for collection in collections_of(suite)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One system over the members."""
+
+    system: str
+    values: list[Mapping[str, Any] | None]
+    mean: Mapping[str, float | None] | None
+    """before, after and change, unweighted; None where a member is missing."""
+    tests: Mapping[str, Any]
+    """Of the mean: low, high, p and p_holm of its change, letters_before and letters_after; empty where it is blank,
+    and for measures that order no systems."""
+
+
+def lines(found: Sequence[Column], key: str, *, work: bool = True) -> list[Line]:
+    """Systems by their mean, the best first; those with a blank mean behind, by name. `work`: as `tests` has it."""
+    by_member = [one.systems for one in found]
+    names = sorted({name for systems in by_member for name in systems})
+    rows = []
+    tested = tests(found, key, work=work)
+    for name in names:
+        values = [systems[name]["values"].get(key) if name in systems else None for systems in by_member]
+        rows.append(Line(name, values, mean(values), tested.get(name, {})))
+    return sorted(rows, key=lambda row: (row.mean is None, -((row.mean or {}).get("after") or 0.0), row.system))
+
+
+def tests(found: Sequence[Column], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
+    """By system that every member has: paired tests over all members' queries, each member counting alike.
+
+    They are kept once worked out, since a report that is ready never changes. Without `work` many that are not kept
+    yet are left out: a page cannot wait for them.
+    """
+    by_member = [one.systems for one in found]
+    names = sorted(set.intersection(*(set(systems) for systems in by_member))) if by_member else []
+    names = [name for name in names if all(key in systems[name]["values"] for systems in by_member)]
+    if not names or key not in (*RANKING, *ASPECTS):
+        return {}
+    members = [(one.report, [one.systems[name]["run"] for name in names]) for one in found if one.report]
+    asked = repr((VERSION, key, [(report.key, report.ended_at, runs) for report, runs in members]))
+    kept = f"suite-tests:{sha256(asked.encode()).hexdigest()}"
+    if (known := cache.get(kept)) is None:
+        queries = sum(len(report.result["queries"]) for report, _runs in members if report.result)
+        if not work and queries * len(names) > AT_ONCE:
+            return {}
+        known = _tested([_values(report, runs, key) for report, runs in members], names, key)
+        cache.set(kept, known, KEPT_S)
+    return dict(zip(names, known, strict=True))
+
+
+def _tested(members: Sequence[Values], names: Sequence[str], key: str) -> list[dict[str, Any]]:
+    joined = together(members)
+    told = plain(joined)
+    add_tests({key: told}, {key: joined}, names, reports.SEED, [one.after.shape[1] for one in members])
+    return told
+
+
+def _values(report: Report, runs: Sequence[int], key: str) -> Values:
+    rows = {row.run_id: row for row in ReportValues.objects.filter(report=report, measure=key, run__in=runs)}
+    before, after = (np.array([getattr(rows[run], when) for run in runs], float) for when in ("before", "after"))
+    return Values(before if before.size else None, after)
+
+
+def mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] | None:
+    """The unweighted mean of the members, or None where one is missing."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    found: dict[str, float | None] = {}
+    for name in ("before", "after", "change"):
+        given = [value[name] for value in known]
+        found[name] = None if None in given else sum(given) / len(given)
+    return found
+
+
+def table(suite: Suite, found: Sequence[Column], shown: Sequence[Line], key: str, k: int = reports.K) -> Table:
+    """Systems by members: the value after filling with its change, and the mean with its tests."""
+    header = (_("system"), *(one.collection.name for one in found), _("mean"))
+    rows = [(row.system, *map(_figure, row.values), _figure(row.mean, row.tests)) for row in shown]
+    best = frozenset() if key in ("hole", "unjudged") else frozenset(range(1, len(header)))
+    if any("p" in row.tests for row in shown):
+        header += (_("95% from"), _("95% to"), "p", _("p (Holm)"))
+        fields = ("low", "high", "p", "p_holm")
+        rows = [(*cells, *map(row.tests.get, fields)) for cells, row in zip(rows, shown, strict=True)]
+    title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": label(key, k)}
+    return Table(f"{suite.name}-{key}", title, header, tuple(rows), best=best)
+
+
+def _figure(value: Mapping[str, Any] | None, tested: Mapping[str, Any] = MappingProxyType({})) -> Figure | None:
+    return Figure(value["after"], value["change"], tested.get("letters_after", "")) if value is not None else None

@@ -1,0 +1,73 @@
+"""What the pages of suites show."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Prefetch
+
+from benchmark.models import Suite, SuiteMember
+from benchmark.report.downloads import Table
+from benchmark.report.naming import explanation, label
+from benchmark.report.page import RANKING
+from benchmark.suites import groups
+from benchmark.suites.groups import Column, Line
+from benchmark.systems.chosen import K
+from benchmark.systems.figures import MEASURE
+from corpus.models import Collection
+
+MEASURES = (*RANKING, "hole", "judged")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A suite by one measure."""
+
+    measure: str
+    label: str
+    explanation: str
+    measures: list[tuple[str, str]]
+    columns: list[Column]
+    lines: list[Line]
+    table: Table
+    k: int
+
+    @property
+    def lettered(self) -> bool:
+        """There are systems whose means were tested against each other."""
+        return any(line.tests for line in self.lines)
+
+    @property
+    def untested(self) -> bool:
+        """They could be tested, which takes some seconds."""
+        comparable = any(line.mean for line in self.lines) and self.measure in RANKING
+        return comparable and not self.lettered
+
+    @property
+    def tested(self) -> bool:
+        """And their changes."""
+        return any("p" in line.tests for line in self.lines)
+
+
+def open_to(mine: Iterable[Collection]) -> list[Suite]:
+    """Suites all of whose members are among these collections."""
+    keys = {one.pk for one in mine}
+    members = Prefetch("members", SuiteMember.objects.select_related("collection").order_by("place"))
+    found = Suite.objects.order_by("name").prefetch_related(members)
+    return [suite for suite in found if {member.collection_id for member in suite.members.all()} <= keys]
+
+
+def shown(suite: Suite, asked: str, *, work: bool = False) -> Shown:
+    """By the measure that was asked for, nDCG@k otherwise. `work`: with tests that take longer than a page may."""
+    measure = asked if asked in MEASURES else MEASURE
+    columns = groups.columns(suite, K)
+    lines = groups.lines(columns, measure, work=work)
+    return Shown(
+        measure=measure,
+        label=label(measure, K),
+        explanation=explanation(measure),
+        measures=[(key, label(key, K)) for key in MEASURES],
+        columns=columns,
+        lines=lines,
+        table=groups.table(suite, columns, lines, measure, K),
+        k=K,
+    )

@@ -1,0 +1,66 @@
+"""Suites: collections that are measured together. Pages of the site, for who may admin every member."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from benchmark.forms import SuiteForm
+from benchmark.models import Suite
+from benchmark.report.views.downloads import download
+from benchmark.suites import groups as services
+from benchmark.suites import page as pages
+from corpus.access import SiteScope, action, administered
+from corpus.errors import BadInput
+
+
+@action("site")
+@require_http_methods(["GET", "POST"])
+def suites(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Suites of collections that the reader may admin, and the form of a new one."""
+    mine = list(administered(scope.user))
+    form = SuiteForm(request.POST if request.method == "POST" else None, collections=mine)
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        chosen = [one for one in mine if one.name in given["members"]]
+        try:
+            made = services.make(name=given["name"], title=given["title"], collections=chosen, by=scope)
+        except BadInput as error:
+            form.add_error(None, str(error))
+        else:
+            return redirect("suite", made.pk)
+    context = {"scope": scope, "suites": pages.open_to(mine), "form": form, "collections": mine}
+    return render(request, "benchmark/suites.html", context, status=422 if form.is_bound else 200)
+
+
+def _found(scope: SiteScope, suite: int) -> Suite:
+    """404 for a suite with a member that the reader may not admin: they do not know of it."""
+    found = get_object_or_404(Suite, pk=suite)
+    mine = {one.pk for one in administered(scope.user)}
+    if not set(found.members.values_list("collection_id", flat=True)) <= mine:
+        raise Http404(_("No such suite."))
+    return found
+
+
+@action("site")
+@require_GET
+def suite(request: HttpRequest, scope: SiteScope, suite: int) -> HttpResponse:
+    """Systems by members, by one measure, and the unweighted mean."""
+    found = _found(scope, suite)
+    shown = pages.shown(found, request.GET.get("measure", ""), work="tests" in request.GET)
+    if (file := download(request, [], [shown.table])) is not None:
+        return file
+    return render(request, "benchmark/suite.html", {"scope": scope, "suite": found, "shown": shown})
+
+
+@action("site")
+@require_POST
+def control(request: HttpRequest, scope: SiteScope, suite: int, act: str) -> HttpResponse:
+    """delete: its collections and their reports stay."""
+    found = _found(scope, suite)
+    if act != "delete":
+        raise Http404(_("No such act."))
+    services.delete(found, by=scope)
+    messages.success(request, _("The suite %(name)s was deleted.") % {"name": found.name})
+    return redirect("suites")

@@ -1,0 +1,195 @@
+"""`synthesize_scores`: documents drawn for each query, scored k times, written as training data (ERank 3.2, C)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from benchmark.runs.files import read_run
+from benchmark.synthesis.drawing import Drawn, draw
+from corpus.errors import BadInput
+from corpus.models import Collection, Document, Label, Pair, Query
+from corpus.search.bm25 import index_for
+from judges.retrieval.synthesis import LONGEST, Result, Synthesized, synthesize
+
+DEEPEST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was written: a line for people, and the document for --json."""
+
+    line: str
+    document: dict[str, Any]
+
+
+def drawn(
+    collection: Collection, run: Path | None, *, number: int, queries: int | None, seed: int
+) -> dict[str, list[Drawn]]:
+    """Documents to score by query id, for queries with a relevant document. Raises BadInput where there is none."""
+    positives, negatives = _labelled(collection)
+    chosen = sorted(positives)
+    if not chosen:
+        raise BadInput(f"{collection.name} has no relevant pair: label some, or import qrels, first")
+    if queries is not None:
+        chosen = sorted(Random(f"queries {seed}").sample(chosen, min(queries, len(chosen))))
+    ranked = _from_run(collection, run, chosen) if run else _by_bm25(collection, chosen)
+    return {
+        query: draw(
+            positives[query],
+            negatives.get(query, []),
+            ranked.get(query, []),
+            seed=f"{seed} {query}",
+            number=number,
+        )
+        for query in chosen
+    }
+
+
+def make(
+    collection: Collection, chosen: Mapping[str, list[Drawn]], *, judge: str, k: int, out: Path, **limits: Any
+) -> Made:
+    """Ask, and write `train.jsonl`, `generations.jsonl` and `manifest.json`. Queries with an answer too long are left
+    out whole, like those of which a document brought no score.
+    """
+    pairs = _pairs(collection, chosen)
+    result = synthesize(collection, judge, list(pairs.values()), k=k, **limits)
+    by_query = {query: [result.pairs.get(pairs[query, one.document]) for one in docs] for query, docs in chosen.items()}
+    long = {query for query, found in by_query.items() if any(one is not None and one.too_long for one in found)}
+    short = {query for query, found in by_query.items() if query not in long and None in found}
+    rows = [
+        (query, one, found)
+        for query, docs in chosen.items()
+        if query not in long | short
+        for one, found in zip(docs, by_query[query], strict=True)
+        if found is not None
+    ]
+    document = _document(collection, judge, k, result, rows, long, short)
+    _write(out, rows, document)
+    line = (
+        f"{len(rows):,} rows of {document['queries']:,} queries in {out}; left out: {len(long):,} queries with an "
+        f"answer of more than {LONGEST:,} tokens, {len(short):,} with a document that brought no score; "
+        f"{result.calls:,} calls, {result.cached:,} from the cache"
+    )
+    return Made(line, document)
+
+
+def _document(
+    collection: Collection,
+    judge: str,
+    k: int,
+    result: Result,
+    rows: list[tuple[str, Drawn, Synthesized]],
+    long: set[str],
+    short: set[str],
+) -> dict[str, Any]:
+    return {
+        "collection": collection.name,
+        "format": "erank-sft",
+        "judge": judge,
+        "k": k,
+        "queries": len({query for query, *_ in rows}),
+        "rows": len(rows),
+        "dropped": {"too_long": len(long), "no_score": len(short)},
+        "lost": result.lost,
+        "stopped": result.spent,
+        "campaign": result.campaign,
+        "calls": result.calls,
+        "calls_cached": result.cached,
+        "cost": result.cost,
+    }
+
+
+def _write(out: Path, rows: list[tuple[str, Drawn, Synthesized]], document: dict[str, Any]) -> None:
+    """The manifest last: a folder with one is whole."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "train.jsonl").open("w") as train, (out / "generations.jsonl").open("w") as every:
+        for query, one, found in rows:
+            kept = found.generations[found.kept]
+            row = {
+                "query_id": query,
+                "doc_id": one.document,
+                "instruction": found.instruction,
+                "prompt": found.prompt,
+                "completion": _completion(kept.reason, kept.score),
+                "score": kept.score,
+                "positive": one.kind == "positive",
+                "k": len(found.generations),
+                "mean": found.mean,
+            }
+            train.write(json.dumps(row, ensure_ascii=False) + "\n")
+            for place, other in enumerate(found.generations):
+                told = {"query_id": query, "doc_id": one.document, "kind": one.kind, "generation": place}
+                told |= {"kept": place == found.kept, "completion": _completion(other.reason, other.score)}
+                told |= {"score": other.score, "tokens": other.tokens}
+                every.write(json.dumps(told, ensure_ascii=False) + "\n")
+    kept_out = ("campaign", "calls", "calls_cached", "cost")  # of this time, not of the data
+    manifest = {key: value for key, value in document.items() if key not in kept_out}
+    (out / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+
+
+def _completion(reason: str, score: int) -> str:
+    """As the judge was asked to answer: chain first, then the score."""
+    return json.dumps({"reason": reason, "score": score}, ensure_ascii=False)
+
+
+def _labelled(collection: Collection) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    rows = Label.objects.filter(
+        pair__collection=collection, aspect=None, pair__query__is_current=True, pair__document__is_current=True
+    ).values_list("pair__query__external_id", "pair__document__external_id", "grade")
+    positives: dict[str, list[str]] = {}
+    negatives: dict[str, list[str]] = {}
+    for query, document, grade in rows.order_by("pair__query__external_id", "pair__document__external_id"):
+        side = positives if grade >= collection.relevant_from else negatives
+        side.setdefault(query, []).append(document)
+    return positives, negatives
+
+
+def _from_run(collection: Collection, run: Path, queries: list[str]) -> dict[str, list[str]]:
+    """The documents of each query, best first: score, then document id descending (CONTRACT). Raises BadInput."""
+    scores = read_run(run)
+    known = set(Document.objects.filter(collection=collection, is_current=True).values_list("external_id", flat=True))
+    if foreign := next((doc for query in queries for doc in scores.get(query, {}) if doc not in known), None):
+        raise BadInput(f"{run}: document {foreign!r} is not in {collection.name}: is the run of this collection?")
+    return {query: _ordered(scores.get(query, {}))[:DEEPEST] for query in queries}
+
+
+def _ordered(scores: Mapping[str, float]) -> list[str]:
+    return sorted(sorted(scores, reverse=True), key=lambda document: -scores[document])
+
+
+def _by_bm25(collection: Collection, queries: list[str]) -> dict[str, list[str]]:
+    index = index_for(collection)
+    texts = Query.objects.filter(collection=collection, is_current=True, external_id__in=queries)
+    names = dict(Document.objects.filter(collection=collection, is_current=True).values_list("pk", "external_id"))
+    return {
+        query: [names[key] for key, _ in index.search(text, DEEPEST) if key in names]
+        for query, text in texts.values_list("external_id", "text")
+    }
+
+
+def _pairs(collection: Collection, chosen: Mapping[str, list[Drawn]]) -> dict[tuple[str, str], int]:
+    """Primary keys by query and document id. New pairs are no candidates: nobody is to judge them."""
+    queries = dict(
+        Query.objects.filter(collection=collection, is_current=True, external_id__in=chosen).values_list(
+            "external_id", "pk"
+        )
+    )
+    wanted = {one.document for docs in chosen.values() for one in docs}
+    current = Document.objects.filter(collection=collection, is_current=True)
+    documents = {name: pk for name, pk in current.values_list("external_id", "pk") if name in wanted}
+    rows = [
+        Pair(collection=collection, query_id=queries[query], document_id=documents[one.document], is_candidate=False)
+        for query, docs in chosen.items()
+        for one in docs
+    ]
+    Pair.objects.bulk_create(rows, ignore_conflicts=True)
+    known = Pair.objects.filter(collection=collection, query__in=queries.values())
+    keys = {(query, document): pk for query, document, pk in known.values_list("query", "document", "pk")}
+    return {
+        (query, one.document): keys[queries[query], documents[one.document]]
+        for query, docs in chosen.items()
+        for one in docs
+    }

@@ -1,0 +1,135 @@
+"""Charts of the benchmark's pages, drawn from stored reports."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from benchmark.report.naming import label_in
+from benchmark.report.tabling import headline
+from benchmark.systems.chosen import Stored, title
+from charts import Chart, Place, Span, bump, intervals, line
+
+MEASURE = "ndcg"
+"""The measure by which systems are ordered unless somebody asks for another one."""
+
+
+def source(stored: Stored, queries: int | None = None) -> str:
+    """What stands below a picture that is saved. `queries`: how many it is of, where not all."""
+    report = stored.report
+    asked = len(stored.result.get("queries", [])) if queries is None else queries
+    return _("%(collection)s, qrels %(before)s and %(after)s, k = %(k)s, %(queries)s queries") % {
+        "collection": report.collection.name,
+        "before": title(report.before),
+        "after": title(report.after),
+        "k": stored.k,
+        "queries": f"{asked:,}",
+    }
+
+
+def safety_chart(stored: Stored) -> Chart:
+    """Within which bounds each system's nDCG@k can move: the best first."""
+    found = stored.result["safety"]
+    loose = {run for pair in found["unsettled"] for run in pair[:2]}
+    systems = sorted(found["systems"], key=lambda one: (-one["value"], stored.name(one["run"])))
+    spans = [
+        Span(stored.name(one["run"]), one["value"], one["low"], one["high"], open=one["run"] in loose)
+        for one in systems
+    ]
+    settled, unsettled = int(found.get("settled", 0)), len(found["unsettled"])
+    summary = ngettext(
+        "The dot is nDCG@%(k)s as the qrels have it, the bar what unjudged pairs could make of it. Of %(all)s pair of "
+        "systems %(open)s is not settled.",
+        "The dot is nDCG@%(k)s as the qrels have it, the bar what unjudged pairs could make of it. Of %(all)s pairs of "
+        "systems %(open)s are not settled.",
+        settled + unsettled,
+    ) % {"k": stored.k, "all": f"{settled + unsettled:,}", "open": f"{unsettled:,}"}
+    heading = _("Within which bounds nDCG@%(k)s can move") % {"k": stored.k}
+    return intervals("bounds", heading, spans, x=f"nDCG@{stored.k}", summary=summary, source=source(stored))
+
+
+def bump_chart(stored: Stored, key: str) -> Chart:
+    """How the systems' ranks by one measure change from one version of the qrels to the other: the headline's."""
+    name, found = label_in(stored.result, key), headline(stored.result)
+    places = []
+    for one in found["systems"]:
+        value: dict[str, Any] = one["values"][key]
+        places.append(
+            Place(stored.name(one["run"]), value["rank_before"], value["rank_after"], value["before"], value["after"])
+        )
+    heading = _("Ranks by %(measure)s, before and after") % {"measure": name}
+    queries = None if found is stored.result else int(stored.result["common"]["queries"])
+    return bump("ranks", heading, places, x=(_("before"), _("after")), y=name, source=source(stored, queries))
+
+
+def growth_chart(stored: Stored) -> Chart | None:
+    """How the number of known holes grows as systems join the pool, over seeded orders."""
+    rows = [one for one in stored.result.get("growth", []) if one.get("rate") is not None]
+    if not rows:
+        return None
+    name = _("growth rate")
+    ends = {"first": f"{rows[0]['rate']:.1%}", "last": f"{rows[-1]['rate']:.1%}"}
+    if rows[-1]["systems"] == stored.result["growth"][-1]["systems"]:
+        summary = _("With the second system the known holes grow by %(first)s, with the last one by %(last)s.") % ends
+    else:
+        summary = _("One system alone finds every hole, so the last step has no rate.")
+    return line(
+        "growth",
+        _("Growth rate of the holes as systems join the pool"),
+        {name: [(one["systems"], one["rate"]) for one in rows]},
+        bands={name: [(one["systems"], one["low"], one["high"]) for one in rows]},
+        x=_("systems in the pool"),
+        y=name,
+        low=0.0,
+        summary=summary,
+        source=source(stored),
+    )
+
+
+def holes_chart(stored: Stored) -> Chart | None:
+    """How many holes are known as systems join the pool, over seeded orders."""
+    rows = stored.result.get("growth", [])
+    if not rows:
+        return None
+    name = _("holes")
+    summary = _("One system alone finds %(first)s of them on average, all %(systems)s together %(last)s.") % {
+        "first": f"{rows[0]['holes']:,.0f}",
+        "last": f"{rows[-1]['holes']:,.0f}",
+        "systems": len(rows),
+    }
+    return line(
+        "holes",
+        _("Holes found as systems join the pool"),
+        {name: [(one["systems"], one["holes"]) for one in rows]},
+        bands={name: [(one["systems"], one["holes_low"], one["holes_high"]) for one in rows]},
+        x=_("systems in the pool"),
+        y=name,
+        low=0.0,
+        summary=summary,
+        source=source(stored),
+    )
+
+
+def marginal_chart(stored: Stored) -> Chart | None:
+    """How much a system's own values depend on its being in the pool, over seeded orders."""
+    found: dict[str, list[dict[str, Any]]] = stored.result.get("marginal") or {}
+    names = {"hit": f"Hit@{stored.k}", "ndcg": f"nDCG@{stored.k}", "recall": f"Recall@{stored.k}"}
+    known = {names[key]: [one for one in rows if one["value"] is not None] for key, rows in found.items()}
+    known = {name: rows for name, rows in known.items() if rows}
+    if not known:
+        return None
+    ends = ", ".join(f"{name} {rows[0]['value']:.4f}, {rows[-1]['value']:.4f}" for name, rows in known.items())
+    summary = _("What a system's own pairs add to its values, beside one other system and beside all: %(ends)s.") % {
+        "ends": ends
+    }
+    return line(
+        "marginal",
+        _("Marginal contribution: what a system's own pairs add to its values"),
+        {name: [(one["systems"], one["value"]) for one in rows] for name, rows in known.items()},
+        bands={name: [(one["systems"], one["low"], one["high"]) for one in rows] for name, rows in known.items()},
+        x=_("other systems in the pool"),
+        y=_("marginal contribution"),
+        low=0.0,
+        summary=summary,
+        source=source(stored),
+    )

@@ -1,0 +1,166 @@
+"""Queries of the benchmark: a list with what is known of each, and one query with what every system returned."""
+
+from dataclasses import dataclass
+
+from django.db import connection
+
+from benchmark.models import Qrels, QrelsRow, Ranking, Run
+from benchmark.systems import chosen
+from corpus.models import Collection, Document, Query
+from jobs.models import JobState
+
+PAGE = 50
+STATES = ("relevant", "hole", "judged", "unjudged")
+"""What a returned document is; `judged` is not relevant."""
+FIRST = 6
+"""Systems that a query's page shows side by side unless somebody chooses others."""
+
+LIST = """
+SELECT q.id, coalesce(cardinality(r.documents), 0),
+    (SELECT count(*) FROM unnest(r.grades) grade WHERE grade >= %(relevant)s),
+    (SELECT count(*) FROM unnest(r.grades, r.origins) AS one(grade, origin)
+        WHERE grade >= %(relevant)s AND origin <> 'original') AS holes
+FROM corpus_query q LEFT JOIN LATERAL (
+    SELECT * FROM benchmark_qrelsrow WHERE qrels_id = %(qrels)s AND query_id = q.id LIMIT 1
+) r ON true
+WHERE q.collection_id = %(collection)s AND q.is_current AND (q.text ILIKE %(like)s OR q.external_id = %(exact)s)
+ORDER BY {order} LIMIT %(limit)s OFFSET %(offset)s
+"""
+"""LIMIT 1 of what is unique: the row is looked up by its index, also before the table's statistics are known."""
+ORDERS = {"holes": "holes DESC, q.id", "judged": "2 DESC, q.id", "id": "q.external_id, q.id"}
+
+
+@dataclass(frozen=True)
+class Known:
+    """A query with how many of its documents are judged, relevant, and relevant but not of the first qrels."""
+
+    query: Query
+    judged: int
+    relevant: int
+    holes: int
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A page of the list."""
+
+    rows: list[Known]
+    version: Qrels | None
+    order: str
+    words: str
+    page: int
+    has_more: bool
+
+
+def listed(collection: Collection, *, words: str, order: str, page: int, whole: bool = False) -> Listed:
+    """Queries whose text holds the words, 50 a page: with most holes first unless asked otherwise.
+
+    `whole`: all of them at once, to be saved.
+    """
+    version = Qrels.objects.filter(collection=collection).order_by("-number").first()
+    order = order if order in ORDERS else "holes"
+    like = words.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    values: dict[str, int | str | None] = {
+        "collection": collection.pk,
+        "qrels": version.pk if version else 0,
+        "relevant": collection.relevant_from,
+        "like": f"%{like}%",
+        "exact": words,
+        "limit": None if whole else PAGE + 1,
+        "offset": 0 if whole else (page - 1) * PAGE,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(LIST.format(order=ORDERS[order]), values)
+        found = cursor.fetchall()
+    some = found if whole else found[:PAGE]
+    queries = Query.objects.in_bulk([key for key, *_ in some])
+    rows = [Known(queries[key], judged, relevant or 0, holes or 0) for key, judged, relevant, holes in some]
+    return Listed(rows, version, order, words, page, len(found) > len(some))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A document that a system returned. `state`: relevant, hole, judged (not relevant), or unjudged."""
+
+    document: Document
+    state: str
+    grade: int | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A system's answer to the query."""
+
+    run: Run
+    cells: list[Cell | None]
+    """As many as the depth asked for; None where the ranking is shorter."""
+    seconds: float | None
+    text: str
+    """What was searched for in place of the query."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One query, its systems side by side."""
+
+    query: Query
+    columns: list[Column]
+    others: list[Run]
+    """Systems that could be shown, too."""
+    before: Qrels | None
+    after: Qrels | None
+    counts: dict[str, int]
+    """By state, over the documents that the shown systems returned."""
+    excluded: list[str]
+    k: int
+
+    @property
+    def rows(self) -> list[tuple[int, list[Cell | None]]]:
+        """Rank and one cell a system."""
+        return [(rank + 1, [column.cells[rank] for column in self.columns]) for rank in range(self.k)]
+
+
+def side_by_side(collection: Collection, query: Query, *, names: list[str], k: int) -> Side:
+    """What the systems returned for it; `names`: which systems, none: the first six."""
+    runs = [run for run in chosen.runs_of(collection) if run.state == JobState.READY]
+    shown = [run for run in runs if run.name in names] or runs[:FIRST]
+    versions = chosen.versions_of(collection)
+    before, after = (versions[0], versions[-1]) if versions else (None, None)
+    known, graded = _grades(query, before, after)
+    ranked = {row.run_id: row for row in Ranking.objects.filter(run__in=shown, query=query)}
+    keys = {key for row in ranked.values() for key in row.documents[:k]}
+    documents = Document.objects.defer("text").in_bulk(keys)
+    cells = {
+        key: Cell(document, *_state(key, known, graded, collection.relevant_from))
+        for key, document in documents.items()
+    }
+    columns = [_column(run, ranked.get(run.pk), cells, k) for run in shown]
+    counts = dict.fromkeys(STATES, 0)
+    for cell in cells.values():
+        counts[cell.state] += 1
+    excluded = query.metadata.get("excluded_ids") or []
+    return Side(query, columns, [run for run in runs if run not in shown], before, after, counts, excluded, k)
+
+
+def _grades(query: Query, before: Qrels | None, after: Qrels | None) -> tuple[set[int], dict[int, int]]:
+    rows = (
+        {row.qrels_id: row for row in QrelsRow.objects.filter(qrels__in=[before, after], query=query)} if after else {}
+    )
+    first, last = (rows.get(one.pk) if one else None for one in (before, after))
+    known = set(first.documents) if first else set()
+    return known, dict(zip(last.documents, last.grades, strict=True)) if last else {}
+
+
+def _state(key: int, known: set[int], graded: dict[int, int], relevant_from: int) -> tuple[str, int | None]:
+    grade = graded.get(key)
+    if grade is None:
+        return "unjudged", None
+    if grade < relevant_from:
+        return "judged", grade
+    return ("relevant" if key in known else "hole"), grade
+
+
+def _column(run: Run, row: Ranking | None, cells: dict[int, Cell], k: int) -> Column:
+    keys = row.documents[:k] if row else []
+    found = [cells.get(key) for key in keys] + [None] * (k - len(keys))
+    return Column(run, found, row.seconds if row else None, row.text if row else "")

@@ -1,0 +1,117 @@
+"""How ranks change from one list to another: a slope for each name. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from charts.drawing import SERIES, WIDTH, Canvas, clipped, figure, svg, wide
+from charts.phrases import gettext_noop
+from charts.record import Chart, Value
+
+STEP = 26
+ROOM = 250.0
+"""Px for the names on either side, at most."""
+BOLD = 1.2
+"""Bold letters are wider than the mean that `wide` counts with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A name with its rank and value in either list; rank 1 is the best, and equal values share a rank."""
+
+    name: str
+    before: int
+    after: int
+    value_before: Value = None
+    value_after: Value = None
+
+    @property
+    def climbed(self) -> int:
+        """Ranks won; below 0: lost."""
+        return self.before - self.after
+
+
+def bump(
+    key: str,
+    title: str,
+    places: Sequence[Place],
+    *,
+    x: tuple[str, str],
+    y: str,
+    summary: str = "",
+    source: str = "",
+) -> Chart:
+    """A slope for each name. What climbed is drawn in one series, what fell in another (dashed), the rest quietly.
+
+    `x` names the two lists, `y` the measure by which they are ranked. Names of equal rank stand below each other.
+    """
+    rows = sorted(places, key=lambda one: (one.before, one.after, one.name))
+    left, right = _slots(rows, "before"), _slots(rows, "after")
+    longest = max([wide(_words(one, side)) for one in rows for side in ("before", "after")], default=60)
+    room = min(ROOM, BOLD * longest + 16)
+    canvas = Canvas(WIDTH, 44 + STEP * max(1, len(rows)))
+    canvas.text(room, 16, x[0], anchor="end", kind="ink", bold=True)
+    canvas.text(WIDTH - room, 16, x[1], kind="ink", bold=True)
+    if not rows:
+        canvas.text(WIDTH / 2, 50, _("Nothing to draw yet."), anchor="middle")
+    for one in sorted(rows, key=lambda one: abs(one.climbed)):
+        _slope(canvas, one, room, _at(left[one.name]), _at(right[one.name]))
+    words = summary or said(rows, x, y)
+    ranks = tuple(_("rank, %(when)s") % {"when": when} for when in x)
+    header = (gettext_noop("system"), *ranks, gettext_noop("ranks won"), f"{y}, {x[0]}", f"{y}, {x[1]}")
+    table = tuple((one.name, one.before, one.after, one.climbed, one.value_before, one.value_after) for one in rows)
+    picture = svg(canvas, key=key, title=title, summary=words)
+    return Chart(key, title, words, picture, header, table, source, canvas.height)
+
+
+def _slots(rows: Sequence[Place], side: str) -> dict[str, int]:
+    """Name to its line from the top."""
+    return {one.name: place for place, one in enumerate(sorted(rows, key=lambda one: (getattr(one, side), one.name)))}
+
+
+def _at(slot: int) -> float:
+    return 44 + STEP * slot
+
+
+def _slope(canvas: Canvas, one: Place, room: float, top: float, end: float) -> None:
+    series = 5 if not one.climbed else 0 if one.climbed > 0 else 1
+    kind, bold = (f"s{series % len(SERIES)}", True) if one.climbed else ("soft", False)
+    left, right = room + 10, WIDTH - room - 10
+    canvas.curve([(left, top), (right, end)], series)
+    canvas.dot(left, top, series, hollow=one.climbed < 0)
+    canvas.dot(right, end, series, hollow=one.climbed < 0)
+    canvas.text(room, top + 4, clipped(_words(one, "before"), room - 8), anchor="end", kind=kind, bold=bold)
+    canvas.text(WIDTH - room, end + 4, clipped(_words(one, "after"), room - 8), kind=kind, bold=bold)
+
+
+def _words(one: Place, side: str) -> str:
+    """bm25  0.412  3  on the left, mirrored on the right: rank nearest to the line."""
+    rank = getattr(one, side)
+    if side == "before":
+        return f"{one.name}  {rank}"
+    moved = f" ({one.climbed:+d})".replace("-", "−") if one.climbed else ""
+    return f"{rank}  {one.name}{moved}"
+
+
+def said(rows: Sequence[Place], x: tuple[str, str], y: str) -> str:
+    """Who moved, in words: as many as one reads, then how many more."""
+    moved = sorted((one for one in rows if one.climbed), key=lambda one: (-abs(one.climbed), one.name))
+    if not rows:
+        return _("Nothing to draw yet.")
+    if not moved:
+        return _("By %(measure)s every system keeps its rank.") % {"measure": y}
+    few = "; ".join(
+        _("%(name)s %(before)s to %(after)s") % {"name": one.name, "before": one.before, "after": one.after}
+        for one in moved[:6]
+    )
+    more = len(moved) - 6
+    rest = ngettext(", and %(more)s more", ", and %(more)s more", more) % {"more": more} if more > 0 else ""
+    return _("By %(measure)s %(moved)s of %(all)s systems change their rank: %(few)s%(rest)s.") % {
+        "measure": y,
+        "moved": figure(len(moved)),
+        "all": figure(len(rows)),
+        "few": few,
+        "rest": rest,
+    }

@@ -1,0 +1,71 @@
+"""Points of two values. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from charts.drawing import WIDTH, Canvas, clipped, figure, svg, ticks
+from charts.plot import Plot
+from charts.record import Chart
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point with a name; `series` groups them. `quiet`: named in the table alone."""
+
+    x: float
+    y: float
+    label: str = ""
+    series: str = ""
+    quiet: bool = False
+
+
+def scatter(
+    key: str,
+    title: str,
+    dots: Sequence[Dot],
+    *,
+    x: str,
+    y: str,
+    diagonal: bool = False,
+    summary: str = "",
+    source: str = "",
+) -> Chart:
+    """Points; named where at most 24 have a name to show. `diagonal`: the line on which both values are equal."""
+    kept = [dot for dot in dots if math.isfinite(dot.x) and math.isfinite(dot.y)]
+    groups = list(dict.fromkeys(dot.series for dot in kept))
+    canvas = Canvas(WIDTH, 360)
+    if not kept:
+        canvas.text(WIDTH / 2, 180, _("Nothing to draw yet."), anchor="middle")
+    else:
+        xs, ys = [dot.x for dot in kept], [dot.y for dot in kept]
+        both = [*xs, *ys]
+        x_ticks = ticks(min(both), max(both)) if diagonal else ticks(min(xs), max(xs), 6)
+        plot = Plot(64, 14, WIDTH - 140, 312, x_ticks, x_ticks if diagonal else ticks(min(ys), max(ys)))
+        plot.axes(canvas, x, y)
+        if diagonal:
+            canvas.rule(plot.left, plot.bottom, plot.right, plot.top, kind="soft")
+        _dots(canvas, plot, kept, groups)
+    words = summary or (
+        _("%(figure)s points of %(x)s against %(y)s.") % {"figure": figure(len(kept)), "x": x, "y": y}
+        if kept
+        else _("Nothing to draw yet.")
+    )
+    picture = svg(canvas, key=key, title=title, summary=words)
+    table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in kept)
+    return Chart(key, title, words, picture, ("name", "group", x, y), table, source, canvas.height, numbers=2)
+
+
+def _dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence[str]) -> None:
+    named = sum(not dot.quiet for dot in kept) <= 24
+    for dot in kept:
+        place = groups.index(dot.series)
+        canvas.dot(plot.x(dot.x), plot.y(dot.y), place, hollow=bool(place % 2))
+        if named and dot.label and not dot.quiet:
+            canvas.text(plot.x(dot.x) + 7, plot.y(dot.y) + 4, clipped(dot.label, 150))
+    for place, group in enumerate(groups):
+        if group:
+            canvas.dot(plot.right + 14, 22 + place * 18, place, hollow=bool(place % 2))
+            canvas.text(plot.right + 24, 26 + place * 18, clipped(group, 114), kind="ink")

@@ -1,0 +1,76 @@
+"""What a chart is: a picture, the same in words, and the table behind it. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from charts.cells import csv_line
+from charts.drawing import FONT, INK, INK_2, PAPER, WIDTH, figure, number
+from charts.latex import tabular
+
+SHOWN_ROWS = 100
+"""Rows of the table in the page; the CSV has all."""
+
+Value = float | None
+Cell = str | float | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure: `svg` for the page, `summary` in words, `header` and `rows` behind it.
+
+    `source` says in one line what the figures are of and when they were taken; it stands in what is downloaded.
+    """
+
+    key: str
+    title: str
+    summary: str
+    svg: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    source: str = ""
+    height: float = 300.0
+    width: float = WIDTH
+    numbers: int = 1
+    """Columns before this one are names, the others figures."""
+
+    @property
+    def shown(self) -> list[list[str]]:
+        """The first rows as text."""
+        return [[_shown(value) for value in row] for row in self.rows[:SHOWN_ROWS]]
+
+    @property
+    def left_out(self) -> int:
+        """Rows that only the CSV has."""
+        return max(0, len(self.rows) - SHOWN_ROWS)
+
+    def csv(self) -> str:
+        """The table with every row; no cell can act in a spreadsheet."""
+        lines: Iterable[Sequence[object]] = [
+            self.header,
+            *([("" if cell is None else cell) for cell in row] for row in self.rows),
+        ]
+        return "".join(map(csv_line, lines))
+
+    def latex(self) -> str:
+        """The table with every row, for a paper."""
+        return tabular(self.header, self.rows, numbers=self.numbers, caption=self.title, label=self.key)
+
+    def standalone(self) -> str:
+        """The picture as a file of its own: paper, title and source line, colours as attributes."""
+        height = self.height + 64
+        width = number(self.width)
+        size = f'width="{width}" height="{number(height)}" viewBox="0 0 {width} {number(height)}"'
+        head = f'<rect width="{width}" height="{number(height)}" fill="{PAPER}"/>'
+        head += f'<text x="8" y="24" font-size="16" font-weight="650" fill="{INK}">{escape(self.title)}</text>'
+        foot = f'<text x="8" y="{number(height - 12)}" font-size="11" fill="{INK_2}">{escape(self.source)}</text>'
+        body = self.svg[self.svg.index("</desc>") + len("</desc>") : -len("</svg>")]
+        named = f"<title>{escape(self.title)}</title><desc>{escape(self.summary)}</desc>"
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">'
+            f'{named}{head}<g transform="translate(0 36)">{body}</g>{foot}</svg>\n'
+        )
+
+
+def _shown(value: Cell) -> str:
+    return value if isinstance(value, str) else figure(value)

@@ -1,0 +1,114 @@
+"""Deleting a collection: the one service that may remove evidence (MECHANICS M8). It leaves a line in the audit log."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pgtrigger
+from django.conf import settings
+from django.db import connection, models, transaction
+
+from corpus.auditing import record, shell
+from corpus.models import Collection
+from corpus.search.bm25 import forget
+
+FOLDERS = ("exports", "jobs", "models")
+"""Of VAR, with a folder for each collection."""
+
+OUTLIVES = (models.SET_NULL, models.DO_NOTHING)
+"""Relations of rows that stay: what only mentions the collection, and the audit log."""
+
+Rows = dict[type[models.Model], str]
+"""For each model the SQL condition that picks the collection's rows in its table."""
+
+
+def rows_of(collection: Collection) -> Rows:
+    """Every table that hangs on the collection, in every layer, found by following foreign keys down from it.
+
+    The layers above are not imported here: their tables are known to Django. Nearer relations are taken first, so
+    that a condition is as short as it can be. A table comes after those that its rows point to.
+    """
+    found: Rows = {Collection: f"id = {int(collection.pk)}"}
+    waiting: list[type[models.Model]] = [Collection]
+    while waiting:
+        parent = waiting.pop(0)
+        for child, column in _children(parent):
+            if child not in found:
+                key = parent._meta.pk.column
+                owner = f"SELECT {key} FROM {parent._meta.db_table} WHERE {found[parent]}"
+                direct = parent is Collection
+                found[child] = f"{column} = {int(collection.pk)}" if direct else f"{column} IN ({owner})"
+                waiting.append(child)
+    return found
+
+
+def _children(parent: type[models.Model]) -> Iterator[tuple[type[models.Model], str]]:
+    """Models whose rows belong to a row of `parent`, with the column that says to which."""
+    for relation in parent._meta.get_fields(include_hidden=True):
+        if not isinstance(relation, models.ManyToOneRel) or relation.on_delete in OUTLIVES:
+            continue
+        child = relation.related_model
+        if isinstance(child, type) and child is not parent and child._meta.managed and not child._meta.proxy:
+            yield child, relation.field.column
+
+
+def _leaves_first(rows: Rows) -> list[type[models.Model]]:
+    """An order in which no row is deleted while another of the set still points to it."""
+    points_to = {
+        model: {
+            field.related_model
+            for field in model._meta.concrete_fields
+            if field.is_relation and field.related_model in rows and field.related_model is not model
+        }
+        for model in rows
+    }
+    order: list[type[models.Model]] = []
+    while points_to:
+        wanted = {target for targets in points_to.values() for target in targets}
+        free = [model for model in points_to if model not in wanted]
+        order += free
+        for model in free:
+            del points_to[model]
+    return order
+
+
+def counts_of(collection: Collection) -> dict[str, int]:
+    """How many rows of what would go, by the models' plural names; kinds without rows are left out."""
+    counts = {}
+    with connection.cursor() as cursor:
+        for model, condition in rows_of(collection).items():
+            cursor.execute(f"SELECT count(*) FROM {model._meta.db_table} WHERE {condition}")
+            (count,) = cursor.fetchone()
+            if count and model is not Collection:
+                counts[str(model._meta.verbose_name_plural)] = int(count)
+    return counts
+
+
+def delete_collection(collection: Collection) -> dict[str, int]:
+    """Remove the collection with everything that hangs on it, by set-based SQL; the numbers of `counts_of`.
+
+    Exports, jobs and models that lie in VAR go with it; what was written elsewhere stays.
+    """
+    with transaction.atomic(), pgtrigger.ignore(), connection.cursor() as cursor:
+        Collection.objects.select_for_update().get(pk=collection.pk)
+        counts = counts_of(collection)
+        forget(collection)
+        rows = rows_of(collection)
+        for model in _leaves_first(rows):
+            cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE {rows[model]}")
+        record(None, "collection.deleted", collection, shell=shell(), **counts)
+        _audit({"deleted_collection": collection.name, "by": shell(), **counts})
+    for kind in FOLDERS:
+        shutil.rmtree(Path(settings.VAR) / kind / collection.name, ignore_errors=True)
+    return counts
+
+
+def _audit(line: dict[str, Any]) -> None:
+    """Append to VAR/audit.jsonl, with the time."""
+    path = Path(settings.VAR) / "audit.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as log:
+        log.write(json.dumps({"at": datetime.now(UTC).isoformat(timespec="seconds"), **line}) + "\n")

@@ -1,0 +1,308 @@
+"""Contribution and evidence of a relevant pair: their form, and what can be measured by rule (P 5.3, SPEC S6). Pure.
+
+Judge-written targets and a trained model's answers go through the same functions.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from corpus.search.text import language, sentences, words
+
+TAGS = ("<contribution>", "</contribution>", "<evidence>", "</evidence>")
+SHORTEST = 10
+"""A field is well formed when it has more characters than this (P 5.3)."""
+MIXED = 0.25
+"""From this share of the text on a second language makes a document one of several languages."""
+PIECE = 160
+"""Characters of a piece whose language is looked at: less shows too little."""
+SHARED = 0.6
+"""Share of an answer's words in the document from which on both are of one language, whatever the stop words say."""
+
+_OUTPUT = re.compile(r"\s*(yes|no)(?!\w)")
+_TARGET = re.compile(r"<contribution>(.*?)</contribution>\n<evidence>(.*?)</evidence>", re.DOTALL)
+_FIELDS = {name: re.compile(f"<{name}>(.*?)</{name}>", re.DOTALL) for name in ("contribution", "evidence")}
+_MONTH = (
+    r"(?:Jan(?:uary|\.)?|Feb(?:ruary|\.)?|Mar(?:ch|\.)?|Apr(?:il|\.)?|May|June?|July?|Aug(?:ust|\.)?"
+    r"|Sept?(?:ember|\.)?|Oct(?:ober|\.)?|Nov(?:ember|\.)?|Dec(?:ember|\.)?)"
+)
+_IN_DIGITS = r"\d{4}-\d{2}-\d{2}|\d{1,2}[/.]\d{1,2}[/.]\d{4}|\d{4}/\d{1,2}/\d{1,2}"
+_NUMBER = r"\d+(?:[.,]\d+)*"
+PATTERNS = (
+    ("date", re.compile(rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\s+\d{{4}}\b")),
+    ("date", re.compile(rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,)?\s+\d{{4}}\b")),
+    ("date", re.compile(rf"\b{_MONTH}\s+\d{{4}}\b")),
+    ("date", re.compile(r"\d{2,4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月\d{1,2}[日号]")),
+    (
+        "date",
+        re.compile(r"(?<![\d/.-])(?:\d{4}-\d{2}-\d{2}|\d{1,2}[/.]\d{1,2}[/.]\d{4}|\d{4}/\d{1,2}/\d{1,2})(?![\d/-])"),
+    ),
+    ("percentage", re.compile(rf"(?<![\d.,]){_NUMBER}\s?(?:[%‰％]|percent\b|per cent\b)")),
+    ("number", re.compile(rf"(?<![\w.,]){_NUMBER}|(?<=[^\W\d_])(?<![A-Za-z]){_NUMBER}")),
+)
+"""Dates before percentages before numbers: what one has taken the next does not see."""
+
+
+class Malformed(ValueError):
+    """A text that is not contribution and evidence; the message names what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the model shall write of a relevant pair (P 3.1)."""
+
+    contribution: str
+    evidence: str
+
+    @property
+    def text(self) -> str:
+        """As training sets carry it (FORMATS, Prism)."""
+        return f"<contribution>{self.contribution}</contribution>\n<evidence>{self.evidence}</evidence>"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A model's whole answer. `verdict`: 1, 0, or None for another first word; fields that are not there are None."""
+
+    verdict: int | None
+    contribution: str | None
+    evidence: str | None
+    rest: str
+    """What follows the first word."""
+
+    @property
+    def target(self) -> Target | None:
+        """Both fields, where both are there and say something."""
+        return Target(self.contribution, self.evidence) if self.contribution and self.evidence else None
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What rules say of one target. `fidelity` and `ratio` are None where there is nothing to divide by."""
+
+    format: float
+    contribution_sentences: int
+    entities: tuple[str, ...]
+    missing: tuple[str, ...]
+    """Entities that are not in the document."""
+    altered: tuple[str, ...]
+    """Of those, numbers, percentages and dates."""
+    fidelity: float | None
+    fidelity_prism: float | None
+    """The same as in the Prism paper: any substring of the document counts, so 12 stands in 120."""
+    language: str
+    expected_language: str
+    language_fits: bool
+    evidence_tokens: int
+    document_tokens: int
+    ratio: float | None
+    """Tokens of the evidence over tokens of the document (P figure 5)."""
+    copied: bool
+    """Every sentence of the evidence stands in the document as it is."""
+
+
+def parse_target(text: str) -> Target:
+    """The two fields and nothing else, in their order, a line end between them. Raises Malformed."""
+    found = _TARGET.fullmatch(text.strip())
+    if found is None:
+        raise Malformed(_("it is not <contribution>..</contribution>, a line end and <evidence>..</evidence>"))
+    target = Target(found[1].strip(), found[2].strip())
+    check(target.contribution, target.evidence)
+    return target
+
+
+def check(contribution: str, evidence: str) -> None:
+    """Whether the two can stand in a target. Raises Malformed."""
+    for name, value in (("contribution", contribution), ("evidence", evidence)):
+        if not value.strip():
+            raise Malformed(_("the contribution is empty") if name == "contribution" else _("the evidence is empty"))
+        if any(tag in value for tag in TAGS):
+            raise Malformed(
+                _("the contribution holds one of the tags")
+                if name == "contribution"
+                else _("the evidence holds one of the tags")
+            )
+
+
+def parse_output(text: str) -> Output:
+    """A model's answer: its first word, and each field that stands in it exactly once."""
+    first = _OUTPUT.match(text)
+    if first is None:
+        return Output(None, None, None, text.strip())
+    rest = text[first.end() :].strip()
+    return Output(int(first[1] == "yes"), _field(rest, "contribution"), _field(rest, "evidence"), rest)
+
+
+def closed(text: str) -> str:
+    """An answer that broke off, with the field that it was in ended there."""
+    text = re.sub(r"</?[a-z]*\Z", "", text)
+    for name in _FIELDS:
+        if text.count(f"<{name}>") == 1 and f"</{name}>" not in text:
+            return f"{text}</{name}>"
+    return text
+
+
+def _field(text: str, name: str) -> str | None:
+    """Its content when it is opened and closed exactly once and holds no tag."""
+    if text.count(f"<{name}>") != 1 or text.count(f"</{name}>") != 1:
+        return None
+    found = _FIELDS[name].search(text)
+    if found is None or any(tag in found[1] for tag in TAGS):
+        return None
+    return found[1].strip()
+
+
+def format_score(text: str) -> float:
+    """0, 0.4, 0.7 or 1: "no" alone, or "yes" with both fields well formed, is 1 (P 5.3)."""
+    output = parse_output(text)
+    if output.verdict is None:
+        return 0.0
+    if output.verdict == 0:
+        return 0.0 if output.rest else 1.0
+    fields = sum(field is not None and len(field) > SHORTEST for field in (output.contribution, output.evidence))
+    return (0.4, 0.7, 1.0)[fields]
+
+
+def pattern_entities(text: str) -> tuple[str, ...]:
+    """Dates, percentages and numbers, each once, in the order in which they come."""
+    taken: list[tuple[int, int]] = []
+    for _kind, pattern in PATTERNS:
+        for found in pattern.finditer(text):
+            if not any(found.start() < end and start < found.end() for start, end in taken):
+                taken.append(found.span())
+    return tuple(dict.fromkeys(text[start:end] for start, end in sorted(taken)))
+
+
+def stands_in(entity: str, document: str, *, whole: bool = True) -> bool:
+    """Whether the document holds the entity verbatim. `whole`: 12 does not stand in 120, 1.5 not in 11.5.
+
+    The paper takes any substring (`whole=False`).
+    """
+    if not whole or not entity:
+        return entity in document
+    before = r"(?<!\d)(?<!\d[.,])" if entity[0].isdigit() else ""
+    after = r"(?!\d)(?![.,]\d)" if entity[-1].isdigit() else ""
+    return re.search(before + re.escape(entity) + after, document) is not None
+
+
+def fidelity(entities: Sequence[str], document: str, *, whole: bool = True) -> float | None:
+    """Share of the entities that the document holds verbatim; None where there is no entity (P 5.3)."""
+    if not entities:
+        return None
+    return sum(stands_in(entity, document, whole=whole) for entity in entities) / len(entities)
+
+
+def languages(text: str) -> tuple[str, ...]:
+    """Languages that a fair part of the text is in, the most frequent first; at least one."""
+    sizes: dict[str, int] = {}
+    for piece in _pieces(text):
+        code = language(piece)
+        sizes[code] = sizes.get(code, 0) + len(piece)
+    total = sum(sizes.values())
+    found = [code for code in sorted(sizes, key=lambda code: -sizes[code]) if sizes[code] >= MIXED * total]
+    return tuple(found) or (language(text),)
+
+
+def _pieces(text: str) -> Iterable[str]:
+    """Sentences in a row of about PIECE characters; the last may be shorter."""
+    piece = ""
+    for sentence in sentences(text):
+        piece = f"{piece} {text[sentence.start : sentence.end]}".strip()
+        if len(piece) >= PIECE:
+            yield piece
+            piece = ""
+    if piece:
+        yield piece
+
+
+def expected_language(document: str, query: str) -> str:
+    """The document's; where it is in several, the query's (SPEC S6)."""
+    found = languages(document)
+    return found[0] if len(found) == 1 else language(query)
+
+
+def language_fits(text: str, document: str, expected: str) -> bool:
+    """Whether the text is in the language expected of it. Short Latin text shows little: the document's words count."""
+    found = language(text)
+    if found == expected:
+        return True
+    own = words(text)
+    there = set(words(document))
+    mixed = len(languages(document)) > 1
+    return not mixed and bool(own) and sum(word in there for word in own) >= SHARED * len(own)
+
+
+def tokens(text: str) -> int:
+    """Words as `words` counts them: no model's tokenizer is at hand everywhere, and only ratios are shown."""
+    return len(words(text))
+
+
+def compression(evidence: str, document: str, count: Callable[[str], int] = tokens) -> float | None:
+    """Tokens of the evidence over tokens of the document; None for an empty document."""
+    size = count(document)
+    return count(evidence) / size if size else None
+
+
+def quantile(values: Sequence[float], share: float) -> float | None:
+    """Linear between neighbours, as numpy's default; None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def quantiles(values: Sequence[float]) -> dict[str, float | None]:
+    """p10, median and p90 (P figure 5)."""
+    return {"p10": quantile(values, 0.1), "median": quantile(values, 0.5), "p90": quantile(values, 0.9)}
+
+
+def measure(
+    target: Target,
+    *,
+    query: str,
+    document: str,
+    named: Sequence[str] = (),
+    count: Callable[[str], int] = tokens,
+) -> Measures:
+    """Everything that rules can say. `named`: entities that a model listed; those not in the evidence are dropped."""
+    patterns = pattern_entities(target.evidence)
+    listed = [name.strip() for name in named if name.strip() and name.strip() in target.evidence]
+    entities = tuple(dict.fromkeys((*patterns, *listed)))
+    missing = tuple(entity for entity in entities if not stands_in(entity, document))
+    said = f"{target.contribution} {target.evidence}"
+    expected = expected_language(document, query)
+    return Measures(
+        format=format_score(f"yes\n{target.text}"),
+        contribution_sentences=len(sentences(target.contribution)),
+        entities=entities,
+        missing=missing,
+        altered=tuple(entity for entity in missing if entity in patterns),
+        fidelity=fidelity(entities, document),
+        fidelity_prism=fidelity(entities, document, whole=False),
+        language=language(said),
+        expected_language=expected,
+        language_fits=language_fits(said, document, expected),
+        evidence_tokens=count(target.evidence),
+        document_tokens=count(document),
+        ratio=compression(target.evidence, document, count),
+        copied=is_copied(target.evidence, document),
+    )
+
+
+def is_copied(evidence: str, document: str) -> bool:
+    """Whether every sentence of the evidence stands in the document as it is, white space apart."""
+    source = " ".join(document.split())
+    parts = [" ".join(evidence[one.start : one.end].split()) for one in sentences(evidence)]
+    return bool(parts) and all(part in source for part in parts)
+
+
+def as_json(measures: Measures) -> dict[str, Any]:
+    """For a row's JSON: lists for tuples."""
+    values = {name: getattr(measures, name) for name in Measures.__slots__}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -1,0 +1,46 @@
+"""Which contribution and evidence of a pair holds: a person's before a judge's, the newest of each (SPEC S6)."""
+
+from collections.abc import Iterable
+
+from django.db.models import Case, IntegerField, QuerySet, Value, When
+
+from corpus.evidence import measures
+from corpus.models import Collection, Pair, Target
+
+_PERSON_FIRST = Case(When(kind=Target.Kind.PERSON, then=Value(0)), default=Value(1), output_field=IntegerField())
+
+
+SET_ASIDE = {"set_aside": True}
+"""Measures of a row that withdraws a text which was set aside: nobody goes on with it, as after an undo."""
+
+
+def newest_targets(collection: Collection | None = None) -> QuerySet[Target]:
+    """The good target of each pair that has one, in the order of the pairs: at most one for a pair.
+
+    Withdrawn ones (undo) do not count. Without a collection: of all pairs; filter what is returned.
+    """
+    return _holding(Target.objects.filter(pair__collection=collection) if collection else Target.objects.all())
+
+
+def texts_of(pairs: Iterable[int]) -> dict[int, str]:
+    """For each of these pairs with a good target the text that a model learns to write (FORMATS, Prism)."""
+    found = _holding(Target.objects.filter(pair__in=list(pairs)))
+    rows = found.values_list("pair", "contribution", "evidence")
+    return {pair: measures.Target(contribution, text).text for pair, contribution, text in rows}
+
+
+def _holding(targets: QuerySet[Target]) -> QuerySet[Target]:
+    standing = targets.filter(good=True, withdrawn_by=None, withdraws=None)
+    first = standing.order_by("pair", _PERSON_FIRST, "-version").distinct("pair")
+    return Target.objects.filter(pk__in=first.values("pk")).order_by("pair")
+
+
+def last_text(pair: Pair | int) -> Target | None:
+    """The newest text of a pair, good or not: what a person goes on with."""
+    texts = Target.objects.filter(pair=pair, withdraws=None).exclude(withdrawn_by__measures=SET_ASIDE)
+    return texts.order_by("-version").first()
+
+
+def last_of_judge(pair: Pair | int) -> Target | None:
+    """The newest text that a judge wrote, with what was wrong with it."""
+    return Target.objects.filter(pair=pair, kind=Target.Kind.JUDGE).order_by("-version").first()

@@ -1,0 +1,240 @@
+"""BM25 over a collection's current documents: candidates for pairs, and a lexical assessor's evidence.
+
+`Index` is pure. `index_for` loads a collection's index, built once per content and kept in VAR. Scores are those of
+the `lucene` variant over `corpus.search.text.words`. Candidates and assessors have k1 = 1.5 and b = 0.75, so that they
+stay the same; a run may have others, such as pyserini's 0.9 and 0.4.
+"""
+
+import logging
+import shutil
+import tempfile
+from array import array
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+
+import bm25s
+import numpy as np
+from django.conf import settings
+from django.db import connection, transaction
+
+from corpus.models import Collection
+from corpus.search.postings import Postings
+from corpus.search.text import words
+
+logging.getLogger("bm25s").setLevel(logging.WARNING)
+
+VERSION = "1"
+"""Part of the cache's key: raise it when tokens, parameters or the file layout change."""
+K1, B = 1.5, 0.75
+EVERY = 1000
+Keys = np.ndarray[tuple[int], np.dtype[np.int64]]
+Tell = Callable[[int], None]
+"""Told how many documents an index that is being built has read."""
+
+_recent: dict[tuple[int, float, float], tuple[float, str, "Index"]] = {}
+
+
+def _scorer(k1: float, b: float) -> bm25s.BM25:
+    return bm25s.BM25(k1=k1, b=b, method="lucene")
+
+
+class Index:
+    """Documents by their primary keys. Equal scores are ordered by document id, descending, as trec_eval does."""
+
+    def __init__(self, scorer: bm25s.BM25, keys: Keys) -> None:
+        self._scorer = scorer
+        self._keys = keys
+        self._order = np.argsort(keys)
+
+    @classmethod
+    def build(cls, documents: Iterable[tuple[int, str]], k1: float = K1, b: float = B) -> "Index":
+        """From (primary key, text), which must come ordered by document id, descending."""
+        postings, keys = Postings(), array("q")
+        for key, text in documents:
+            keys.append(key)
+            postings.add(text)
+        matrix, vocabulary = postings.matrix(k1, b), postings.vocabulary
+        scorer = _scorer(k1, b)
+        if vocabulary:
+            scorer.scores = {
+                "data": matrix.data,
+                "indices": matrix.rows,
+                "indptr": matrix.starts,
+                "num_docs": len(keys),
+            }
+            scorer.vocab_dict, scorer.unique_token_ids_set = vocabulary, set(vocabulary.values())
+            scorer.nonoccurrence_array = None
+        else:  # not one word in any document: nothing can ever be found
+            keys = array("q")
+        return cls(scorer, np.array(keys, dtype=np.int64))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Index":
+        """From a folder that `save` wrote. The matrix stays in the file: processes share the system's copy of it."""
+        keys = np.load(folder / "keys.npy")
+        scorer = _scorer(K1, B)
+        if len(keys):
+            scorer = bm25s.BM25.load(folder, show_progress=False, mmap=True)
+            for part in ("data", "indices", "indptr"):
+                scorer.scores[part] = np.asarray(scorer.scores[part])  # slices of a memmap cost more than its rows
+        return cls(scorer, keys)
+
+    def save(self, folder: Path) -> None:
+        """Write beside and rename, so that a reader never meets half an index."""
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=folder.parent))
+        try:
+            np.save(beside / "keys.npy", self._keys)
+            if len(self._keys):
+                self._scorer.save(beside, show_progress=False)
+            if not folder.exists():
+                beside.rename(folder)
+        except OSError:
+            if not folder.exists():  # else another process was first, with the same content
+                raise
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def search(self, query: str, k: int) -> list[tuple[int, float]]:
+        """The best k documents with a score above 0: (primary key, score), best first."""
+        tokens = self._tokens(query)
+        if not tokens:
+            return []
+        scores = self._scorer.get_scores_from_ids(tokens)
+        found = np.flatnonzero(scores > 0)
+        if len(found) > k:
+            # Everything not below the k-th score, so that the cut among equals is by document id, not by chance.
+            threshold = np.partition(scores[found], -k)[-k]
+            found = found[scores[found] >= threshold]
+        best = found[np.argsort(-scores[found], kind="stable")][:k]
+        return [(int(self._keys[row]), float(scores[row])) for row in best]
+
+    def score(self, query: str, document: int) -> float:
+        """The BM25 score of one document by its primary key; 0.0 for one that the index does not hold."""
+        return float(self.scores(query, [document])[0])
+
+    def scores(self, query: str, documents: Sequence[int] | Keys) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+        """The BM25 scores of these documents, in their order, whatever a search would find."""
+        wanted, held = self._rows(documents)
+        total = np.zeros(len(wanted))
+        if not held.any():
+            return total
+        data, indices, starts = (self._scorer.scores[part] for part in ("data", "indices", "indptr"))
+        for token in self._tokens(query):
+            begin, end = starts[token], starts[token + 1]
+            rows = indices[begin:end]
+            at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+            found = held & (rows[at] == wanted)
+            total[found] += data[begin + at[found]]
+        return total
+
+    def holds(self, documents: Sequence[int] | Keys) -> bool:
+        """Whether it knows all of them; an index without a word knows none and misses none."""
+        return not len(self._keys) or bool(self._rows(documents)[1].all())
+
+    def _rows(self, documents: Sequence[int] | Keys) -> tuple[Keys, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
+        """Where the documents stand in the index, and whether they do."""
+        wanted = np.asarray(documents, dtype=np.int64)
+        if not len(self._keys):
+            return wanted, np.zeros(len(wanted), dtype=bool)
+        at = np.minimum(np.searchsorted(self._keys, wanted, sorter=self._order), len(self._keys) - 1)
+        rows = self._order[at]
+        return rows, self._keys[rows] == wanted
+
+    def frequency(self, word: str) -> int:
+        """In how many documents a word (as `corpus.search.text.words` gives it) stands."""
+        if not len(self._keys) or word not in self._scorer.vocab_dict:
+            return 0
+        starts, token = self._scorer.scores["indptr"], self._scorer.vocab_dict[word]
+        return int(starts[token + 1] - starts[token])
+
+    def _tokens(self, query: str) -> Sequence[int]:
+        """The query's known words, as often as they stand in it."""
+        if not len(self._keys):
+            return []
+        vocabulary = self._scorer.vocab_dict
+        return [vocabulary[word] for word in words(query) if word in vocabulary]
+
+
+def index_for(
+    collection: Collection | int, *, max_age: float = 0.0, k1: float = K1, b: float = B, tell: Tell | None = None
+) -> Index:
+    """The index of the collection's current documents (synchronous: it asks the database).
+
+    `max_age`: seconds for which this process may go on with the index it has without asking whether documents changed.
+    """
+    key = (collection if isinstance(collection, int) else collection.pk, k1, b)
+    recent = _recent.get(key)
+    if recent and monotonic() - recent[0] < max_age:
+        return recent[2]
+    content = content_hash(key[0])
+    index = recent[2] if recent and recent[1] == content else _open(key, content, tell)
+    while len(_recent) >= 4 and key not in _recent:
+        _recent.pop(next(iter(_recent)))
+    _recent[key] = (monotonic(), content, index)
+    return index
+
+
+def _open(key: tuple[int, float, float], content: str, tell: Tell | None) -> Index:
+    """From VAR, else built; what is built belongs to VAR only once its documents are committed."""
+    collection, k1, b = key
+    folder = _folders() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
+    if (folder / "keys.npy").exists():
+        return Index.load(folder)
+    with closing(_documents(collection)) as documents:
+        index = Index.build(_told(documents, tell), k1, b)
+    transaction.on_commit(lambda: index.save(folder))
+    # A worker lives long: what it keeps of a large index is the file's, not its own memory.
+    return Index.load(folder) if (folder / "keys.npy").exists() else index
+
+
+def _folders() -> Path:
+    return Path(settings.VAR) / "indexes"
+
+
+def _told(documents: Iterable[tuple[int, str]], tell: Tell | None) -> Iterator[tuple[int, str]]:
+    for number, document in enumerate(documents):
+        if tell is not None and number % EVERY == 0:
+            tell(number)
+        yield document
+
+
+def content_hash(collection: int) -> str:
+    """32 hex digits that name the set of current documents, rows and content both. One pass in the database."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT count(*), COALESCE(bit_xor(hashtextextended(id || content_hash, 0)), 0),
+                      COALESCE(bit_xor(hashtextextended(id || content_hash, 1)), 0)
+               FROM corpus_document WHERE collection_id = %s AND is_current""",
+            [collection],
+        )
+        count, first, second = cursor.fetchone()
+    return f"{VERSION}-{count}-{first & (2**64 - 1):016x}{second & (2**64 - 1):016x}"
+
+
+def _documents(collection: int) -> Generator[tuple[int, str], None, None]:
+    """Primary key and text of the current documents, by document id descending, read in chunks.
+
+    Outside a transaction it opens none (the cursor is WITH HOLD then): whoever is told the progress may write it down,
+    and others see it at once.
+    """
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(
+            """SELECT id, CASE WHEN title = '' THEN text ELSE title || E'\\n' || text END FROM corpus_document
+               WHERE collection_id = %s AND is_current ORDER BY external_id COLLATE "C" DESC""",
+            [collection],
+        )
+        yield from cursor
+
+
+def forget(collection: Collection) -> None:
+    """Remove what VAR keeps of the collection's present documents."""
+    for key in [key for key in _recent if key[0] == collection.pk]:
+        del _recent[key]
+    for folder in _folders().glob(f"bm25-{content_hash(collection.pk)}*"):
+        shutil.rmtree(folder, ignore_errors=True)

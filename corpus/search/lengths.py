@@ -1,0 +1,39 @@
+"""How long a document is: in words, or in the tokens of a model (Prism counts tokens)."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from corpus.errors import BadInput
+from corpus.search.text import words
+
+
+def counter(tokenizer: str | None) -> tuple[Callable[[str], int], str]:
+    """What counts a text's length, and the unit. `tokenizer`: a tokenizer.json, or a folder that holds one.
+
+    Raises BadInput for a file that is no tokenizer.
+    """
+    if tokenizer is None:
+        return lambda text: len(words(text)), "words"
+    found = load(tokenizer)
+    return lambda text: len(found.encode(text, add_special_tokens=False).ids), "tokens"
+
+
+def load(tokenizer: str) -> Any:
+    """The tokenizer. Raises BadInput."""
+    from tokenizers import Tokenizer
+
+    path = file_of(tokenizer)
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception
+        raise BadInput(f"{path.name} is no tokenizer.json of Hugging Face tokenizers: {error}") from None
+
+
+def file_of(tokenizer: str) -> Path:
+    """The tokenizer.json of a folder, or the file itself. Raises BadInput where there is none."""
+    path = Path(tokenizer)
+    path = path / "tokenizer.json" if path.is_dir() else path
+    if not path.is_file():
+        raise BadInput(f"{path} is not there; name a tokenizer.json, or a model's folder that holds one")
+    return path

@@ -1,0 +1,72 @@
+"""Asks for a batch campaign: what goes to a batch endpoint is collected, everything else is sent at once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from judges.costs.prices import is_batched, price
+from judges.domain.verdicts import Gone
+from judges.engine.answers import Sent
+from judges.engine.budget import Budget
+from judges.engine.calls import Caller, Question, Stopped, Tools
+from judges.engine.leases import Claimed
+from judges.engine.plan import Plan
+from judges.records import Turn
+
+LEASE_S = 7 * 86_400.0
+"""Of pairs and of money that wait for a batch: nobody renews them in between."""
+
+
+class Waits(Stopped):
+    """The pair goes on when the batch is back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A call for the next batch."""
+
+    sent: Sent
+    schema: dict[str, Any]
+
+
+class Patient(Budget):
+    """A budget whose calls are out for hours: who finds no room does not wait for them."""
+
+    def _out(self, connection: Any) -> bool:
+        return False
+
+
+class Collector(Caller):
+    """`collected`: what the next batches will hold."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        plan: Plan,
+        budget: Budget,
+        stopped: Callable[[], bool],
+        refused: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(tools, batch_priced(plan), budget, stopped, refused)
+        self.collected: list[Collected] = []
+
+    async def ask(self, claimed: Claimed, question: Question) -> Turn | Gone:
+        """The stored answer; where there is none the call is collected. Raises Waits, Stopped, Spent."""
+        if question.slot in claimed.ended or not is_batched(question.judge):
+            return await super().ask(claimed, question)
+        turn = self.next_try(claimed, question)
+        if turn is None:
+            claimed.ended[question.slot] = Gone("error")
+            return Gone("error")
+        known, sent = await self.prepare(claimed, question, turn)
+        if known is not None:
+            claimed.ended[question.slot] = known
+            return known
+        assert sent is not None
+        self.collected.append(Collected(sent, question.schema))
+        raise Waits
+
+
+def batch_priced(plan: Plan) -> Plan:
+    """The plan at the prices of batches."""
+    return replace(plan, prices={judge.id: price(judge, batch=True) for judge in plan.judges})

@@ -1,0 +1,354 @@
+"""One process's work on a batch campaign: walk, submit, look, take in, and so on (judges.batch)."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from psycopg import Connection
+
+from judges.batch import store
+from judges.batch.caller import LEASE_S, Collector, Patient, Waits
+from judges.batch.endpoints import ENDPOINTS, Endpoint, refused, said, status_of, was_not_created
+from judges.batch.store import Out
+from judges.engine import leases, pairs
+from judges.engine.answers import Sent, one_line
+from judges.engine.budget import Spent
+from judges.engine.calls import Stopped, Tools
+from judges.engine.leases import Claimed
+from judges.engine.plan import Plan
+from judges.engine.recovery import meaning
+from judges.engine.rows import Attempted
+from judges.engine.worker_loop import Pace
+from judges.records import Body, Judge, ProviderError, Refused, Rejected, Reply, Unreachable
+
+CHUNK = 64
+"""Pairs in memory at a time, and answers that are stored together."""
+TICK_S = 0.2
+REFUSALS = 20
+"""Batches refused in a row before the campaign stands still: each refused one is split, and a fault of all of them
+would be refused call by call."""
+NOT_HEARD = (401, 402, 403, 408, 429)
+"""Statuses below 500 with which a provider does not say that there is nothing left to cancel."""
+LOST = (
+    "no clear answer came when it was sent ({error}): whether the provider began it is not known, so it is not sent "
+    "again by itself; it is looked for at each poll"
+)
+NAMELESS = (
+    "; this provider shows no names of batches: only one of this many calls from that minute on can be it, and it is "
+    "found only when it has ended, which takes up to a day"
+)
+
+Result = TypeVar("Result")
+
+logger = logging.getLogger(__name__)
+
+
+class BatchFlight:
+    """The same doors as judges.engine.worker_loop.Flight. It holds no lease that anybody must renew."""
+
+    def __init__(self, tools: Tools, plan: Plan, pace: Pace, poll: float) -> None:
+        self.tools, self.pace, self.poll = tools, pace, poll
+        self.held: list[Claimed] = []
+        self.budget = Patient(tools.writer, plan.campaign, f"batch:{plan.campaign}", LEASE_S)
+        self.endpoints: dict[tuple[str, str, str], Endpoint] = {}
+        self.cancelled: set[int] = set()
+        self.refusals = 0
+        self.out: list[Out] = []
+        self.crowded: set[int] = set()
+        self.stopping = False
+        self.spent = False
+        self.state = "running"
+        self.take(plan)
+
+    def take(self, plan: Plan) -> None:
+        """Go on with what the campaign says now."""
+        self.plan = plan
+        self.budget.take(plan)
+        self.refusal = ""
+        self.caller = Collector(
+            self.tools, plan, self.budget, lambda: self.stopping or bool(self.refusal), self._refused
+        )
+        self.spent = False
+        for account, limit in plan.limits.items():
+            self.tools.limits.account(account).take(limit)
+
+    def _refused(self, why: str) -> None:
+        """An account that is asked at once refuses us."""
+        self.refusal = self.refusal or why
+
+    async def drain(self) -> bool:
+        """Work until there is nothing to do (False) or the time is over (True: call again)."""
+        taken = await self._ask(lambda connection: connection.execute(store.TAKE, [self.plan.campaign]).fetchone())
+        if not (taken and taken[0]):
+            return False  # another process is at it
+        try:
+            return await self._work(time.monotonic() + self.pace.seconds)
+        finally:
+            for endpoint in self.endpoints.values():
+                await endpoint.close()
+            self.endpoints.clear()
+            await self._ask(lambda connection: connection.execute(store.LEAVE, [self.plan.campaign]).rowcount)
+
+    async def _land(self) -> None:
+        """The worker ends: everything stands in tables already."""
+        self.stopping = True
+
+    async def _work(self, until: float) -> bool:
+        while not self.stopping:
+            await self._look()
+            self.out = await self._ask(partial(store.out, campaign=self.plan.campaign))
+            if self.out:
+                for batch in self.out:
+                    await self._tend(batch)
+                if not await self._rest(until):
+                    return not self.stopping
+            elif self.state != "running":
+                await self._put_back()
+                return False
+            elif await self._ask(partial(store.form, campaign=self.plan.campaign)):
+                continue
+            elif not await self._walk():
+                return False
+        return False
+
+    async def _rest(self, until: float) -> bool:
+        """Until it is time to look again; False when the drain's time, or the worker's, is over."""
+        again = time.monotonic() + self.poll
+        while (now := time.monotonic()) < again:
+            if self.stopping or now >= until:
+                return False
+            await asyncio.sleep(min(TICK_S, self.poll))
+        return True
+
+    async def _walk(self) -> bool:
+        """Every pair as far as its evidence takes it; False when nothing is left to do, or no money."""
+        self.spent = self.budget.exhausted = False
+        await self._ask(partial(store.renew, campaign=self.plan.campaign, holder=self.budget.holder))
+        waiting, after = False, 0
+        while chunk := await self._next(after):
+            after = max(one.work for one in chunk)
+            waiting = await self._judge(chunk) or waiting
+        while not self.spent and not self.stopping and (chunk := await self._claim()):
+            waiting = await self._judge(chunk) or waiting
+        await self.budget.close()
+        if waiting or self.stopping:
+            return waiting
+        if self.spent:
+            await self._put_back()
+            await self.budget.stop()
+            return False
+        await self._ask(partial(leases.finish, campaign=self.plan.campaign, collection=self.plan.collection))
+        return False
+
+    async def _next(self, after: int) -> list[Claimed]:
+        plan = self.plan
+        known = partial(leases.held, campaign=plan.campaign, collection=plan.collection, rubric=plan.rubric)
+        return await self._ask(partial(known, after=after, n=CHUNK))
+
+    async def _claim(self) -> list[Claimed]:
+        plan = self.plan
+        ask = partial(leases.claim, campaign=plan.campaign, collection=plan.collection, rubric=plan.rubric)
+        return await self._ask(partial(ask, lease=LEASE_S, n=CHUNK))
+
+    async def _judge(self, chunk: Sequence[Claimed]) -> bool:
+        """All of them at the same time; whether any of them waits for a batch now."""
+        waits = await asyncio.gather(*map(self._judge_one, chunk))
+        collected, self.caller.collected = self.caller.collected, []
+        if collected:
+            await self._ask(partial(store.add, campaign=self.plan.campaign, collected=collected))
+        if self.refusal:
+            await self._ask(partial(store.pause, campaign=self.plan.campaign, why=self.refusal))
+            self.state = "paused"
+        return any(waits)
+
+    async def _judge_one(self, claimed: Claimed) -> bool:
+        try:
+            row = await pairs.judge(self.caller, claimed)
+        except Waits:
+            return True
+        except Spent:
+            self.spent = True
+            return False
+        except Stopped:
+            if claimed.waits:  # for an account that is asked at once
+                await self._ask(partial(leases.wait, held=[claimed]))
+            return False
+        except Exception as error:
+            logger.exception("pair %s of campaign %s cannot be judged", claimed.pair, self.plan.campaign)
+            row = pairs.broken(self.plan, claimed, error)
+        await self.tools.writer.write(row)
+        return False
+
+    async def _tend(self, batch: Out) -> None:
+        """Submit it, or look at it, and take in what it brought. What goes wrong is tried again at the next look."""
+        try:
+            endpoint = self._endpoint(batch.judge)
+            if not batch.provider_id:
+                await (self._submit(endpoint, batch) if batch.sent_at is None else self._adopt(endpoint, batch))
+                return
+            if self.state == "cancelled" and batch.id not in self.cancelled:
+                await self._cancel(endpoint, batch)
+            look = await endpoint.look(batch.provider_id)
+            if look.begun and not look.failure:
+                self.refusals = 0
+            if look.crowded and (self._is_beside_others(batch) or batch.calls == 1):
+                self.crowded.add(batch.id)
+                await self._ask(partial(store.stays, batch=batch.id))
+                await self._trouble(batch, look.failure)
+            elif look.failure:
+                await self._ask(partial(store.stays, batch=batch.id))
+                await self._refuse(batch, Rejected(f"{batch.judge.provider}: {look.failure}", status=400))
+            elif look.ended:
+                await self._take_in(endpoint, batch)
+        except Exception as error:
+            await self._trouble(batch, said(error))
+            known = error if isinstance(error, ProviderError) else refused(error)
+            if known is not None and not known.retry and is_of_account(known):
+                await self._pause(batch, said(error))
+
+    async def _cancel(self, endpoint: Endpoint, batch: Out) -> None:
+        """Ask the provider to end it; where it did not hear that, it is asked again at the next look."""
+        try:
+            await endpoint.cancel(batch.provider_id)
+        except Exception as error:
+            status = status_of(error)
+            if status is None or status >= 500 or status in NOT_HEARD:
+                await self._trouble(batch, said(error))
+                return
+        self.cancelled.add(batch.id)
+
+    def _is_beside_others(self, batch: Out) -> bool:
+        """Whether other batches of the account are out, whose end may make room."""
+        return any(
+            one.id != batch.id and one.provider_id and one.judge.account == batch.judge.account for one in self.out
+        )
+
+    async def _trouble(self, batch: Out, problem: str) -> None:
+        """Say why nothing goes on with it for the moment."""
+        logger.warning("batch %s: %s", batch.name, one_line(problem))
+        await self._ask(partial(store.troubled, batch=batch.id, problem=one_line(problem)))
+
+    async def _submit(self, endpoint: Endpoint, batch: Out) -> None:
+        """Send it, once: what is not sure to have been refused is never sent again without an admin."""
+        if self.state != "running":
+            await self._ask(partial(store.dissolve, batch=batch.id))
+            return
+        if batch.id in self.crowded and self._is_beside_others(batch):
+            return
+        calls = await self._ask(partial(store.calls, batch=batch.id))
+        sent = False
+        try:
+            keyed = [(_key(batch.name, id), request) for id, (_, request) in calls.items()]
+            prepared = await endpoint.prepare(batch.name, keyed)
+            await self._ask(partial(store.leaves, batch=batch.id))
+            sent = True
+            found = await endpoint.create(batch.name, prepared)
+        except Exception as error:
+            if sent and not was_not_created(error):
+                await self._trouble(batch, _lost(batch, one_line(said(error))))
+                return
+            await self._ask(partial(store.stays, batch=batch.id))
+            refusal = refused(error)
+            if refusal is None or refusal.retry:
+                raise
+            await self._refuse(batch, refusal)
+            return
+        await self._ask(partial(store.submitted, batch=batch.id, provider_id=found))
+
+    async def _adopt(self, endpoint: Endpoint, batch: Out) -> None:
+        """One that left and of which nobody knows whether it arrived is looked for at the provider."""
+        assert batch.sent_at is not None
+        found = await endpoint.find(batch.name, batch.calls, batch.sent_at)
+        if found is not None:
+            await self._ask(partial(store.submitted, batch=batch.id, provider_id=found))
+        elif self.state == "cancelled":
+            error = Unreachable(f"{batch.judge.provider}: the campaign was cancelled before its batch was found")
+            error.billed = True
+            await self._all_failed(batch, error)
+        else:
+            await self._ask(partial(store.unseen, batch=batch.id, problem=_lost(batch, "the process ended")))
+
+    async def _refuse(self, batch: Out, error: ProviderError) -> None:
+        """One that the provider refused is split; a refusal of the account itself, or of everything, ends the work."""
+        why = one_line(str(error))
+        logger.warning("batch %s was refused: %s", batch.name, why)
+        self.refusals += 1
+        if is_of_account(error) or self.refusals >= REFUSALS:
+            await self._pause(batch, why)
+        elif not await self._ask(partial(store.split, batch=batch, campaign=self.plan.campaign, problem=why)):
+            await self._all_failed(batch, error)
+
+    async def _pause(self, batch: Out, why: str) -> None:
+        """The campaign stands still: what was not sent goes back, and whoever mends the account resumes it."""
+        because = one_line(f"{batch.judge.name}, account {' '.join(filter(None, batch.judge.account))}: {why}")
+        await self._ask(partial(store.pause, campaign=self.plan.campaign, why=because))
+        self.state, self.refusals = "paused", 0
+
+    async def _take_in(self, endpoint: Endpoint, batch: Out) -> None:
+        answers: dict[int, Body | ProviderError] = {}
+        async for key, answer in endpoint.answers(batch.provider_id):
+            answers[_id(key)] = answer
+            if len(answers) == CHUNK:
+                await self._store(batch, answers)
+                answers = {}
+        await self._store(batch, answers)
+        await self._all_failed(batch, Unreachable(f"{batch.judge.provider}: no answer in its batch"))
+
+    async def _all_failed(self, batch: Out, error: ProviderError) -> None:
+        """Calls that brought nothing are tried again, or their pairs fail, as the error says; the batch is over."""
+        while ids := await self._ask(partial(store.left, batch=batch.id, n=CHUNK)):
+            await self._store(batch, dict.fromkeys(ids, error))
+        await self._ask(partial(store.ended, batch=batch.id))
+
+    async def _store(self, batch: Out, answers: dict[int, Body | ProviderError]) -> None:
+        calls = await self._ask(partial(store.calls, batch=batch.id, ids=list(answers)))
+        attempts = [await _attempted(sent, answers[id]) for id, (sent, _) in calls.items()]
+        shard = self.tools.writer.shard
+        await self._ask(partial(store.answered, attempts=attempts, ids=list(calls), shard=shard))
+
+    async def _put_back(self) -> None:
+        await self.budget.close()
+        await self._ask(partial(store.put_back, campaign=self.plan.campaign, holder=self.budget.holder))
+
+    async def _look(self) -> None:
+        """The campaign's state, as its admins last set it."""
+        self.state = await self.budget.look()
+
+    def _endpoint(self, judge: Judge) -> Endpoint:
+        if judge.account not in self.endpoints:
+            self.endpoints[judge.account] = ENDPOINTS[judge.preset.wire](judge)
+        return self.endpoints[judge.account]
+
+    async def _ask(self, question: Callable[[Connection[Any]], Result]) -> Result:
+        return await self.tools.writer.ask(question)
+
+
+async def _attempted(sent: Sent, answer: Body | ProviderError) -> Attempted:
+    """The attempt that an answer is, as if it had come at once; it took as long as the batch."""
+    result: Reply | ProviderError = await meaning(sent.judge, answer) if isinstance(answer, Body) else answer
+    began = datetime.fromisoformat(sent.row["started"])
+    sent.row["ms"] = int((datetime.now(UTC) - began).total_seconds() * 1000)
+    return sent.ended(result)[1]
+
+
+def _lost(batch: Out, error: str) -> str:
+    """What is said of a batch that may be at the provider."""
+    return LOST.format(error=error[:200]) + (NAMELESS if batch.judge.preset.wire == "messages" else "")
+
+
+def is_of_account(error: ProviderError) -> bool:
+    """Whether the provider refuses us, and not what we ask: every further batch would be refused alike."""
+    return isinstance(error, Refused) or (isinstance(error, Rejected) and error.status is None)
+
+
+def _key(batch: str, id: int) -> str:
+    """It holds the batch's name, by which a batch without one of its own is known again."""
+    return f"{batch}-{id}"
+
+
+def _id(key: str) -> int:
+    return int(key.rpartition("-")[2])

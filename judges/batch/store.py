@@ -1,0 +1,246 @@
+"""The two tables of batches. Every function runs in the writer's thread, in a transaction of its own."""
+
+import json
+import uuid
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from hashlib import sha256
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from psycopg import Connection
+
+from judges.batch.caller import LEASE_S, Collected
+from judges.batch.endpoints import MOST, Most
+from judges.engine import leases
+from judges.engine.answers import Sent, record_of, sent_of
+from judges.engine.rows import Attempted, store
+from judges.records import Inputs, Judge, Prompt, Request
+
+TAKE = "SELECT pg_try_advisory_lock(7107, %s)"
+LEAVE = "SELECT pg_advisory_unlock(7107, %s)"
+"""One process at a time works on a batch campaign."""
+
+RENEW = """
+UPDATE judges_work SET lease_until = now() + make_interval(secs => %(lease)s)
+WHERE campaign_id = %(campaign)s AND state = 'running'
+"""
+
+RELEASE = """
+UPDATE judges_work SET state = 'pending', lease_until = NULL, claims = GREATEST(0, claims - 1)
+WHERE campaign_id = %s AND state = 'running'
+"""
+
+FREE = """
+WITH mine AS (
+    DELETE FROM judges_reservation WHERE campaign_id = %(campaign)s AND holder = %(holder)s RETURNING usd, calls)
+UPDATE judges_campaign SET reserved = GREATEST(0, reserved - mine.usd),
+    calls_reserved = GREATEST(0, calls_reserved - mine.calls)
+FROM mine WHERE id = %(campaign)s
+"""
+
+HOLD = """
+UPDATE judges_reservation SET until = now() + make_interval(secs => %(lease)s)
+WHERE campaign_id = %(campaign)s AND holder = %(holder)s
+"""
+
+OUT = """
+SELECT id, name, provider_id, judge, calls, sent_at FROM judges_batch
+WHERE campaign_id = %s AND ended_at IS NULL ORDER BY id
+"""
+
+CALLS = """
+SELECT id, sent FROM judges_batchcall
+WHERE batch_id = %(batch)s AND (%(ids)s::bigint[] IS NULL OR id = ANY(%(ids)s)) ORDER BY id
+"""
+
+WAITING = """
+SELECT "group", id, size FROM judges_batchcall WHERE campaign_id = %s AND batch_id IS NULL ORDER BY "group", id
+"""
+
+NEW = """
+INSERT INTO judges_batch (campaign_id, name, judge, model, provider_id, calls, problem)
+VALUES (%s, %s, %s, %s, '', %s, %s) RETURNING id
+"""
+
+ENVELOPE = 2048
+"""Bytes of a call beside its messages and its schema: id, model, parameters, separators."""
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """A batch that has not ended. `provider_id` is empty while nobody knows whether the provider has it."""
+
+    id: int
+    name: str
+    provider_id: str
+    judge: Judge
+    calls: int
+    sent_at: datetime | None
+    """None: it has not left."""
+
+
+def add(connection: Connection[Any], campaign: int, collected: Sequence[Collected]) -> None:
+    """Keep calls for the next batches."""
+    rows = [(campaign, _group(one.sent.judge), size_of(one), _pack(one)) for one in collected]
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            'INSERT INTO judges_batchcall (campaign_id, "group", size, sent) VALUES (%s, %s, %s, %s)', rows
+        )
+
+
+def size_of(one: Collected) -> int:
+    """Bytes that the call takes in a batch at most: as ASCII, which is the longest of the providers' forms."""
+    return len(json.dumps(one.sent.messages)) + len(json.dumps(one.schema)) + ENVELOPE
+
+
+def form(connection: Connection[Any], campaign: int) -> int:
+    """Put the calls that wait into new batches, one group each, within what a batch holds; how many batches."""
+    formed = 0
+    waiting = connection.execute(WAITING, [campaign]).fetchall()
+    for group, rows in groupby(waiting, key=itemgetter(0)):
+        judge = _first(connection, campaign, group).judge
+        for ids in cut([(id, size) for _, id, size in rows], MOST[judge.preset.wire]):
+            _new(connection, campaign, judge, ids)
+            formed += 1
+    return formed
+
+
+def cut(calls: Sequence[tuple[int, int]], most: Most) -> list[list[int]]:
+    """Ids of (id, bytes) in their order, in parts that a batch holds. A call that is too large is a part of its own."""
+    parts: list[list[int]] = []
+    size = 0
+    for id, own in calls:
+        if not parts or size + own > most.size or len(parts[-1]) == most.calls:
+            parts.append([])
+            size = 0
+        parts[-1].append(id)
+        size += own
+    return parts
+
+
+def split(connection: Connection[Any], batch: Out, campaign: int, problem: str) -> int:
+    """Two new batches with half of its calls each, in place of one that was refused; how many, 0: it has one call."""
+    ids = left(connection, batch.id, batch.calls)
+    if len(ids) < 2:
+        return 0
+    for part in (ids[: len(ids) // 2], ids[len(ids) // 2 :]):
+        _new(connection, campaign, batch.judge, part, problem)
+    connection.execute("DELETE FROM judges_batch WHERE id = %s", [batch.id])
+    return 2
+
+
+def _new(connection: Connection[Any], campaign: int, judge: Judge, ids: Sequence[int], problem: str = "") -> None:
+    name = f"quorum-{campaign}-{uuid.uuid4().hex[:12]}"
+    values = [campaign, name, json.dumps(asdict(judge)), judge.model, len(ids), problem]
+    found = connection.execute(NEW, values).fetchone()
+    assert found is not None
+    connection.execute("UPDATE judges_batchcall SET batch_id = %s WHERE id = ANY(%s)", [found[0], list(ids)])
+
+
+def out(connection: Connection[Any], campaign: int) -> list[Out]:
+    """Batches that have not ended, oldest first."""
+    rows = connection.execute(OUT, [campaign]).fetchall()
+    return [Out(id, name, provider, Judge(**judge), calls, sent) for id, name, provider, judge, calls, sent in rows]
+
+
+def calls(connection: Connection[Any], batch: int, ids: Sequence[int] | None = None) -> dict[int, tuple[Sent, Request]]:
+    """Calls of a batch that wait still, with the requests that they are; `ids`: only these."""
+    wanted = None if ids is None else list(ids)
+    rows = connection.execute(CALLS, {"batch": batch, "ids": wanted}).fetchall()
+    return {id: _unpack(bytes(sent)) for id, sent in rows}
+
+
+def left(connection: Connection[Any], batch: int, n: int) -> list[int]:
+    """Ids of some calls that wait still."""
+    query = "SELECT id FROM judges_batchcall WHERE batch_id = %s ORDER BY id LIMIT %s"
+    return [row[0] for row in connection.execute(query, [batch, n]).fetchall()]
+
+
+def submitted(connection: Connection[Any], batch: int, provider_id: str) -> None:
+    """The provider has it."""
+    connection.execute("UPDATE judges_batch SET provider_id = %s, problem = '' WHERE id = %s", [provider_id, batch])
+
+
+def leaves(connection: Connection[Any], batch: int) -> None:
+    """It is about to be sent: from here on the provider may have it, whatever comes back."""
+    connection.execute("UPDATE judges_batch SET sent_at = now(), problem = '' WHERE id = %s", [batch])
+
+
+def stays(connection: Connection[Any], batch: int) -> None:
+    """The provider has not begun it, for sure: it may be sent again."""
+    connection.execute("UPDATE judges_batch SET sent_at = NULL, provider_id = '' WHERE id = %s", [batch])
+
+
+def unseen(connection: Connection[Any], batch: int, problem: str) -> None:
+    """The provider shows no such batch; what was said of it before stays."""
+    connection.execute("UPDATE judges_batch SET problem = %s WHERE id = %s AND problem = ''", [problem, batch])
+
+
+def pause(connection: Connection[Any], campaign: int, why: str) -> None:
+    """The campaign stands still until somebody has mended what is wrong."""
+    connection.execute(leases.PAUSE, {"campaign": campaign, "why": why})
+
+
+def troubled(connection: Connection[Any], batch: int, problem: str) -> None:
+    """Why nothing goes on with it for the moment."""
+    connection.execute("UPDATE judges_batch SET problem = %s WHERE id = %s", [problem, batch])
+
+
+def answered(connection: Connection[Any], attempts: Sequence[Attempted], ids: Sequence[int], shard: int) -> None:
+    """Answers become attempts, and nothing waits for them any more: both or neither."""
+    store(connection, attempts, shard)
+    connection.execute("DELETE FROM judges_batchcall WHERE id = ANY(%s)", [list(ids)])
+
+
+def ended(connection: Connection[Any], batch: int) -> None:
+    """All its answers are attempts."""
+    connection.execute("UPDATE judges_batch SET ended_at = now() WHERE id = %s", [batch])
+
+
+def renew(connection: Connection[Any], campaign: int, holder: str) -> None:
+    """What waits for batches is held on to."""
+    connection.execute(RENEW, {"campaign": campaign, "lease": LEASE_S})
+    connection.execute(HOLD, {"campaign": campaign, "holder": holder, "lease": LEASE_S})
+
+
+def put_back(connection: Connection[Any], campaign: int, holder: str) -> None:
+    """Nothing of a campaign that stands still is running: pairs are pending, calls that were not sent are gone, and
+    so is the money that they held.
+    """
+    connection.execute(RELEASE, [campaign])
+    connection.execute("DELETE FROM judges_batchcall WHERE campaign_id = %s", [campaign])
+    connection.execute(FREE, {"campaign": campaign, "holder": holder})
+
+
+def dissolve(connection: Connection[Any], batch: int) -> None:
+    """Delete a batch that was never sent, with its calls."""
+    connection.execute("DELETE FROM judges_batchcall WHERE batch_id = %s", [batch])
+    connection.execute("DELETE FROM judges_batch WHERE id = %s", [batch])
+
+
+def _first(connection: Connection[Any], campaign: int, group: str) -> Sent:
+    query = 'SELECT sent FROM judges_batchcall WHERE campaign_id = %s AND batch_id IS NULL AND "group" = %s LIMIT 1'
+    row = connection.execute(query, [campaign, group]).fetchone()
+    assert row is not None
+    return _unpack(bytes(row[0]))[0]
+
+
+def _group(judge: Judge) -> str:
+    return sha256("\0".join((*judge.account, judge.model)).encode()).hexdigest()
+
+
+def _pack(one: Collected) -> bytes:
+    return zlib.compress(json.dumps({**record_of(one.sent), "schema": one.schema}).encode(), 1)
+
+
+def _unpack(packed: bytes) -> tuple[Sent, Request]:
+    record: dict[str, Any] = json.loads(zlib.decompress(packed))
+    sent = sent_of(record)
+    system, user = (message["content"] for message in json.loads(sent.messages))
+    prompt = Prompt(name="", sha256="", system=system, user=user)
+    inputs = Inputs("", (), "", sent.document)
+    return sent, Request(sent.judge, prompt, record["schema"], inputs, sent.row["role"])

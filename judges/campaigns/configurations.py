@@ -1,0 +1,365 @@
+"""Who judges a campaign, by which policy and with which of the papers' options: names become judges' versions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from judges.costs.prices import BATCHED, is_batched, thinks
+from judges.domain import copies
+from judges.domain.debate import MOST_AGENTS
+from judges.domain.ensemble import SIZES, asked_first, usual_majority
+from judges.domain.protocol import FILTERS, Protocol, family, same_family
+from judges.engine.plan import records_of
+from judges.models import Campaign, JudgeVersion, Panel
+from judges.panels.offline_panel import ensure_offline
+from judges.records import Judge
+
+Policy = Campaign.Policy
+JUDGING = tuple(value for value in Policy.values if value not in (Policy.EVIDENCE, Policy.LARA, Policy.RETRIEVAL))
+"""Policies that are started here; evidence, runs by models and lara start their own."""
+
+
+VOTED = (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE)
+"""Policies under which a panel votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Who judges and by which policy: what makes two starts the same campaign."""
+
+    panel: str
+    policy: str
+    rounds: int
+    debaters: tuple[Judge, ...]
+    voters: tuple[Judge, ...]
+    majority: int
+    early_stop: bool
+    protocol: Protocol = field(default_factory=Protocol)
+    filters: tuple[Judge, ...] = ()
+    adjudicator: Judge | None = None
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Everybody who may be asked."""
+        return (*self.debaters, *self.voters, *self.filters, *((self.adjudicator,) if self.adjudicator else ()))
+
+    @property
+    def words(self) -> list[tuple[str, str]]:
+        """What differs from the usual way to judge, for people: (what, how)."""
+        protocol = self.protocol
+        told = {
+            _("Stances"): _("agent A begins with not relevant") if protocol.stance_order != "relevant-first" else "",
+            _("Agents"): _("%(debaters)s, all must agree") % {"debaters": len(self.debaters)}
+            if len(self.debaters) > 2
+            else "",
+            _("Temperature"): ""
+            if protocol.temperature is None
+            else _("%(temperature)s in the debate") % {"temperature": f"{protocol.temperature:g}"},
+            _("Disagreements"): _("settled by %(adjudicator)s") % {"adjudicator": self.adjudicator.name}
+            if self.adjudicator
+            else "",
+            _("Filter"): _("where %(join)s all say no") % {"join": ", ".join(judge.name for judge in self.filters)}
+            if self.filters
+            else "",
+            _("Batches"): _("half the price where a provider has them; takes hours") if protocol.batch else "",
+            _("Giving in"): _("without new evidence is no agreement") if protocol.guard else "",
+            _("Debates for people"): "" if self._debates_for_people else _("none"),
+            _("Rounds"): _("all %(rounds)s are played") % {"rounds": self.rounds} if protocol.play_on else "",
+        }
+        return [(what, how) for what, how in told.items() if how]
+
+    @property
+    def _debates_for_people(self) -> bool:
+        """Pairs that people get are debated first, as usual: a panel without debaters cannot."""
+        return self.protocol.debate_for_people and bool(self.debaters or self.policy == Policy.HUMAN)
+
+    @property
+    def seats(self) -> list[tuple[str, Judge]]:
+        """Who votes, with the name of each vote: `judge #2` is the second sample of one judge."""
+        return list(zip(copies.numbered([judge.name for judge in self.voters]), self.voters, strict=True))
+
+    @property
+    def counted(self) -> str:
+        """How many votes decide, and which of them are copies, for people."""
+        early = self.early_stop and self.policy == Policy.ENSEMBLE
+        return panel_words(self.voters, self.majority, early_stop=early) if self.policy in VOTED else ""
+
+    @property
+    def values(self) -> dict[str, object]:
+        """Fields of the campaign."""
+        return {
+            "panel": self.panel,
+            "policy": self.policy,
+            "rounds": self.rounds,
+            "debaters": [judge.id for judge in self.debaters],
+            "voters": [judge.id for judge in self.voters],
+            "majority": self.majority,
+            "early_stop": self.early_stop,
+            "protocol": self.protocol.stored,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The papers' options of a campaign, judges by name (judges.domain.protocol says what each means)."""
+
+    stance_order: str = "relevant-first"
+    agents: int | None = None
+    temperature: float | None = None
+    play_on: bool = False
+    guard: bool = False
+    adjudicator: str = ""
+    filter: Sequence[str] = ()
+    batch: bool = False
+    debate_for_people: bool = True
+
+
+def configuration(
+    *,
+    panel: str | None = None,
+    policy: str | None = None,
+    rounds: int | None = None,
+    debaters: Sequence[str] = (),
+    voters: Sequence[str] = (),
+    options: Options = Options(),
+) -> Configuration:
+    """The panel's members in their present versions, some of them replaced by name. Raises BadInput."""
+    chosen = _panel(panel)
+    rule = policy or usual_policy(debaters or chosen.debate, voters or chosen.ensemble)
+    _check(rule, rounds, options)
+    agents = _agents(_members(debaters or chosen.debate, "debaters"), options.agents)
+    panelists = _members(voters or chosen.ensemble, "judges")
+    majority = _majority(chosen, panelists) if rule in VOTED else chosen.majority
+    agents, panelists = _seated(rule, chosen, agents, panelists)
+    check_temperature(agents, options.temperature)
+    filters = filter_judges(options.filter)
+    adjudicator = _adjudicator(chosen, rule, options.adjudicator)
+    everybody = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
+    if options.batch and not any(map(is_batched, everybody)):
+        raise BadInput(
+            _("--batch: no judge is of a provider with a batch endpoint (%(join)s)") % {"join": ", ".join(BATCHED)}
+        )
+    return Configuration(
+        panel=chosen.name,
+        policy=rule,
+        rounds=rounds or 2,
+        debaters=tuple(agents),
+        voters=tuple(panelists),
+        majority=majority,
+        early_stop=chosen.early_stop,
+        protocol=_protocol(options, adjudicator, filters),
+        filters=tuple(filters),
+        adjudicator=adjudicator,
+    )
+
+
+def _check(rule: str, rounds: int | None, options: Options) -> None:
+    """Raise BadInput for what no panel can do."""
+    if rule == Policy.LARA:
+        raise BadInput(_("policy lara goes on from the votes of a judge: judge first, then `lara NAME --judge J`"))
+    if rule not in JUDGING:
+        raise BadInput(
+            _("%(rule)s is no policy: use one of %(join)s") % {"rule": f"{rule!r}", "join": ", ".join(JUDGING)}
+        )
+    if rounds is not None and not 1 <= rounds <= 5:
+        raise BadInput(_("--rounds %(rounds)s: a debate has 1 to 5 rounds") % {"rounds": rounds})
+    if not options.debate_for_people and rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
+        raise BadInput(
+            _("--no-debate-for-people: policy %(rule)s debates every pair for its label; leave it out") % {"rule": rule}
+        )
+    if options.temperature is not None and not 0 <= options.temperature <= 2:
+        raise BadInput(
+            _("--temperature %(temperature)s: give a number from 0 to 2") % {"temperature": options.temperature}
+        )
+
+
+def check_temperature(agents: Sequence[Judge], temperature: float | None) -> None:
+    """A temperature that no debater takes would change nothing but the campaign's name. Raises BadInput."""
+    if temperature is None:
+        return
+    if not agents:
+        raise BadInput(
+            _("--temperature %(temperature)s is for debaters, and this campaign has none; leave it out")
+            % {"temperature": f"{temperature:g}"}
+        )
+    if deaf := [judge for judge in agents if not takes_temperature(judge)]:
+        raise BadInput(
+            _("--temperature %(temperature)s: %(judge)s takes no temperature (provider %(provider)s); leave it out")
+            % {"temperature": f"{temperature:g}", "judge": deaf[0].name, "provider": deaf[0].provider}
+        )
+
+
+def takes_temperature(judge: Judge) -> bool:
+    """Whether its endpoint lets a temperature be chosen: while a model thinks only where its own entry sets one."""
+    own = judge.parameters.get("temperature", "default")
+    return "temperature" in judge.preset.names and (own != "default" or not thinks(judge))
+
+
+def usual_policy(debaters: Sequence[str], voters: Sequence[str]) -> str:
+    """The policy of a panel where none is asked for: all that its members can do."""
+    if not voters and debaters:
+        return Policy.DEBATE.value
+    if debaters or not voters:
+        return Policy.DEBATE_ENSEMBLE.value
+    return Policy.SINGLE.value if len(voters) == 1 else Policy.ENSEMBLE.value
+
+
+def panel_words(voters: Sequence[copies.Asked], majority: int, *, early_stop: bool = False) -> str:
+    """How many votes decide, how many are asked first, and how many of them are samples of which model."""
+    size = len(voters)
+    told = _("one vote decides")
+    if size > 1:
+        told = _("%(majority)s of %(size)s votes must agree, each counts as one") % {"majority": majority, "size": size}
+    if size > 1 and early_stop:
+        told = _("%(told)s; %(first)s are asked first, then one by one until the rest cannot change it") % {
+            "told": told,
+            "first": asked_first(size),
+        }
+    alike = [
+        _("%(count)s of them are samples of %(model)s") % {"count": len(places), "model": voters[places[0]].model}
+        for places in copies.groups(voters)
+    ]
+    return "; ".join([told, *alike, _("such samples share their errors")]) if alike else told
+
+
+def _majority(chosen: Panel, panelists: Sequence[Judge]) -> int:
+    """The panel's own; more than half where --judges names another number of them."""
+    return chosen.majority if len(panelists) == len(chosen.ensemble) else usual_majority(len(panelists))
+
+
+def _seated(rule: str, chosen: Panel, agents: list[Judge], panelists: list[Judge]) -> tuple[list[Judge], list[Judge]]:
+    """Those of the debaters and of the judges whom the policy asks. Raises BadInput where it has too few."""
+    if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
+        raise BadInput(
+            _("policy %(rule)s needs two debaters, panel %(chosen)s has none: give --debaters a,b or another --policy")
+            % {"rule": rule, "chosen": f"{chosen.name!r}"}
+        )
+    if rule == Policy.HUMAN:
+        return [], []
+    if rule == Policy.DEBATE:
+        return agents, []
+    if not panelists:
+        raise BadInput(
+            _("policy %(rule)s needs judges, panel %(chosen)s has none: give --judges a,b,c or another --policy")
+            % {"rule": rule, "chosen": f"{chosen.name!r}"}
+        )
+    if rule == Policy.SINGLE:
+        return agents, panelists[:1]
+    if len(panelists) % 2 == 0:
+        raise BadInput(
+            _("--judges names %(panelists)s: an even number of votes could tie, name one more or one fewer")
+            % {"panelists": len(panelists)}
+        )
+    if len(panelists) > SIZES[-1]:
+        raise BadInput(
+            _("--judges names %(panelists)s: %(most)s at most, as on every panel")
+            % {"panelists": len(panelists), "most": SIZES[-1]}
+        )
+    _check_copies(panelists)
+    return agents, panelists
+
+
+def _check_copies(panelists: Sequence[Judge]) -> None:
+    """A judge that is named again must be able to say something else. Raises BadInput."""
+    names = [judge.name for judge in panelists]
+    for judge in panelists:
+        why = copies.why_alike(judge) if names.count(judge.name) > 1 else ""
+        if why:
+            raise BadInput(
+                _("--judges names %(judge)s %(times)s times, and all would answer alike: %(why)s")
+                % {"judge": judge.name, "times": names.count(judge.name), "why": why}
+            )
+
+
+def _protocol(options: Options, adjudicator: Judge | None, filters: Sequence[Judge]) -> Protocol:
+    return Protocol(
+        stance_order=options.stance_order,
+        temperature=options.temperature,
+        play_on=options.play_on,
+        guard=options.guard,
+        adjudicator=adjudicator.id if adjudicator else None,
+        filter=tuple(judge.id for judge in filters),
+        batch=options.batch,
+        debate_for_people=options.debate_for_people,
+    )
+
+
+def _agents(judges: list[Judge], number: int | None) -> list[Judge]:
+    """The debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
+    if number == 1 or len(judges) == 1:
+        raise BadInput(_("a debate has 2 to 4 agents; a single judge is `--policy single`"))
+    if number == 4 and len(judges) == 2:
+        judges = [judges[0], judges[0], judges[1], judges[1]]
+    if number not in (None, len(judges)):
+        raise BadInput(
+            _("--agents %(number)s: there are %(judges)s debaters; name as many with --debaters")
+            % {"number": number, "judges": len(judges)}
+        )
+    if judges and not 2 <= len(judges) <= MOST_AGENTS:
+        raise BadInput(
+            _("a debate has 2 to %(most_agents)s agents, not %(judges)s")
+            % {"most_agents": MOST_AGENTS, "judges": len(judges)}
+        )
+    if silent := [judge.name for judge in judges if judge.preset.wire == "rerank" or judge.decides]:
+        raise BadInput(
+            _("%(silent)s only votes, it cannot debate: its endpoint gives scores and no text") % {"silent": silent[0]}
+        )
+    return judges
+
+
+def filter_judges(names: Sequence[str]) -> list[Judge]:
+    """Three judges of different families, or none (SPEC S3). Raises BadInput."""
+    if names and len(names) != FILTERS:
+        raise BadInput(
+            _("--filter: name %(filters)s judges of different families, not %(names)s")
+            % {"filters": FILTERS, "names": len(names)}
+        )
+    found = _members(names, "filter")
+    families = [(judge.name, family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]
+    if same := same_family(families):
+        raise BadInput(
+            _(
+                "--filter: %(same)s and %(same2)s are of one family, and what they get wrong they get wrong "
+                "together; choose others, or set `family` in the judges file"
+            )
+            % {"same": same[0], "same2": same[1]}
+        )
+    return found
+
+
+def _adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
+    """Who settles disagreements in place of people: asked for by name, or "panel" for the panel's own."""
+    if not wanted:
+        return None
+    if rule not in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
+        raise BadInput(_("--adjudicator settles debates, and policy %(rule)s has none") % {"rule": rule})
+    name = panel.adjudicator if wanted == "panel" else wanted
+    if not name:
+        raise BadInput(
+            _("panel %(panel)s names no adjudicator: name a judge with --adjudicator") % {"panel": f"{panel.name!r}"}
+        )
+    (judge,) = _members([name], "adjudicator")
+    return judge
+
+
+def _panel(name: str | None) -> Panel:
+    ensure_offline()
+    found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
+    if found is None:
+        known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
+        raise BadInput(
+            _("there is no panel %(name)s: known are %(known)s") % {"name": name or _("by default"), "known": known}
+        )
+    return found
+
+
+def _members(names: Sequence[str], role: str) -> list[Judge]:
+    found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
+    if missing := [name for name in names if name not in found]:
+        raise BadInput(
+            _("%(role)s: there is no judge %(missing)s; load it with configure_judges")
+            % {"role": role, "missing": f"{missing[0]!r}"}
+        )
+    return [found[name] for name in names]

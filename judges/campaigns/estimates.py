@@ -1,0 +1,329 @@
+"""What a campaign will cost, before it begins. Pure: `judge` prints it, the page shows it before the start.
+
+What is assumed stands in the constants; what a campaign really costs stands in its attempts.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from judges.costs.prices import ENVELOPE, envelope, output_bound, price, thinks
+from judges.domain.ensemble import asked_first, expected_votes, usual_majority
+from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, ballot, fitted, writing
+from judges.records import Inputs, Judge, Prompt, Usage
+
+DISAGREE = 0.3
+"""Expected share of debates that a round leaves without agreement."""
+ESCALATED = 0.15
+"""Expected share of pairs that the ensemble alone cannot settle, and whose debate is played for people."""
+REWRITTEN = 0.3
+"""Expected share of contributions and evidence that fail their checks and are written once more."""
+TURN_TOKENS = 160
+LIKELY = {"debate": TURN_TOKENS, "vote": 60, "write": 250, "entity": 40, "measure": 120}
+"""Expected tokens of an answer without reasoning that the model keeps to itself, by kind of prompt."""
+LIKELY_CHAIN = 400
+"""The same of a vote by `score-chain`, which writes its chain of thought into the answer."""
+SCHEMAS = {
+    "debate": TURN_SCHEMA,
+    "vote": VOTE_SCHEMA,
+    "write": writing.WRITE_SCHEMA,
+    "entity": writing.ENTITY_SCHEMA,
+    "measure": writing.MEASURE_SCHEMA,
+}
+REASONING = 1_000
+"""Expected tokens of reasoning in an answer of a judge that thinks and has answered nothing yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """What earlier answers of a judge took, `answers` of them."""
+
+    answers: int = 0
+    cached: float = 0.0
+    """The share of the input that its provider read from a cache."""
+    written: float = 0.0
+    """The share of the input that its provider wrote to one."""
+    reasoning: float = 0.0
+    """Tokens of reasoning in an answer."""
+
+
+NO_MIX = Mix()
+Way = tuple[int, bool, str]
+"""What decides how a judge is asked for its vote: its scale, its endpoint and its prompt."""
+Ballots = Mapping[Way, tuple[Sequence[Prompt], dict[str, Any]]]
+"""By way to ask: the prompts of a sample of pairs, and the schema of the answer."""
+
+
+def way_of(judge: Judge) -> Way:
+    """Judges with the same one are asked for their votes by the same prompt."""
+    return judge.grades, judge.decides, judge.ballot
+
+
+def ballots_of(judges: Sequence[Judge], inputs: Sequence[Inputs]) -> Ballots:
+    """What these judges are asked for their votes, rendered once for all who are asked alike."""
+    asked = {way_of(judge): [ballot(one, judge) for one in inputs] for judge in {way_of(j): j for j in judges}.values()}
+    return {way: ([prompt for prompt, _schema in found], found[0][1]) for way, found in asked.items() if found}
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignOptions:
+    """What decides how many calls a campaign makes: pairs without an outcome, and its policy with its judges."""
+
+    pairs: int
+    policy: str
+    """debate, ensemble, debate+ensemble, single, or evidence: the first voter writes, the second one measures."""
+    debaters: Sequence[Judge] = ()
+    voters: Sequence[Judge] = ()
+    """Under `single` the first one judges."""
+    rounds: int = 2
+    early_stop: bool = False
+    majority: int = 0
+    """Votes that must agree; 0: more than half."""
+    filters: Sequence[Judge] = ()
+    adjudicator: Judge | None = None
+    play_on: bool = False
+    batch: bool = False
+    mixes: Mapping[int, Mix] = field(default_factory=dict)
+    """What earlier answers took, by id of the judge (judges.costs.token_mixes)."""
+    ballots: Ballots = field(default_factory=dict)
+    """What voters and filters are asked; a judge that is not in it gets the vote among the sample's prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Low, expected and upper value."""
+
+    low: float
+    expected: float
+    upper: float
+
+    def __add__(self, other: "Range") -> "Range":
+        return Range(self.low + other.low, self.expected + other.expected, self.upper + other.upper)
+
+    def times(self, other: "Range") -> "Range":
+        """Low with low, upper with upper."""
+        return Range(self.low * other.low, self.expected * other.expected, self.upper * other.upper)
+
+
+NOTHING = Range(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Calls, tokens and USD of a campaign. `cost` is None when a judge has no known price: `unknown` names it."""
+
+    calls: Range
+    tokens_in: Range
+    tokens_out: Range
+    cost: Range | None
+    unknown: tuple[str, ...] = ()
+    known: Range = NOTHING
+    """USD of the judges whose price is known: what it costs at least where others have none."""
+    notes: tuple[str, ...] = ()
+    """What is reckoned with beyond the texts, judge by judge: reasoning and caches, measured or assumed."""
+
+    @property
+    def free(self) -> bool:
+        """Nothing can be paid for: offline judges only."""
+        return self.cost is not None and self.cost.upper == 0
+
+    def line(self) -> str:
+        """One line for people."""
+        calls = _("about %(expected)s calls (at most %(upper)s without retries)") % {
+            "expected": f"{self.calls.expected:,.0f}",
+            "upper": f"{self.calls.upper:,.0f}",
+        }
+        return "; ".join([_("%(calls)s, %(cost)s") % {"calls": calls, "cost": self._cost()}, *self.notes])
+
+    def _cost(self) -> str:
+        if self.cost is None:
+            names = ", ".join(self.unknown)
+            if not self.known.expected:
+                return _("unknown price of %(names)s") % {"names": names}
+            least = {"least": f"{self.known.expected:,.2f}", "names": names}
+            return _("at least about $%(least)s, and the unknown price of %(names)s") % least
+        if self.free:
+            return _("no cost")
+        cost = {name: f"{getattr(self.cost, name):,.2f}" for name in ("expected", "low", "upper")}
+        return _("about $%(expected)s ($%(low)s to $%(upper)s)") % cost
+
+
+def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]) -> Estimate:
+    """Calls and cost of a campaign from some of its rendered prompts.
+
+    `sample_prompts`: for a random sample of the pairs (50 are plenty) the prompt of round 1 and of the vote, or
+    those of writing and measuring, whichever the policy asks; they are told apart by their names. Only their mean
+    length is used; votes of judges with a ballot in the options have that of their own. `upper` takes every round,
+    one token for each byte, and answers up to the judges' limit; retries and repairs come on top of it.
+    """
+    options = campaign_options
+    inputs = {kind: _input_tokens(sample_prompts, kind, schema) for kind, schema in SCHEMAS.items()}
+    votes = {way: (_input_tokens(asked, "", schema), schema) for way, (asked, schema) in options.ballots.items()}
+    calls, tokens_in, tokens_out, cost = NOTHING, NOTHING, NOTHING, NOTHING
+    unknown: dict[str, None] = {}
+    notes: dict[str, None] = {}
+    for judge, per_pair, kind in _calls(options):
+        number = per_pair.times(Range(options.pairs, options.pairs, options.pairs))
+        mix = options.mixes.get(judge.id, NO_MIX)
+        asked, schema = inputs[kind], SCHEMAS[kind]
+        if kind == "vote" and judge != options.adjudicator:
+            asked, schema = votes.get(way_of(judge), (asked, schema))
+        around = _words(judge, schema) + Range(0, 0, envelope(judge) - ENVELOPE)
+        taken = number.times(asked + around + _told(kind, options.rounds, judge.max_output_tokens))
+        thought = _reasoning(judge, mix)
+        given = number.times(_answer(judge, _likely(judge, kind), thought))
+        calls, tokens_in, tokens_out = calls + number, tokens_in + taken, tokens_out + given
+        notes |= dict.fromkeys(_notes(judge, mix, thought))
+        money = _cost(judge, taken, given, number.times(thought), mix, batch=options.batch)
+        if money is None:
+            unknown[f"{judge.name} ({judge.model})"] = None
+        else:
+            cost = cost + money
+    return Estimate(calls, tokens_in, tokens_out, None if unknown else cost, tuple(unknown), cost, tuple(notes))
+
+
+def of_calls(
+    judge: Judge, calls: int, sample: Sequence[Prompt], schema: dict[str, Any], likely: int, mix: Mix = NO_MIX
+) -> Estimate:
+    """So many calls of one judge that all look like `sample`; an answer has `likely` tokens, 0: it writes none."""
+    number = Range(calls, calls, calls)
+    taken = number.times(_input_tokens(sample, "", schema) + _words(judge, schema))
+    thought = _reasoning(judge, mix) if likely else NOTHING
+    given = number.times(_answer(judge, likely, thought)) if likely else NOTHING
+    money = _cost(judge, taken, given, number.times(thought), mix, batch=False)
+    unknown = () if money else (f"{judge.name} ({judge.model})",)
+    return Estimate(number, taken, given, money, unknown, money or NOTHING, tuple(_notes(judge, mix, thought)))
+
+
+def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, str]]:
+    """(judge, calls for one pair, kind of prompt)."""
+    if options.policy == "evidence":
+        kinds = (("write",), ("entity", "measure"))
+        tries = Range(1, 1 + REWRITTEN, 2)
+        return [(judge, tries, kind) for judge, asked in zip(options.voters, kinds, strict=False) for kind in asked]
+    rounds = options.rounds
+    expected_rounds = rounds if options.play_on else sum(DISAGREE**number for number in range(rounds))
+    found: list[tuple[Judge, Range, str]] = [(judge, Range(1, 1, 1), "vote") for judge in options.filters]
+    if options.policy in ("debate", "debate+ensemble"):
+        least = rounds if options.play_on else 1
+        found += [(judge, Range(least, expected_rounds, rounds), "debate") for judge in options.debaters]
+        if options.adjudicator:
+            found.append((options.adjudicator, Range(0, DISAGREE**rounds, 1), "vote"))
+    elif options.policy == "ensemble":
+        # Escalated pairs get a debate for the people who settle them (DREAM's history, played late).
+        found += [(judge, Range(0, ESCALATED * expected_rounds, rounds), "debate") for judge in options.debaters]
+    if options.policy in ("single", "ensemble", "debate+ensemble"):
+        voters = options.voters[:1] if options.policy == "single" else options.voters
+        vote = _share_asked(options)
+        many = [Range(judge.generations, judge.generations, judge.generations) for judge in voters]
+        found += [(judge, vote.times(number), "vote") for judge, number in zip(voters, many, strict=True)]
+    return found
+
+
+def _share_asked(options: CampaignOptions) -> Range:
+    """Of the panel's votes those that are cast: all, or what an early stop leaves. debate+ensemble asks everybody."""
+    size = len(options.voters)
+    if not options.early_stop or not size or options.policy != "ensemble":
+        return Range(1, 1, 1)
+    likely = expected_votes(size, options.majority or usual_majority(size))
+    return Range(asked_first(size) / size, likely / size, 1)
+
+
+def _input_tokens(prompts: Sequence[Prompt], kind: str, schema: dict[str, Any]) -> Range:
+    """Input tokens of a prompt of a kind with its schema, over the sample."""
+    texts = [prompt.system + prompt.user for prompt in prompts if prompt.name.startswith(kind)]
+    if not texts:
+        return NOTHING
+    low, likely, most = zip(*map(_tokens, texts), strict=True)
+    around = len(json.dumps(schema)) + ENVELOPE
+    return Range(fmean(low), fmean(likely) + around / 4, fmean(most) + around)
+
+
+def _words(judge: Judge, schema: dict[str, Any]) -> Range:
+    """Further input of a judge that gets the form of its answer in words."""
+    return Range(*_tokens(fitted(Prompt("", "", "", ""), judge, schema).system))
+
+
+def _likely(judge: Judge, kind: str) -> int:
+    """Expected tokens of its answer without reasoning apart from it."""
+    return LIKELY_CHAIN if kind == "vote" and judge.ballot == "score-chain" else LIKELY[kind]
+
+
+def _tokens(text: str) -> tuple[float, float, float]:
+    """English has about four characters a token; Chinese and most other scripts about one; a byte is the bound."""
+    size = len(text.encode("utf-8", "replace"))
+    plain = sum(character.isascii() for character in text)
+    other = len(text) - plain
+    return plain / 5 + other * 0.5, plain / 4 + other, size
+
+
+def _told(kind: str, rounds: int, most: int) -> Range:
+    """Further input for what was said before; an answer of `most` tokens is at most eight bytes for each."""
+    if kind == "debate":
+        return _history(rounds, most)
+    return NOTHING if kind == "vote" else Range(0, 0, 8 * most)
+
+
+def _history(rounds: int, most: int) -> Range:
+    """Further input of a turn for the two turns of the round before; the first round has none."""
+    later = 1 - 1 / sum(DISAGREE**number for number in range(rounds))
+    return Range(0, 2 * TURN_TOKENS * later, 8 * most * (rounds - 1) / rounds)
+
+
+def _reasoning(judge: Judge, mix: Mix) -> Range:
+    """Tokens of reasoning in an answer: as in earlier ones, else assumed where the judge thinks."""
+    if not (mix.answers or thinks(judge)):
+        return NOTHING
+    budget = judge.parameters.get("thinking")
+    assumed = min(REASONING, budget) if isinstance(budget, int) and not isinstance(budget, bool) else REASONING
+    most = output_bound(judge)
+    expected = min(mix.reasoning if mix.answers else assumed, most)
+    return Range(expected / 4, expected, most)
+
+
+def _answer(judge: Judge, likely: int, thought: Range) -> Range:
+    """Tokens of an answer, reasoning included."""
+    said, most = min(likely, judge.max_output_tokens), output_bound(judge)
+    return Range(said / 4 + thought.low, min(said + thought.expected, most), most)
+
+
+def _notes(judge: Judge, mix: Mix, thought: Range) -> list[str]:
+    """What is reckoned with, and whether it was measured."""
+    told = {"judge": judge.name, "tokens": f"{thought.expected:,.0f}", "answers": f"{mix.answers:,}"}
+    if not mix.answers:
+        assumed = _("%(judge)s: %(tokens)s tokens of reasoning in an answer are assumed, for want of earlier answers")
+        return [assumed % told] if thought.expected else []
+    notes = []
+    if mix.reasoning:
+        notes.append(_("%(judge)s: %(tokens)s tokens of reasoning in an answer, as in %(answers)s earlier ones") % told)
+    if mix.cached or mix.written:
+        told |= {"cached": f"{mix.cached:.0%}", "written": f"{mix.written:.0%}"}
+        cache = _(
+            "%(judge)s: %(cached)s of the input read from a prompt cache and %(written)s written to one, as with "
+            "%(answers)s earlier answers"
+        )
+        notes.append(cache % told)
+    return notes
+
+
+def _cost(judge: Judge, taken: Range, given: Range, thought: Range, mix: Mix, *, batch: bool) -> Range | None:
+    known = price(judge, batch=batch)
+    if known is None:
+        return None
+
+    def usage(tokens_in: float, tokens_out: float, reasoning: float) -> Usage:
+        return Usage(
+            input=round(tokens_in),
+            cached=round(tokens_in * mix.cached),
+            written=round(tokens_in * mix.written),
+            output=round(tokens_out),
+            reasoning=round(min(reasoning, tokens_out)),
+        )
+
+    low = known.cost(usage(taken.low, given.low, thought.low))
+    expected = known.cost(usage(taken.expected, given.expected, thought.expected))
+    return Range(low, expected, known.most(round(taken.upper), round(given.upper)))

@@ -1,0 +1,369 @@
+"""Services of campaigns: start or join, pause, resume, cancel, retry. Commands and pages call the same ones.
+
+A campaign covers pairs once. The same configuration (panel, policy, rounds, members) goes on with its newest campaign,
+whether unfinished or finished: pairs that came since are added to it. `limit` is the number of pairs that the
+campaign covers in all. A campaign over certain pairs has a `scope`, a name for them: only a start with the same scope
+goes on with it, and no pair that has its outcome from the configuration, in whatever scope, is judged once more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import F, Q, Sum
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.models import Collection, Pair
+from judges.campaigns import counters
+from judges.campaigns.configurations import Configuration
+from judges.campaigns.escalations import failed_to_people as escalate_failed
+from judges.costs.prices import price
+from judges.engine import leases, notifications
+from judges.models import Campaign, Tally, Work
+
+State = Campaign.State
+Policy = Campaign.Policy
+DEFINED = ("rubric", "instruction")
+"""Fields of a campaign that say what relevant means for it, and of a collection."""
+UNFINISHED = (State.RUNNING, State.BUDGET)
+
+ENQUEUE = """
+WITH chosen AS (
+    SELECT p.id, {place} AS place FROM {pairs}
+    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+    WHERE p.collection_id = %(collection)s {which} AND NOT EXISTS (
+        SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = %(campaign)s
+            OR (w.campaign_id = ANY(%(earlier)s) AND w.state IN ('labelled', 'escalated', 'failed'))))
+    ORDER BY place LIMIT %(limit)s
+), added AS (
+    INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, reason, error, attempt_base)
+    SELECT %(campaign)s, id, 'pending', 0, 0, '', '', 0 FROM chosen ORDER BY place RETURNING 1
+), counted AS ({tally})
+SELECT count(*) FROM added
+""".replace(
+    "{tally}",
+    counters.ADD.format(rows="SELECT %(campaign)s, 0, 'pairs', count(*) FROM added HAVING count(*) > 0"),
+)
+EVERY = ENQUEUE.format(place="p.id", pairs="corpus_pair p", which="AND p.is_candidate")
+LISTED = "unnest(%(pairs)s::bigint[]) WITH ORDINALITY AS listed(pair, place) JOIN corpus_pair p ON p.id = listed.pair"
+ONLY = ENQUEUE.format(place="listed.place", pairs=LISTED, which="")
+"""ENQUEUE for every candidate, and for the pairs of a scope in the order in which they were given: workers take up work
+in the order of its rows."""
+
+# A pair whose newest standing target is good needs none, unless all shall be written again; what a person wrote is
+# never written over, and what waits for one is left to them.
+POSITIVES = """
+WITH chosen AS (
+    SELECT p.id, p.id AS place FROM corpus_label l
+    JOIN corpus_pair p ON p.id = l.pair_id AND p.collection_id = %(collection)s
+    JOIN corpus_collection c ON c.id = p.collection_id
+    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+    WHERE l.aspect_id IS NULL AND l.grade >= c.relevant_from AND NOT EXISTS (
+        SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = %(campaign)s
+            OR (w.campaign_id = ANY(%(earlier)s) AND w.state IN ('labelled', 'failed'))))
+      AND NOT EXISTS (
+        SELECT 1 FROM corpus_target t WHERE t.pair_id = p.id AND t.good AND (t.kind = 'person' OR NOT %(again)s)
+            AND NOT EXISTS (SELECT 1 FROM corpus_target later WHERE later.withdraws_id = t.id))
+      AND NOT EXISTS (
+        SELECT 1 FROM corpus_item i
+        WHERE i.pair_id = p.id AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
+    ORDER BY p.id LIMIT %(limit)s
+), added AS (""" + EVERY.split("), added AS (")[1]
+"""ENQUEUE for relevant pairs without a target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What a start came to: `campaign` None or `added` and `retried` 0 with a finished campaign: nothing to do."""
+
+    campaign: Campaign | None
+    added: int = 0
+    retried: int = 0
+    joined: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Nothing to do."""
+        return self.campaign is None or self.campaign.state != State.RUNNING
+
+
+def same_configuration(collection: Collection, wanted: Configuration) -> list[Campaign]:
+    """Campaigns of the collection with this configuration and its present definition of relevance, newest first."""
+    found = Campaign.objects.filter(collection=collection, **_defined(collection), **wanted.values)
+    return list(found.order_by("-pk"))
+
+
+def _defined(collection: Collection) -> dict[str, Any]:
+    """A campaign's definition of relevance: the collection's, as it is now."""
+    return {name: getattr(collection, name) for name in DEFINED}
+
+
+def alike(campaign: Campaign) -> list[Campaign]:
+    """The campaign and those of its collection with the same configuration, newest first."""
+    fields = ("panel", "policy", "rounds", "debaters", "voters", "majority", "early_stop", "protocol", *DEFINED)
+    values = {name: getattr(campaign, name) for name in fields}
+    return list(Campaign.objects.filter(collection=campaign.collection_id, **values).order_by("-pk"))
+
+
+def pairs_to_judge(
+    collection: Collection,
+    wanted: Configuration,
+    *,
+    limit: int | None,
+    again: bool = False,
+    pairs: Sequence[int] | None = None,
+) -> int:
+    """About how many pairs a start would still have to judge: for the estimate. `pairs`: only these."""
+    known = [] if again else same_configuration(collection, wanted)
+    ended = [Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED]
+    judged = Work.objects.filter(campaign__in=known, state__in=ended).values("pair").distinct()
+    candidates = Pair.objects.filter(collection=collection)
+    if pairs is None:
+        candidates, done = candidates.filter(is_candidate=True), judged.count()
+    else:
+        candidates, done = candidates.filter(pk__in=pairs), judged.filter(pair__in=pairs).count()
+    current = candidates.filter(query__is_current=True, document__is_current=True).count()
+    return max(0, min(current, limit if limit is not None else current) - done)
+
+
+def start_or_join(
+    *,
+    collection: Collection,
+    wanted: Configuration,
+    limit: int | None = None,
+    budget: float | None = None,
+    max_calls: int | None = None,
+    again: bool = False,
+    retry: bool = False,
+    failed_to_people: bool = False,
+    pairs: Sequence[int] | None = None,
+    scope: str = "",
+) -> Started:
+    """Start a campaign, or go on with the one of this configuration; wake-ups are sent once that is committed.
+
+    `pairs`: only these, candidates or not, in this order, in a campaign of their own that `scope` names. Raises
+    BadInput for a paused campaign, and for a money budget, its own or the collection's, while a judge has no known
+    price; ValueError for pairs without a scope, and for a scope without pairs.
+    """
+    if bool(scope) is not (pairs is not None):
+        raise ValueError("pairs have a scope that names them, and every candidate has none")
+    check_budget(collection, wanted, budget, max_calls, limit)
+    with transaction.atomic():
+        _lock(collection)
+        known = same_configuration(collection, wanted)
+        campaign = _newest_to_join([one for one in known if one.scope == scope]) if not again else None
+        if campaign is not None and campaign.state == State.PAUSED:
+            because = f" ({campaign.paused_because})" if campaign.paused_because else ""
+            raise BadInput(
+                _(
+                    "campaign %(campaign)s is paused%(because)s: resume it with `campaign %(collection)s resume`, or "
+                    "start another with --again"
+                )
+                % {"campaign": campaign.pk, "because": because, "collection": collection.name}
+            )
+        joined = campaign is not None
+        if campaign is None:
+            campaign = _create(collection, wanted, scope)
+        _set(campaign, budget=budget, max_calls=max_calls, failed_to_people=failed_to_people)
+        retried = _retry(campaign) if retry else 0
+        if failed_to_people and joined:
+            escalate_failed(campaign)
+        earlier = [] if again else [one.pk for one in known]
+        added = _enqueue(campaign, earlier, limit, again=again, pairs=pairs)
+        if not joined and not added:
+            transaction.set_rollback(True)
+            return Started(None)
+        _run(campaign)
+    return Started(campaign, added, retried, joined)
+
+
+def _newest_to_join(known: Sequence[Campaign]) -> Campaign | None:
+    """The newest unfinished one; else the newest that is paused or finished. A cancelled one is never joined."""
+    unfinished = [one for one in known if one.state in UNFINISHED]
+    others = [one for one in known if one.state in (State.PAUSED, State.FINISHED)]
+    return next(iter(unfinished + others), None)
+
+
+def check_budget(
+    collection: Collection, wanted: Configuration, budget: float | None, max_calls: int | None, limit: int | None
+) -> None:
+    """A money budget, of a campaign or its collection, needs every judge's price. Raises BadInput."""
+    for name, value in (("--budget", budget), ("--max-calls", max_calls), ("--limit", limit)):
+        if value is not None and not value > 0:
+            raise BadInput(_("%(name)s %(value)s: give a number above 0") % {"name": name, "value": value})
+    unknown = ", ".join(dict.fromkeys(judge.name for judge in wanted.judges if price(judge) is None))
+    if unknown and budget is not None:
+        raise BadInput(
+            _(
+                "--budget needs a price for every judge, and %(unknown)s has none: set input_price and output_price "
+                "in the judges file (0 and 0 where it costs nothing), enter them on the page Prices, or use --max-calls"
+            )
+            % {"unknown": unknown}
+        )
+    if unknown and (collection.budget is not None or collection.daily_budget is not None):
+        raise BadInput(
+            _(
+                "%(collection)s has a budget, which needs a price for every judge, and %(unknown)s has none: "
+                "set input_price and output_price in the judges file (0 and 0 where it costs nothing), enter them on "
+                "the page Prices, or take the collection's budget away and use --max-calls"
+            )
+            % {"collection": collection.name, "unknown": unknown}
+        )
+
+
+def _create(collection: Collection, wanted: Configuration, scope: str) -> Campaign:
+    return Campaign.objects.create(
+        collection=collection, scope=scope, seed=collection.seed, **_defined(collection), **wanted.values
+    )
+
+
+def _set(campaign: Campaign, *, budget: float | None, max_calls: int | None, failed_to_people: bool) -> None:
+    """The new limits replace the old ones; what was spent so far stands in the tallies."""
+    sums = dict(
+        Tally.objects.filter(campaign=campaign, key__in=("cost", "cost_assumed", "calls"))
+        .values_list("key")
+        .annotate(Sum("value"))
+    )
+    bounded = campaign.budget is not None or campaign.max_calls is not None
+    if not bounded:  # an unbounded campaign does not keep these two
+        campaign.spent = sums.get("cost", 0.0) + sums.get("cost_assumed", 0.0)
+        campaign.calls_spent = int(sums.get("calls", 0))
+    campaign.budget, campaign.max_calls, campaign.failed_to_people = budget, max_calls, failed_to_people
+    fields = ["budget", "max_calls", "failed_to_people"] + ([] if bounded else ["spent", "calls_spent"])
+    campaign.save(update_fields=fields)
+
+
+def _enqueue(
+    campaign: Campaign, earlier: list[int], limit: int | None, *, again: bool, pairs: Sequence[int] | None
+) -> int:
+    """Add pairs without an outcome, up to `limit` in the campaign; how many."""
+    room = None if limit is None else max(0, limit - Work.objects.filter(campaign=campaign).count())
+    values: dict[str, Any] = {
+        "campaign": campaign.pk,
+        "collection": campaign.collection_id,
+        "earlier": earlier,
+        "limit": room,
+        "again": again,
+        "pairs": None if pairs is None else list(dict.fromkeys(pairs)),
+    }
+    statement = POSITIVES if campaign.policy == Policy.EVIDENCE else EVERY if pairs is None else ONLY
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        (added,) = cursor.fetchone()
+    return int(added)
+
+
+def _run(campaign: Campaign) -> None:
+    """Set it running and wake workers, where there is something to do."""
+    if not Work.objects.filter(campaign=campaign, state__in=[Work.State.PENDING, Work.State.RUNNING]).exists():
+        campaign.refresh_from_db()
+        return
+    fresh = {"state": State.RUNNING, "stopped_by": "", "paused_because": "", "finished_at": None}
+    Campaign.objects.filter(pk=campaign.pk).update(**fresh)
+    campaign.refresh_from_db()
+    _wake(campaign)
+
+
+def _wake(campaign: Campaign) -> None:
+    transaction.on_commit(partial(notifications.send, campaign.pk))
+
+
+def _lock(collection: Collection) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(leases.LOCK, {"collection": collection.pk})
+
+
+def newest(*, collection: Collection) -> Campaign:
+    """The collection's newest campaign that judges. Raises BadInput when there is none."""
+    campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
+    if campaign is None:
+        raise BadInput(
+            _("%(collection)s has no campaign yet: start one with `judge %(collection)s`")
+            % {"collection": collection.name}
+        )
+    return campaign
+
+
+def pause(*, campaign: Campaign) -> Campaign:
+    """Send nothing more until it is resumed; calls that are out are taken in."""
+    return _change(campaign, State.PAUSED, (State.RUNNING, State.BUDGET))
+
+
+def resume(*, campaign: Campaign) -> Campaign:
+    """Go on with a paused campaign, or one that the budget stopped (its limits hold still)."""
+    with transaction.atomic():
+        resumed = _change(campaign, State.RUNNING, (State.PAUSED, State.BUDGET))
+        _wake(resumed)
+    return resumed
+
+
+def cancel(*, campaign: Campaign) -> Campaign:
+    """End it for good; what was judged stays."""
+    return _change(campaign, State.CANCELLED, (State.RUNNING, State.PAUSED, State.BUDGET))
+
+
+def send_again(*, campaign: Campaign) -> int:
+    """Send batches once more of which nobody knows whether the provider began them; how many. Both may be paid for."""
+    lost = campaign.batches.filter(ended_at=None, provider_id="").exclude(sent_at=None).exclude(problem="")
+    with transaction.atomic():
+        count = lost.update(sent_at=None, problem="")
+        if count:
+            _wake(campaign)
+    return count
+
+
+def retry_failed(*, campaign: Campaign) -> int:
+    """Judge the failed pairs again, with attempts counted anew; how many. A paused campaign stays paused."""
+    with transaction.atomic():
+        _lock(campaign.collection)
+        campaign = Campaign.objects.select_for_update().get(pk=campaign.pk)
+        if campaign.state == State.CANCELLED:
+            raise BadInput(_("campaign %(campaign)s is cancelled") % {"campaign": campaign.pk})
+        retried = _retry(campaign)
+        if retried and campaign.state == State.FINISHED:
+            _run(campaign)
+        elif retried and campaign.state == State.RUNNING:
+            _wake(campaign)
+    return retried
+
+
+def _retry(campaign: Campaign) -> int:
+    failed = Work.objects.filter(campaign=campaign, state=Work.State.FAILED)
+    retried = failed.update(
+        state=Work.State.PENDING,
+        claims=0,
+        attempt_base=F("attempt_base") + 4,
+        fence=F("fence") + 1,
+        reason="",
+        error="",
+        ended_at=None,
+    )
+    if retried:
+        counters.add(campaign.pk, "failed", -retried)
+    return retried
+
+
+def _change(campaign: Campaign, state: str, from_states: Sequence[str]) -> Campaign:
+    with transaction.atomic():
+        _lock(campaign.collection)
+        finished = Now() if state == State.CANCELLED else None
+        found = Campaign.objects.filter(Q(pk=campaign.pk), state__in=from_states)
+        changed = found.update(state=state, stopped_by="", paused_because="", finished_at=finished)
+        campaign = Campaign.objects.get(pk=campaign.pk)
+    if not changed and campaign.state != state:
+        raise BadInput(
+            _("campaign %(campaign)s is %(state)s: it cannot be %(past)s")
+            % {"campaign": campaign.pk, "state": campaign.state, "past": _PAST[state]}
+        )
+    if campaign.protocol.get("batch") and state != State.RUNNING:
+        _wake(campaign)  # what its batches bring is taken in, and what waits is put back
+    return campaign
+
+
+_PAST: dict[str, str] = {State.PAUSED: "paused", State.RUNNING: "resumed", State.CANCELLED: "cancelled"}

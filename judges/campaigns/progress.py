@@ -1,0 +1,89 @@
+"""How a campaign's progress reads on a terminal. Pure: works on the status document."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from judges.costs.accounting import of_status
+
+WIDTH = 28
+Status = dict[str, Any]
+
+
+def ended(status: Status) -> int:
+    """Pairs with an outcome."""
+    return int(status["labelled"] + status["escalated"] + status["failed"])
+
+
+def paid(status: Status) -> str:
+    """What the calls cost, and how many of them are not in it."""
+    return of_status(status).text
+
+
+class Progress:
+    """Rate and forecast from how the count moved since `start`."""
+
+    def __init__(self, status: Status) -> None:
+        self.began = time.monotonic()
+        self.first = ended(status)
+
+    def line(self, status: Status) -> str:
+        """One line: bar, pairs done, rate, cost, forecast."""
+        done, pairs = ended(status), max(1, status["pairs"])
+        seconds = time.monotonic() - self.began
+        rate = (done - self.first) / seconds if seconds > 0 else 0.0
+        filled = WIDTH * done // pairs
+        left = duration((status["pairs"] - done) / rate) if rate else "?"
+        lacks = ", a batch is lost: see `status`" if lost(status) else ""
+        return (
+            f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done:,}/{status['pairs']:,} pairs, {rate:,.1f}/s, "
+            f"{status['calls']:,} calls, {paid(status)}, {left} left{lacks}"
+            + (f"; waits: {status['paused_because']}" if status["paused_because"] else "")
+        )
+
+
+def lost(status: Status) -> list[dict[str, Any]]:
+    """Batches of which nobody knows whether the provider began them."""
+    return [batch for batch in status.get("batches", []) if batch["state"] == "lost"]
+
+
+def duration(seconds: float) -> str:
+    """1:02:03 or 2:03."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def summary(status: Status) -> Iterator[str]:
+    """What was labelled, what went to people and why, what failed, and what it cost."""
+    if status["campaign"] is None:
+        yield f"{status['collection']}: no campaign yet"
+        return
+    yield (
+        f"campaign {status['campaign']} ({status['policy']}) on {status['collection']}: {status['state']}; "
+        f"{ended(status):,} of {status['pairs']:,} pairs ended"
+    )
+    labels = status["labels"]
+    yield (
+        f"  labelled   {status['labelled']:>8,}   relevant {labels.get('1', 0):,}, not relevant {labels.get('0', 0):,}"
+    )
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in status["escalations"].items() if reason != "audit")
+    yield f"  to people  {status['escalated']:>8,}   {reasons}".rstrip()
+    if status["audits"]:
+        yield f"  audits     {status['audits']:>8,}   labelled pairs that two people check, blind"
+    yield f"  failed     {status['failed']:>8,}"
+    if status["paused_because"]:
+        yield f"  {'paused' if status['state'] == 'paused' else 'waits'}: {status['paused_because']}"
+    yield (
+        f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "
+        f"cache, cost {paid(status)}"
+    )
+    for batch in status.get("batches", []):
+        yield f"  batch      {batch['calls']:>8,}   {batch['model']}, {batch['state']}: {batch['name']}"
+        if batch["problem"]:
+            yield f"             {batch['problem']}"
+    if lost(status):
+        yield (
+            "             look for a lost batch in the provider's own console; if it is not there, "
+            f"`campaign {status['collection']} send-again` sends it again (both are paid for if it is there)"
+        )

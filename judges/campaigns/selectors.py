@@ -1,0 +1,291 @@
+"""What campaigns have come to: status, the debate of a pair, every attempt, and what failed."""
+
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet, Sum
+from django.utils.translation import gettext as _
+
+from corpus.models import Collection, Pair
+from judges.domain.copies import sample_name
+from judges.models import Attempt, AttemptBody, Campaign, Tally, Work
+from judges.models.batches import Batch
+from judges.records import Quote
+
+STATUS = """
+SELECT c.id, c.policy, c.state, c.stopped_by, c.paused_because,
+    (SELECT count(*) FROM judges_work w WHERE w.campaign_id = c.id AND w.state = 'running'),
+    (SELECT COALESCE(json_object_agg(key, value), '{}') FROM (
+        SELECT key, sum(value) AS value FROM judges_tally t WHERE t.campaign_id = c.id GROUP BY key) AS sums)
+FROM judges_campaign c WHERE c.id = %s
+"""
+
+SENT = """
+SELECT sum(milliseconds)::float8 AS summed, 1000 * extract(
+    epoch FROM max(started_at + milliseconds * interval '1 millisecond') - min(started_at))::float8 AS wall
+FROM judges_attempt WHERE campaign_id = %(campaign)s AND NOT cached"""
+
+LATENCY_OF = SENT + " AND pair_id = %(pair)s HAVING count(*) > 0"
+
+LATENCY_MEDIANS = f"""
+WITH ends AS (SELECT min(pair_id) AS low, max(pair_id) AS high FROM judges_attempt WHERE campaign_id = %(campaign)s),
+spread AS (
+    SELECT DISTINCT found.pair_id FROM ends,
+        generate_series(low, high, GREATEST(1, (high - low) / %(most)s)) AS key,
+        LATERAL (SELECT pair_id FROM judges_attempt WHERE campaign_id = %(campaign)s AND pair_id >= key
+                 ORDER BY pair_id LIMIT 1) AS found
+),
+each AS ({SENT} AND pair_id IN (SELECT pair_id FROM spread) GROUP BY pair_id)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY summed), percentile_cont(0.5) WITHIN GROUP (ORDER BY wall)
+FROM each HAVING count(*) > 0
+"""
+"""From a spread of pairs, found by steps over keys: a page must not read ten million attempts."""
+
+LATENCY_SAMPLE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Milliseconds that the calls of a pair took (SPEC S2): summed, and from the first's start to the last's end."""
+
+    summed: float
+    wall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """One side's turn, as people read it."""
+
+    judge: str
+    verdict: int
+    reason: str
+    quotes: list[Quote]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round of a debate; a side is None when its turn brought no verdict."""
+
+    number: int
+    for_turn: Speech | None
+    against_turn: Speech | None
+    couple: int = 0
+    """Of agents: 1 for the second pair where four debate."""
+
+
+@dataclass(frozen=True)
+class AttemptView:
+    """An attempt with what was sent and what came back; the row's own fields are reached through it."""
+
+    attempt: Attempt
+    messages: list[dict[str, str]]
+    raw: str
+
+    @property
+    def model(self) -> str:
+        """The model that was asked."""
+        return self.attempt.judge.model
+
+    @property
+    def voter(self) -> str:
+        """The judge; with a number where it gave several samples."""
+        return voter_name(self.attempt)
+
+    @property
+    def place(self) -> str:
+        """Which question it answers, in words."""
+        attempt = self.attempt
+        words = {
+            "vote": _("vote %(sample)s") % {"sample": attempt.sample + 1},
+            "generation": _("vote %(sample)s, answer %(round)s")
+            % {"sample": attempt.sample + 1, "round": attempt.round + 1},
+            "filter": _("filter %(sample)s") % {"sample": attempt.sample + 1},
+            "adjudicate": _("adjudication"),
+            "check": _("check"),
+        }
+        if attempt.role in ("for", "against"):
+            turn = _("round %(round)s, %(role)s, second couple") if attempt.sample else _("round %(round)s, %(role)s")
+            return turn % {"round": attempt.round, "role": attempt.get_role_display()}
+        return words.get(
+            attempt.role, _("text %(round)s, %(role)s") % {"round": attempt.round, "role": attempt.get_role_display()}
+        )
+
+    @property
+    def share(self) -> float | None:
+        """The probability of the answer that was given, where the provider told it."""
+        attempt = self.attempt
+        shares = attempt.probabilities or {}
+        if attempt.score is not None:
+            return shares.get(str(attempt.score))
+        return shares.get("yes" if attempt.verdict else "no")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.attempt, name)
+
+
+def status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:
+    """The document of the contract; the newest campaign unless one is given, zeros where there is none."""
+    if campaign is None:
+        campaign = campaigns_of(collection).first()
+    if campaign is None:
+        return _document(collection.name, None, None, None, "", "", 0, {})
+    with connection.cursor() as cursor:
+        cursor.execute(STATUS, [campaign.pk])
+        number, policy, state, stopped_by, because, running, sums = cursor.fetchone()
+    found = json.loads(sums) if isinstance(sums, str) else sums
+    document = _document(collection.name, number, policy, state, stopped_by, because, running, found)
+    return document | ({"batches": _batches(campaign)} if campaign.protocol.get("batch") else {})
+
+
+def _batches(campaign: Campaign) -> list[dict[str, Any]]:
+    """Batches that have not ended. `lost`: nobody knows whether the provider began it."""
+    rows = Batch.objects.filter(campaign=campaign, ended_at=None).order_by("pk")
+    return [
+        {
+            "name": row.name,
+            "model": row.model,
+            "calls": row.calls,
+            "state": "lost" if row.is_lost else "out" if row.provider_id else "waiting",
+            "problem": row.problem or None,
+        }
+        for row in rows
+    ]
+
+
+def _document(
+    name: str,
+    campaign: int | None,
+    policy: str | None,
+    state: str | None,
+    stopped_by: str,
+    because: str,
+    running: int,
+    sums: dict[str, float],
+) -> dict[str, Any]:
+    escalations = _group(sums, "escalated:")
+    labels = _group(sums, "labelled:")
+    pairs, failed = int(sums.get("pairs", 0)), int(sums.get("failed", 0))
+    audits = escalations.get("audit", 0)
+    written = int(sums.get("written", 0))
+    labelled, escalated = sum(labels.values()) + written, sum(escalations.values()) - audits
+    settled = min(escalated, int(sums.get("settled", 0) + sums.get("moved", 0)))
+    calls, unpriced = int(sums.get("calls", 0)), int(sums.get("calls_without_price", 0))
+    return {
+        "collection": name,
+        "campaign": campaign,
+        "policy": policy,
+        "state": state,
+        "pairs": pairs,
+        "pending": pairs - running - labelled - escalated - failed,
+        "running": running,
+        "labelled": labelled,
+        "escalated": escalated,
+        "failed": failed,
+        "open": escalated - settled,
+        "settled": settled,
+        "audits": audits,
+        "escalations": escalations,
+        "labels": labels,
+        "agreed_in_round": _group(sums, "agreed:"),
+        "calls": calls,
+        "calls_failed": int(sums.get("calls_failed", 0)),
+        "calls_cached": int(sums.get("calls_cached", 0)),
+        "tokens": {
+            part: int(sums.get(f"tokens_{part}", 0)) for part in ("in", "cached", "written", "out", "reasoning")
+        },
+        "cost": None if calls and unpriced == calls else round(sums.get("cost", 0.0), 10),
+        "calls_without_price": unpriced,
+        "calls_assumed": int(sums.get("calls_assumed", 0)),
+        "cost_assumed": round(sums.get("cost_assumed", 0.0), 10),
+        "paused_because": because or None,
+        **({"stopped_by": stopped_by} if state == Campaign.State.BUDGET and stopped_by else {}),
+    } | ({"written": written} if policy == Campaign.Policy.EVIDENCE else {})
+
+
+def filtered(campaign: Campaign) -> int:
+    """Pairs that the campaign's filter dropped: labelled not relevant, without a debate or a vote of the panel."""
+    if not campaign.protocol.get("filter"):
+        return 0
+    dropped = Tally.objects.filter(campaign=campaign, key__startswith="route:", key__endswith=".filter")
+    return int(dropped.aggregate(total=Sum("value"))["total"] or 0)
+
+
+def _group(sums: dict[str, float], prefix: str) -> dict[str, int]:
+    found = {key.removeprefix(prefix): int(value) for key, value in sums.items() if key.startswith(prefix)}
+    return {key: found[key] for key in sorted(found) if found[key]}
+
+
+def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
+    """Those that judge, newest first; campaigns that write targets are asked for by name or id."""
+    return Campaign.judging.filter(collection=collection).order_by("-pk")
+
+
+def failed_of(campaign: Campaign) -> QuerySet[Work]:
+    """Failed pairs with their last error."""
+    failed = Work.objects.filter(campaign=campaign, state=Work.State.FAILED)
+    return failed.select_related("pair__query", "pair__document").order_by("pk")
+
+
+def latency_of(pair: Pair, campaign: Campaign) -> Latency | None:
+    """What the campaign's calls on the pair took, failed ones too; None where nothing was sent."""
+    return _latency(LATENCY_OF, {"campaign": campaign.pk, "pair": pair.pk})
+
+
+def latency_medians(campaign: Campaign) -> Latency | None:
+    """Medians over the campaign's pairs, of a spread of some hundred where there are more; None before any call."""
+    return _latency(LATENCY_MEDIANS, {"campaign": campaign.pk, "most": LATENCY_SAMPLE})
+
+
+def _latency(query: str, values: dict[str, int]) -> Latency | None:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        row = cursor.fetchone()
+    return Latency(*row) if row is not None else None
+
+
+def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Round]:
+    """The rounds of the newest debate on the pair (or the campaign's), from counted attempts; [] without one."""
+    turns = Attempt.objects.filter(pair=pair, counts=True, role__in=("for", "against"))
+    if campaign is None:
+        newest = turns.order_by("-campaign_id").first()
+        campaign = newest.campaign if newest is not None else None
+    turns = turns.filter(campaign=campaign)
+    found = {(turn.round, turn.sample, turn.role): turn for turn in turns.select_related("judge")}
+    return [
+        Round(n, _speech(found.get((n, couple, "for"))), _speech(found.get((n, couple, "against"))), couple)
+        for n, couple in sorted({(n, couple) for n, couple, _ in found})
+    ]
+
+
+def _speech(turn: Attempt | None) -> Speech | None:
+    if turn is None or turn.verdict is None:
+        return None
+    quotes = [Quote(quote["text"], quote["start"], quote["end"]) for quote in turn.quotes]
+    return Speech(turn.judge.name, turn.verdict, turn.reason, quotes)
+
+
+def voter_name(attempt: Attempt) -> str:
+    """Who was asked: the judge's name, of one that stands several times on the panel with the number of the sample."""
+    name, voters = attempt.judge.name, attempt.campaign.voters
+    if attempt.role not in ("vote", "generation") or voters.count(attempt.judge_id) < 2:
+        return name
+    return sample_name(name, voters[: attempt.sample].count(attempt.judge_id))
+
+
+def attempts_of(pair: Pair) -> list[AttemptView]:
+    """Every attempt on the pair, oldest first, with its bodies."""
+    attempts = list(Attempt.objects.filter(pair=pair).select_related("judge", "prompt", "campaign").order_by("pk"))
+    campaigns = {attempt.campaign_id for attempt in attempts}
+    wanted = AttemptBody.objects.filter(campaign_id__in=campaigns, attempt_id__in=[one.pk for one in attempts])
+    bodies = {body.attempt_id: body for body in wanted}
+    return [_view(attempt, bodies.get(attempt.pk)) for attempt in attempts]
+
+
+def _view(attempt: Attempt, body: AttemptBody | None) -> AttemptView:
+    if body is None:
+        return AttemptView(attempt, [], "")
+    messages = json.loads(zlib.decompress(body.messages))
+    return AttemptView(attempt, messages, zlib.decompress(body.raw).decode())

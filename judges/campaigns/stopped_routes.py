@@ -1,0 +1,114 @@
+"""A route to a label that its audit finds wrong too often stops: its further pairs go to people (SPEC S3, M4).
+
+Workers look when they begin to drain, so a stop holds within a minute. Labels that stand already go back to people only
+when an admin confirms it, and an admin can let the route go on.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from django.db import connection
+
+from judges.campaigns import counters
+from judges.domain.audits import LIMIT, surely_over
+
+STOPPED = "stopped:"
+"""Counter of a route that stopped, followed by its key; above 0: it did."""
+
+RESUMED = "resumed:"
+"""Counter of a route that an admin lets go on, followed by its key; above 0: it does."""
+
+PART = "coalesce(width_bucket(w.ended_at, g.sampled_at), 0)"
+"""The part of campaign `g` in which it labelled the pair of work `w`: 0, and one more after each end of it."""
+
+ANSWERED = f"""
+WITH drawn AS (
+    SELECT a.id, a.stratum, a.label, a.probability, {PART} AS part, i.state,
+        (SELECT j.grade FROM current_judgment j WHERE j.item_id = i.id AND i.state = 'settled'
+         GROUP BY j.grade
+         ORDER BY bool_or(j.step = 'adjudication') DESC, count(*) DESC LIMIT 1) >= %(relevant)s AS relevant
+    FROM judges_audit a JOIN corpus_item i ON i.id = a.item_id JOIN judges_campaign g ON g.id = a.campaign_id
+    LEFT JOIN judges_work w ON w.campaign_id = a.campaign_id AND w.pair_id = a.pair_id
+    WHERE a.campaign_id = %(campaign)s
+)
+SELECT stratum, part, count(*), count(relevant), count(*) FILTER (WHERE relevant = (label = 1)),
+       count(*) FILTER (WHERE state = 'conflict'), sum(1 / probability)
+FROM drawn GROUP BY stratum, part ORDER BY stratum, part
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Audited pairs: drawn, settled by people, found right, and waiting for an adjudicator. `size`: labelled pairs that
+    the drawn ones stand for. Of a route with its `parts`, or of one part of it.
+    """
+
+    drawn: int = 0
+    settled: int = 0
+    right: int = 0
+    conflicts: int = 0
+    size: float = 0.0
+    parts: Mapping[int, "Answered"] = field(default_factory=dict)
+
+    @classmethod
+    def together(cls, parts: Mapping[int, "Answered"]) -> "Answered":
+        """A route of these parts."""
+        known = parts.values()
+        return cls(
+            sum(one.drawn for one in known),
+            sum(one.settled for one in known),
+            sum(one.right for one in known),
+            sum(one.conflicts for one in known),
+            sum(one.size for one in known),
+            parts,
+        )
+
+    @property
+    def over(self) -> bool:
+        """Whether the route is wrong too often: surely so in some part, and so on the whole, each part by its size.
+
+        Where no part is beyond the limit, the bound holds for the answers of all parts together.
+        """
+        settled = [one for one in self.parts.values() if one.settled]
+        right = sum(one.size * one.right / one.settled for one in settled)
+        on_the_whole = not settled or right < (1 - LIMIT) * sum(one.size for one in settled)
+        return on_the_whole and surely_over(self.right, self.settled)
+
+
+def answered(campaign: int, relevant: int) -> dict[str, Answered]:
+    """What people found of a campaign's drawn pairs, by route. `relevant`: the lowest grade that is. One statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(ANSWERED, {"campaign": campaign, "relevant": relevant})
+        parts: dict[str, dict[int, Answered]] = defaultdict(dict)
+        for stratum, part, drawn, settled, right, conflicts, size in cursor.fetchall():
+            parts[stratum][part] = Answered(drawn, settled, right, conflicts, size)
+    return {stratum: Answered.together(found) for stratum, found in parts.items()}
+
+
+def stopped(found: Mapping[str, Answered], counts: Mapping[str, float]) -> frozenset[str]:
+    """Keys of the routes that stopped, or would at the next look, and that no admin let go on. `counts`: counters."""
+    known = {key.removeprefix(STOPPED) for key, n in counts.items() if key.startswith(STOPPED) and n > 0}
+    over = {key for key, one in found.items() if one.over}
+    return frozenset(key for key in known | over if counts.get(f"{RESUMED}{key}", 0) <= 0)
+
+
+def stop_routes(campaign: int, relevant: int, counts: Mapping[str, float]) -> frozenset[str]:
+    """The same, and kept: a route that was stopped goes on when an admin says so, not when a later audit is right.
+
+    Nothing is read for a campaign of which no audit is settled.
+    """
+    if counts.get("audited", 0) <= 0:
+        return frozenset()
+    found = stopped(answered(campaign, relevant), counts)
+    for key in sorted(found):
+        if counts.get(f"{STOPPED}{key}", 0) <= 0:
+            counters.add(campaign, f"{STOPPED}{key}", 1)
+    return found
+
+
+def let_go_on(campaign: int, route: str, *, on: bool = True) -> None:
+    """An admin lets a stopped route label again, or takes that back."""
+    going = counters.read(campaign).get(f"{RESUMED}{route}", 0) > 0
+    if going is not on:
+        counters.add(campaign, f"{RESUMED}{route}", 1 if on else -1)

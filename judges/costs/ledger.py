@@ -1,0 +1,221 @@
+"""The ledger of a campaign: calls and money by judge, round and outcome, read from counters (judges.models.costs)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from judges.costs.accounting import Paid, of_calls
+from judges.models import Campaign
+
+ENTRIES = """
+SELECT v.name || '@' || v.version, v.model, l.role, l.round, l.outcome, sum(l.calls)::bigint,
+    sum(l.calls_cached)::bigint, sum(l.calls_without_price)::bigint, sum(l.tokens_in)::bigint,
+    sum(l.tokens_cached)::bigint, sum(l.tokens_out)::bigint, sum(l.cost), sum(l.calls_assumed)::bigint,
+    sum(l.cost_assumed), sum(l.tokens_written)::bigint, sum(l.tokens_reasoning)::bigint
+FROM judges_ledger l JOIN judges_judgeversion v ON v.id = l.judge_id
+WHERE l.campaign_id = %s GROUP BY v.id, l.role, l.round, l.outcome
+"""
+
+DAYS = """
+SELECT day, sum(calls)::bigint, sum(cost), sum(calls_without_price)::bigint, sum(calls_assumed)::bigint,
+    sum(cost_assumed)
+FROM judges_ledger WHERE campaign_id = %s GROUP BY day ORDER BY day
+"""
+
+PAIRS = """
+SELECT w.state, w.reason, count(*), COALESCE(sum(a.cost), 0), COALESCE(sum(a.calls), 0)::bigint,
+    COALESCE(sum(a.unpriced), 0)::bigint, COALESCE(sum(a.assumed), 0)::bigint, COALESCE(sum(a.cost_assumed), 0)
+FROM judges_work w LEFT JOIN (
+    SELECT pair_id, count(*) FILTER (WHERE NOT cached) AS calls, count(*) FILTER (WHERE cost IS NULL) AS unpriced,
+        count(*) FILTER (WHERE assumed > 0) AS assumed, sum(cost) AS cost, sum(assumed) AS cost_assumed
+    FROM judges_attempt WHERE campaign_id = %(campaign)s GROUP BY pair_id) a ON a.pair_id = w.pair_id
+WHERE w.campaign_id = %(campaign)s GROUP BY w.state, w.reason ORDER BY w.state, w.reason
+"""
+
+FEW_CALLS = 200_000
+"""A page reads the attempts of so many calls and no more; the command reads them all."""
+
+ORDER = (
+    *("filter", "for", "against", "adjudicate", "vote", "generation", "check"),
+    *("write", "entity", "measure", "rewrite", "reason", "embed", "rank"),
+)
+STEPS = {
+    "filter": gettext_noop("filter"),
+    "adjudicate": gettext_noop("adjudicating judge"),
+    "vote": gettext_noop("votes"),
+    "generation": gettext_noop("generations of votes"),
+    "check": gettext_noop("checks"),
+    "write": gettext_noop("writing"),
+    "entity": gettext_noop("measuring: entities"),
+    "measure": gettext_noop("measuring: scores"),
+    "rewrite": gettext_noop("rewriting of queries"),
+    "reason": gettext_noop("reasoning about queries"),
+    "embed": gettext_noop("vectors"),
+    "rank": gettext_noop("reranking"),
+}
+PLACES = {
+    "labelled": gettext_noop("labelled"),
+    "escalated": gettext_noop("to people"),
+    "failed": gettext_noop("failed"),
+    "pending": gettext_noop("not ended"),
+    "running": gettext_noop("not ended"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One judge's calls of one role, round and outcome. Tokens in include cached ones, tokens out reasoning."""
+
+    judge: str
+    """With its version."""
+    model: str
+    role: str
+    round: int
+    outcome: str
+    calls: int
+    cached: int
+    unpriced: int
+    tokens_in: int
+    tokens_cached: int
+    tokens_out: int
+    cost: float
+    assumed: int = 0
+    """Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost."""
+    cost_assumed: float = 0.0
+    tokens_written: int = 0
+    """Of tokens in, those that the provider wrote to its cache."""
+    tokens_reasoning: int = 0
+    """Of tokens out."""
+
+    @property
+    def paid(self) -> Paid:
+        """What the calls cost."""
+        return of_calls(self.cost, self.calls, self.unpriced, self.assumed, self.cost_assumed)
+
+    @property
+    def step(self) -> str:
+        """What was asked: "debate, round 2", "votes"."""
+        return (
+            _("debate, round %(round)s") % {"round": self.round}
+            if self.role in ("for", "against")
+            else _(STEPS[self.role])
+        )
+
+    @property
+    def place(self) -> tuple[int, int, str, str]:
+        """The order of the ledger: as a pair goes its way."""
+        debate = self.role in ("for", "against")
+        return (1 if debate else ORDER.index(self.role), self.round if debate else 0, self.judge, self.outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Entries together, under a name. `calls` were sent; of them `useful` brought a verdict or a text."""
+
+    name: str
+    calls: int
+    useful: int
+    cached: int
+    unpriced: int
+    tokens_in: int
+    tokens_cached: int
+    tokens_out: int
+    cost: float
+    assumed: int = 0
+    """Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost."""
+    cost_assumed: float = 0.0
+    tokens_written: int = 0
+    """Of tokens in, those that the provider wrote to its cache."""
+    tokens_reasoning: int = 0
+    """Of tokens out."""
+
+    @property
+    def paid(self) -> Paid:
+        """What the calls cost."""
+        return of_calls(self.cost, self.calls, self.unpriced, self.assumed, self.cost_assumed)
+
+    @property
+    def per_call(self) -> float | None:
+        """USD of a call with a known price; None where there is none."""
+        known = self.calls - self.unpriced
+        return self.cost / known if known > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Pairs by what became of them, with what they cost."""
+
+    name: str
+    pairs: int
+    calls: int
+    paid: Paid
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A UTC day."""
+
+    day: date
+    calls: int
+    paid: Paid
+
+
+def entries(campaign: Campaign) -> list[Entry]:
+    """The ledger, in the order in which a pair is judged. One statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(ENTRIES, [campaign.pk])
+        return sorted((Entry(*row) for row in cursor.fetchall()), key=lambda entry: entry.place)
+
+
+def by(found: Iterable[Entry], name: Callable[[Entry], str]) -> list[Sum]:
+    """Sums by a name, in the order of the names' first entries."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in found:
+        groups.setdefault(name(entry), []).append(entry)
+    return [added(key, group) for key, group in groups.items()]
+
+
+def added(name: str, group: Sequence[Entry]) -> Sum:
+    """The entries as one line."""
+    return Sum(
+        name=name,
+        calls=sum(entry.calls for entry in group),
+        useful=sum(entry.calls for entry in group if entry.outcome == "labelled"),
+        cached=sum(entry.cached for entry in group),
+        unpriced=sum(entry.unpriced for entry in group),
+        tokens_in=sum(entry.tokens_in for entry in group),
+        tokens_cached=sum(entry.tokens_cached for entry in group),
+        tokens_out=sum(entry.tokens_out for entry in group),
+        cost=sum(entry.cost for entry in group),
+        assumed=sum(entry.assumed for entry in group),
+        cost_assumed=sum(entry.cost_assumed for entry in group),
+        tokens_written=sum(entry.tokens_written for entry in group),
+        tokens_reasoning=sum(entry.tokens_reasoning for entry in group),
+    )
+
+
+def days(campaign: Campaign) -> list[Day]:
+    """What each UTC day cost. One statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(DAYS, [campaign.pk])
+        return [Day(day, calls, of_calls(cost, calls, *rest)) for day, calls, cost, *rest in cursor.fetchall()]
+
+
+def pairs(campaign: Campaign) -> list[Ended]:
+    """What became of the campaign's pairs, and what each kind cost. Reads every attempt."""
+    groups: dict[str, list[tuple[float, ...]]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(PAIRS, {"campaign": campaign.pk})
+        for state, reason, *numbers in cursor.fetchall():
+            name = _(PLACES[state]) + (f": {reason}" if state == "escalated" else "")
+            groups.setdefault(name, []).append(tuple(numbers))
+    return [_ended(name, rows) for name, rows in groups.items()]
+
+
+def _ended(name: str, rows: Sequence[tuple[float, ...]]) -> Ended:
+    number, cost, calls, unpriced, assumed, most = (sum(column) for column in zip(*rows, strict=True))
+    return Ended(name, int(number), int(calls), of_calls(cost, int(calls), int(unpriced), int(assumed), most))

@@ -1,0 +1,109 @@
+"""The price table: which row holds for a judge, and new rows. Every change is a row; none is ever altered.
+
+The most exact row of a model holds: its name before a prefix, an address before none. Of equal ones the newest. What a
+judge's own keys in the judges file say comes before rows of a file, and before rows of the page that are older.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from django.db import connection, transaction
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from judges.costs.price_keys import PRICES, misfit
+from judges.models import JudgeVersion
+from judges.models.prices import PriceRow
+from judges.records import Judge
+
+LOCK = 0x7072_6963
+"""Of the advisory lock under which one row at a time is compared with the newest and added."""
+
+
+def newest_rows() -> list[PriceRow]:
+    """The newest row of each model and address. One statement."""
+    newest = PriceRow.objects.order_by("provider", "base_url", "model", "-pk")
+    return list(newest.distinct("provider", "base_url", "model"))
+
+
+def row_for(judge: Judge, rows: Sequence[PriceRow]) -> PriceRow | None:
+    """The row that holds for the judge's model; rows that took a price away count for nothing."""
+    fitting = [row for row in rows if row.input_price is not None and _fits(row, judge)]
+    return max(fitting, key=_exactness, default=None)
+
+
+def priced(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Judge:
+    """The judge with the prices that hold: its own, as of its version, or a row's."""
+    row = None if judge.provider == "offline" else row_for(judge, rows)
+    own = judge.input_price is not None
+    if row is None or (own and not (row.source == PriceRow.Source.PAGE and row.created_at > made_at)):
+        return replace(judge, priced_by="file") if own else judge
+    told = {key: getattr(row, key) for key in PRICES}
+    return replace(judge, **told, priced_by="page" if row.source == PriceRow.Source.PAGE else "table")
+
+
+def history_of(judge: Judge) -> list[PriceRow]:
+    """Every row that ever held for the judge's model, newest first."""
+    return [row for row in PriceRow.objects.filter(provider=judge.provider).order_by("-pk") if _fits(row, judge)]
+
+
+@transaction.atomic
+def enter_price(
+    *,
+    provider: str,
+    model: str,
+    prices: Mapping[str, float],
+    source: str,
+    base_url: str = "",
+    note: str = "",
+) -> str:
+    """Add a row: new, changed, or unchanged where the newest one of this source says the same. No prices take it away.
+
+    Where the page takes its own price away, what the judges file said before counts again. Raises BadInput for prices
+    that do not hold together.
+    """
+    if problem := misfit(prices):
+        raise BadInput(f"{problem[0]} {problem[1]}")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+    same = PriceRow.objects.filter(provider=provider, base_url=base_url, model=model).order_by("-pk")
+    newest = same.first() if source == PriceRow.Source.PAGE else same.filter(source=source).first()
+    values = {key: prices.get(key) for key in PRICES}
+    if newest is None and not prices:
+        raise BadInput(_("there is no price of %(model)s to take away") % {"model": model})
+    again = taken_over(provider=provider, base_url=base_url, model=model) if newest is not None and not prices else None
+    if again is not None:
+        source, note = again.source, again.note
+        values = {key: getattr(again, key) for key in PRICES}
+    if newest is not None and all(getattr(newest, key) == value for key, value in values.items()):
+        return "unchanged"
+    PriceRow.objects.create(provider=provider, base_url=base_url, model=model, source=source, note=note, **values)
+    return "changed" if newest is not None else "new"
+
+
+def taken_over(*, provider: str, base_url: str, model: str) -> PriceRow | None:
+    """The row of the judges file that counts again when the page takes its own price away; None where none does."""
+    same = PriceRow.objects.filter(provider=provider, base_url=base_url, model=model).order_by("-pk")
+    newest = same.first()
+    if newest is None or newest.source != PriceRow.Source.PAGE or newest.input_price is None:
+        return None
+    before = same.exclude(source=PriceRow.Source.PAGE).first()
+    return before if before is not None and before.input_price is not None else None
+
+
+def judges_sharing(judge: Judge) -> list[str]:
+    """Other judges in their present version whom a row of this judge's model and address concerns."""
+    same = JudgeVersion.objects.filter(is_current=True, provider=judge.provider, model=judge.model)
+    same = same.filter(base_url=judge.base_url) if judge.base_url else same
+    return list(same.exclude(name=judge.name).order_by("name").values_list("name", flat=True))
+
+
+def _fits(row: PriceRow, judge: Judge) -> bool:
+    if row.provider != judge.provider or row.base_url not in ("", judge.base_url):
+        return False
+    return judge.model.startswith(row.model[:-1]) if row.model.endswith("*") else row.model == judge.model
+
+
+def _exactness(row: PriceRow) -> tuple[bool, int, bool, int]:
+    return (not row.model.endswith("*"), len(row.model), bool(row.base_url), row.pk)

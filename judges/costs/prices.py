@@ -1,0 +1,170 @@
+"""What a call costs, or that nobody knows. Unknown is None and stays it: no price is guessed from a similar model."""
+
+import json
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from judges.costs.listed_prices import MILLION, Rates, list_version, listed
+from judges.presets import PRESETS, thinking
+from judges.records import Judge, Request, Usage
+
+ENVELOPE = 64
+"""Tokens that a provider may add around messages: roles, separators, the name of the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """USD per million tokens. `cached` is for the part of the input that the provider took from its cache."""
+
+    input: float
+    cached: float
+    output: float
+    written: float | None = None
+    """For input that the provider wrote to its cache; None: as other input."""
+    reasoning: float | None = None
+    """For reasoning that the model keeps apart from its answer; None: as other output, which is how most bill it."""
+
+    def cost(self, usage: Usage) -> float:
+        """USD of a call; `usage.input` includes `cached` and `written`, `usage.output` includes `reasoning`."""
+        cached = min(usage.cached, usage.input)
+        written = min(usage.written, usage.input - cached)
+        reasoning = min(usage.reasoning, usage.output)
+        dear = self.input if self.written is None else self.written
+        thought = self.output if self.reasoning is None else self.reasoning
+        spent = (usage.input - cached - written) * self.input + cached * self.cached + written * dear
+        spent += (usage.output - reasoning) * self.output + reasoning * thought
+        return spent / MILLION
+
+    def most(self, tokens_in: int, tokens_out: int) -> float:
+        """USD of a call with so many tokens at most, should all be of the dearest kind."""
+        dear = max(self.input, self.cached, self.written or 0.0)
+        return (tokens_in * dear + tokens_out * max(self.output, self.reasoning or 0.0)) / MILLION
+
+    @property
+    def is_free(self) -> bool:
+        """Nothing costs anything."""
+        return not self.most(1, 1)
+
+    def bound(self, request: Request) -> float:
+        """USD that the call can cost at most, for reservations of a budget."""
+        return self.most(upper_bound(request), output_bound(request.judge))
+
+    def times(self, share: float) -> "Price":
+        """The same at a share of it."""
+        written, reasoning = (None if one is None else one * share for one in (self.written, self.reasoning))
+        return Price(self.input * share, self.cached * share, self.output * share, written, reasoning)
+
+
+def cost(price: Price | None, usage: Usage) -> float | None:
+    """USD of a call; None where nobody knows: no price, or an answer that does not say what it used."""
+    if price is None or not (usage.is_known or price.is_free):
+        return None
+    return price.cost(usage)
+
+
+FREE = Price(0.0, 0.0, 0.0)
+THOUGHT_BESIDE = {"qwen": 81_920}
+"""Ways to ask for thinking (judges.presets.thinking) where the limit of the output may not count the thoughts, and
+their most tokens without a budget. DashScope's documentation does not say, so the bound takes them beside it.
+"""
+TOOL_TOKENS = 512
+"""Tokens that a provider adds for a tool and its instructions, at most: Anthropic's documentation has 346."""
+BATCH_SHARE = 0.5
+"""Of the usual price, where nobody says what a batch costs: what all three providers charge for one."""
+BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)
+"""Providers with a batch endpoint."""
+
+
+def is_batched(judge: Judge) -> bool:
+    """Whether a batch campaign asks it through its provider's batch endpoint; others are asked one by one.
+
+    A batch has no place for the headers of a call, and Google's none for fields that its SDK does not know.
+    """
+    unheard = {"extra_headers"} | ({"extra_body"} if judge.preset.wire == "generate" else set())
+    return judge.preset.batch and not judge.decides and not unheard & judge.parameters.keys()
+
+
+def price(judge: Judge, *, batch: bool = False) -> Price | None:
+    """What the team says it costs, else what genai-prices says; None when neither knows.
+
+    What the team says stands in the judge's row, in a `[[price]]` table or on the page (judges.costs.price_rows puts
+    the one that holds into the record). `batch`: its price in a batch campaign, where its provider has a batch
+    endpoint.
+    """
+    if judge.provider == "offline":
+        return FREE
+    in_batch = batch and is_batched(judge)
+    if judge.input_price is not None and judge.output_price is not None:
+        own = _own(judge, judge.input_price, judge.output_price)
+        return _own_batch(judge, own) if in_batch else own
+    if in_batch:
+        usual = _price(listed(judge.provider, judge.base_url, judge.model))
+        return _price(listed(judge.provider, judge.base_url, judge.model, batch=True)) or (
+            usual and usual.times(BATCH_SHARE)
+        )
+    tier = str(judge.parameters.get("service_tier", ""))
+    return _price(listed(judge.provider, judge.base_url, judge.model, tier=tier))
+
+
+def source_words(judge: Judge) -> str:
+    """Where the price that holds is from, for people."""
+    if judge.provider == "offline":
+        return _("offline: free")
+    if judge.input_price is None:
+        return list_version() if price(judge) is not None else _("unknown")
+    known = price(judge)
+    who = {
+        "page": _("entered on the page of prices"),
+        "table": _("price table of the judges file"),
+    }.get(judge.priced_by, _("judges file"))
+    return _("free, as you said: %(who)s") % {"who": who} if known is not None and known.is_free else who
+
+
+def thinks(judge: Judge) -> bool:
+    """Whether it is asked to reason before it answers, as far as its parameters say."""
+    return thinking.thinks(judge.model, judge.parameters, judge.preset)
+
+
+def output_bound(judge: Judge) -> int:
+    """Tokens of output that a call can take at most, reasoning included."""
+    beside = THOUGHT_BESIDE.get(judge.preset.thinking)
+    if beside is None or not thinks(judge):
+        return judge.max_output_tokens
+    budget = judge.parameters.get("thinking")
+    return judge.max_output_tokens + (budget if isinstance(budget, int) and not isinstance(budget, bool) else beside)
+
+
+def upper_bound(request: Request) -> int:
+    """Input tokens of the request at most: a token of a byte-pair encoding is at least one byte of UTF-8."""
+    texts = (request.prompt.system, request.prompt.user, json.dumps(request.schema))
+    return sum(len(text.encode("utf-8", "replace")) for text in texts) + envelope(request.judge)
+
+
+def envelope(judge: Judge) -> int:
+    """Tokens that a provider may add around what is sent."""
+    return ENVELOPE + (TOOL_TOKENS if judge.schema_mode == "tool" else 0)
+
+
+def _own(judge: Judge, input: float, output: float) -> Price:
+    cached = input if judge.cached_input_price is None else judge.cached_input_price
+    return Price(input, cached, output, judge.written_input_price, judge.reasoning_price)
+
+
+def _own_batch(judge: Judge, own: Price) -> Price:
+    """What is not said of a batch has the share that other input, or other output, has there."""
+    if judge.batch_input_price is None or judge.batch_output_price is None:
+        return own.times(BATCH_SHARE)
+    into = own.times(judge.batch_input_price / own.input if own.input else BATCH_SHARE)
+    out = own.times(judge.batch_output_price / own.output if own.output else BATCH_SHARE)
+    cached = into.cached if judge.batch_cached_input_price is None else judge.batch_cached_input_price
+    return Price(judge.batch_input_price, cached, judge.batch_output_price, into.written, out.reasoning)
+
+
+def _price(rates: Rates | None) -> Price | None:
+    """Kinds of tokens without a price of their own cost as other input or output."""
+    if rates is None:
+        return None
+    written = rates.written if rates.written > rates.input else None
+    reasoning = None if rates.reasoning == rates.output else rates.reasoning
+    return Price(rates.input, rates.cached, rates.output, written, reasoning)

@@ -1,0 +1,102 @@
+"""A collection's caps: what its campaigns spent together, what is left, and what to do when a cap is reached."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from django.db import connection
+from django.utils.translation import gettext as _
+
+from corpus.models import Collection
+from judges.costs.accounting import money
+from judges.models import Campaign
+
+ACCOUNT = """
+SELECT k.budget, k.daily_budget, COALESCE(a.spent, 0), COALESCE(a.reserved, 0),
+       CASE WHEN a.day = today.day THEN a.day_spent ELSE 0 END, today.day
+FROM corpus_collection k LEFT JOIN judges_account a ON a.collection_id = k.id,
+     (SELECT (now() AT TIME ZONE 'UTC')::date AS day) today
+WHERE k.id = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """USD. `budget` and `daily_budget` None: no cap. `spent` and `today` are of all campaigns, known prices only."""
+
+    budget: float | None
+    daily_budget: float | None
+    spent: float
+    reserved: float
+    """The most that calls which are out may still cost."""
+    today: float
+    day: date
+    """Today, UTC."""
+
+    @property
+    def left(self) -> float | None:
+        """Of the budget; None without one."""
+        return None if self.budget is None else max(0.0, self.budget - self.spent)
+
+    @property
+    def left_today(self) -> float | None:
+        """Of today's budget; None without one."""
+        return None if self.daily_budget is None else max(0.0, self.daily_budget - self.today)
+
+    @property
+    def room(self) -> float | None:
+        """What a start may spend today at most; None where nothing bounds it."""
+        return min((left for left in (self.left, self.left_today) if left is not None), default=None)
+
+    def is_short_for(self, usd: float) -> bool:
+        """Whether a start that is expected to cost so much will be stopped by a cap."""
+        return self.room is not None and usd > self.room
+
+    def line(self) -> str:
+        """What is left, for people; "" without a cap."""
+        told = []
+        if self.left is not None:
+            told.append(
+                _("%(left)s of the collection's budget of %(budget)s")
+                % {"left": money(self.left), "budget": money(self.budget)}
+            )
+        if self.left_today is not None:
+            told.append(
+                _("%(left_today)s of %(daily_budget)s for today (UTC)")
+                % {"left_today": money(self.left_today), "daily_budget": money(self.daily_budget)}
+            )
+        return f"left: {' and '.join(told)}" if told else ""
+
+
+def caps_of(collection: Collection) -> Caps:
+    """The collection's caps and account now. One statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(ACCOUNT, [collection.pk])
+        return Caps(*cursor.fetchone())
+
+
+def stopped_words(collection: Collection, cap: str) -> tuple[str, str]:
+    """Which cap stopped a campaign, and what lets it go on, as the command says it."""
+    found = caps_of(collection)
+    again = _("then the same command goes on")
+    if cap == Campaign.Cap.COLLECTION:
+        spent = _("the collection's budget of %(budget)s (%(spent)s spent)") % {
+            "budget": money(found.budget),
+            "spent": money(found.spent),
+        }
+        return spent, _("raise `budget` with configure_collection, %(again)s") % {"again": again}
+    if cap == Campaign.Cap.DAY:
+        spent = _("the collection's budget of %(daily_budget)s a day (%(today)s spent on %(day)s)") % {
+            "daily_budget": money(found.daily_budget),
+            "today": money(found.today),
+            "day": found.day,
+        }
+        return spent, _("raise `daily_budget` with configure_collection or wait until midnight UTC, %(again)s") % {
+            "again": again
+        }
+    if cap == Campaign.Cap.PRICE:
+        return (
+            _("the collection's budget, because a judge has no known price"),
+            _("enter its price in the judges file or on the page Prices, or take the budget away, %(again)s")
+            % {"again": again},
+        )
+    return _("the budget"), _("the same command with a larger --budget or --max-calls goes on")

@@ -1,0 +1,215 @@
+"""From turns and votes to a label, to people, or to failure: the decision table of MECHANICS M3, in its order.
+
+0. a filter of three judges says no, all of them   labelled 0, and nothing else is asked
+1. a call that the policy needs fails for good     failed (to people only where asked for, reason `error`)
+2. a turn was refused                              escalated, `refused`
+3. a turn was unparsed, out of range or truncated  escalated, `unparsed`
+4. no agreement in the last round                  escalated, `disagreement`; the verdict of an adjudicator
+                                                   that is a judge takes the place of an agreement
+5. too few equal votes among those cast            escalated, `split`
+6. the panel's majority is against the debate      escalated, `conflict`
+7. otherwise                                       labelled
+
+A refused or unparsed vote is a missing vote. Under `single` the one vote must be a verdict, else the pair failed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from judges.domain import debate, ensemble
+from judges.domain.verdicts import Gone
+from judges.records import Seat, Turn
+
+__all__ = ["Gone", "NotOver", "Outcome", "Policy", "Reason", "State", "decide"]
+
+
+class Policy(StrEnum):
+    """How a campaign turns evidence into labels."""
+
+    DEBATE = "debate"
+    ENSEMBLE = "ensemble"
+    DEBATE_ENSEMBLE = "debate+ensemble"
+    SINGLE = "single"
+    HUMAN = "human"
+    """No judge is asked: people judge every pair (DREAM 3.2)."""
+
+    @property
+    def debates(self) -> bool:
+        """Whether the outcome needs a debate."""
+        return self in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE)
+
+    @property
+    def votes(self) -> bool:
+        """Whether the outcome needs votes."""
+        return self in (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE, Policy.SINGLE)
+
+
+class State(StrEnum):
+    """Where a pair stands after its decision."""
+
+    LABELLED = "labelled"
+    ESCALATED = "escalated"
+    FAILED = "failed"
+
+
+class Reason(StrEnum):
+    """Why a pair was not labelled."""
+
+    NONE = ""
+    DISAGREEMENT = "disagreement"
+    CONFLICT = "conflict"
+    SPLIT = "split"
+    UNPARSED = "unparsed"
+    REFUSED = "refused"
+    ERROR = "error"
+    STOPPED = "stopped"
+    """Its route to a label was wrong too often (judges.campaigns.stopped_routes)."""
+    POLICY = "policy"
+    """The policy asks people about every pair."""
+    UNCERTAIN = "uncertain"
+    """LARA's calibrated probability is among those nearest to one half."""
+
+
+class NotOver(ValueError):
+    """The evidence is not complete: there is something left to ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The decision on a pair. `label` is 0 or 1 where labelled, else None; `reason` is empty only there."""
+
+    state: State
+    label: int | None
+    reason: Reason
+    agreed_in_round: int | None
+    """Round in which the debate agreed, whatever came of the pair; None where it did not, or there was none."""
+    uncertainty: float
+    """0 (all evidence points one way) to 1."""
+    route: str = ""
+    """How the label came about where the usual way was left: "filter" or "adjudicator"; else ""."""
+
+
+ORIGINS = {"filter": "filter", "adjudicator": "llm-adjudicator"}
+"""Whom a label comes from where its route is not the policy's own (SPEC S8)."""
+
+VOTES_OF_HUMAN = 3
+"""People who judge each pair under `human`, where a collection does not ask for more (SPEC S3)."""
+
+Votes = Mapping[int, Turn | Gone]
+
+
+def decide(
+    policy: str,
+    rounds: int,
+    majority: int,
+    turns: debate.Turns,
+    votes: Votes,
+    *,
+    failed_to_people: bool = False,
+    agents: Sequence[Seat] = debate.PAIR,
+    adjudicated: Turn | Gone | None = None,
+    filtered: Sequence[Turn | Gone] = (),
+    collapsed: bool = False,
+) -> Outcome:
+    """The one outcome of complete evidence. `votes` by place on the panel; what the policy does not need is ignored.
+
+    `adjudicated`: what a judge said of a disagreement. `filtered`: votes of the filter before everything else.
+    `collapsed`: the debate's agreement does not count (judges.domain.protocol, guard).
+
+    A debate that is played for the people's sake under `ensemble` therefore changes nothing. Raises NotOver while the
+    debate goes on or no vote was asked for, ValueError for an unknown policy.
+    """
+    if dropped(filtered):
+        return Outcome(State.LABELLED, 0, Reason.NONE, None, 0.0, "filter")
+    rule = Policy(policy)
+    if rule is Policy.HUMAN:
+        return Outcome(State.ESCALATED, None, Reason.POLICY, None, 1.0)
+    used_turns = turns if rule.debates else {}
+    used_votes = votes if rule.votes else {}
+    move = debate.next_move(used_turns, rounds, agents) if rule.debates else None
+    if collapsed and isinstance(move, debate.Agreed):
+        move = debate.Disagreed()
+    lost_turns = _lost(used_turns.values())
+    lost_votes = _lost(used_votes.values())
+    unfinished = isinstance(move, debate.Ask) or (rule.votes and not used_votes)
+    if unfinished and "error" not in lost_turns | lost_votes:
+        raise NotOver("There are turns or votes left to ask for.")
+    tally = ensemble.count(None if isinstance(vote, Gone) else vote.verdict for vote in used_votes.values())
+    agreed = move.round if isinstance(move, debate.Agreed) else None
+    doubt = _uncertainty(rule, rounds, majority, move, tally)
+    settled = isinstance(move, debate.Disagreed) and isinstance(adjudicated, Turn)
+    if isinstance(move, debate.Disagreed) and isinstance(adjudicated, Turn):
+        move = debate.Agreed(rounds, adjudicated.verdict)
+    label, reason = _verdict(rule, move, tally, majority, lost_turns, lost_votes)
+    if label is not None:
+        return Outcome(State.LABELLED, label, Reason.NONE, agreed, doubt, "adjudicator" if settled else "")
+    failed = reason is Reason.ERROR or rule is Policy.SINGLE
+    if failed and not failed_to_people:
+        return Outcome(State.FAILED, None, reason, agreed, doubt)
+    return Outcome(State.ESCALATED, None, Reason.ERROR if failed else reason, agreed, doubt)
+
+
+def stopped(outcome: Outcome) -> Outcome:
+    """A labelled outcome whose route was stopped: people get the pair, and nothing else of it changes."""
+    return replace(outcome, state=State.ESCALATED, label=None, reason=Reason.STOPPED, route="")
+
+
+def dropped(filtered: Sequence[Turn | Gone]) -> bool:
+    """Whether the filter drops the pair: a failed call keeps it (SPEC S3)."""
+    return bool(filtered) and all(isinstance(vote, Turn) and vote.verdict == 0 for vote in filtered)
+
+
+def _verdict(
+    rule: Policy,
+    move: debate.Move | None,
+    tally: ensemble.Count,
+    majority: int,
+    lost_turns: frozenset[str],
+    lost_votes: frozenset[str],
+) -> tuple[int | None, Reason]:
+    """A label, or the first reason of the table that holds."""
+    if "error" in lost_turns | lost_votes:
+        return None, Reason.ERROR
+    if rule is Policy.SINGLE:
+        lost = Reason.REFUSED if "refused" in lost_votes else Reason.UNPARSED
+        verdict = None if tally.missing else tally.label(1)
+        return (None, lost) if verdict is None else (verdict, Reason.NONE)
+    if "refused" in lost_turns:
+        return None, Reason.REFUSED
+    if lost_turns:
+        return None, Reason.UNPARSED
+    if isinstance(move, debate.Disagreed):
+        return None, Reason.DISAGREEMENT
+    agreed = move.label if isinstance(move, debate.Agreed) else None
+    if rule is Policy.DEBATE:
+        return agreed, Reason.NONE
+    chosen = tally.label(majority)
+    if chosen is None:
+        return None, Reason.SPLIT
+    if agreed is not None and agreed != chosen:
+        return None, Reason.CONFLICT
+    return chosen, Reason.NONE
+
+
+def _lost(calls: Iterable[Turn | Gone]) -> frozenset[str]:
+    return frozenset(call.outcome for call in calls if isinstance(call, Gone))
+
+
+def _uncertainty(rule: Policy, rounds: int, majority: int, move: debate.Move | None, tally: ensemble.Count) -> float:
+    """How far the evidence is from pointing one way, 0 to 1: the mean of the debate's doubt and the panel's.
+
+    The debate's doubt is 1 when it stays open, breaks off or contradicts the majority, else half the share of rounds
+    that it needed after the first. The panel's is one minus the margin between yes and no over all votes asked for
+    (5-0: 0, 4-1: 0.4, 3-2: 0.8; a missing vote counts for neither). More rounds, a narrower margin and a missing vote
+    can only raise it.
+    """
+    parts = []
+    if rule.debates:
+        if isinstance(move, debate.Agreed) and tally.label(majority) in (None, move.label):
+            parts.append(0.5 * (move.round - 1) / rounds)
+        else:
+            parts.append(1.0)
+    if rule.votes:
+        parts.append(1.0 - abs(tally.yes - tally.no) / tally.asked if tally.asked else 1.0)
+    return sum(parts) / len(parts)

@@ -1,0 +1,163 @@
+"""From a judge's answer to a verdict, or to the statement that there is none. Never a default label.
+
+The schema is taken to the letter: one JSON object with the keys that were asked for and no others, none twice, strings
+where strings were asked for, nothing around it (no Markdown, no prose). White space that JSON allows is ignored.
+`response` must be exactly "yes" or "no". A turn needs all three keys; a vote may leave the reason out. Over-long
+reasons are kept, blank quotations are dropped. NUL and lone surrogates cannot be stored, so they are refused.
+
+A judge's version may allow three things more, for models that no schema binds (ParsingRules): one wrapping around the
+object, capital letters in "yes" and "no", keys that were not asked for.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from judges.domain.quotes import locate
+from judges.domain.unwrapping import unwrapped
+from judges.records import Judge, Turn
+
+VERDICTS = {"yes": 1, "no": 0}
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class Unusable(ValueError):
+    """An answer that is no verdict. Its text names the problem in our own words, fit for a repair prompt."""
+
+    outcome = "unparsed"
+
+
+class Unparsed(Unusable):
+    """The answer does not follow the schema."""
+
+
+class OutOfRange(Unusable):
+    """The answer follows the schema, but its response is neither yes nor no."""
+
+    outcome = "out_of_range"
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A turn or vote that brought no verdict, after its retries and its repair."""
+
+    outcome: str
+    """refused, unparsed, truncated, out_of_range or error (transport, 429, 5xx, timeout, rejected)."""
+
+    def __post_init__(self) -> None:
+        """No other word may stand for a failure."""
+        if self.outcome not in ("refused", "unparsed", "truncated", "out_of_range", "error"):
+            raise ValueError(f"{self.outcome!r} is not the outcome of a call without a verdict.")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsingRules:
+    """How strictly a judge's answers are parsed: to the letter, unless its version allows more."""
+
+    unwrap: str = "none"
+    """The wrapping that is removed first: none, fence, think or both."""
+    ignore_case: bool = False
+    """Capital letters do not matter in "yes" and "no"."""
+    ignore_extra_keys: bool = False
+    """Keys that were not asked for are ignored instead of refused."""
+
+    @classmethod
+    def of(cls, judge: Judge) -> "ParsingRules":
+        """The rules of a judge's version."""
+        return cls(judge.unwrap, judge.ignore_case, judge.extra_keys == "ignore")
+
+
+STRICT = ParsingRules()
+
+
+def parse(role: str, text: str, document: str, judge: Judge) -> Turn:
+    """A turn of a debate, or a vote on the judge's own scale. Raises Unparsed, OutOfRange."""
+    rules = ParsingRules.of(judge)
+    if role in ("for", "against", "check"):
+        return parse_turn(text, document, rules)
+    if role == "adjudicate" or judge.grades == 1:
+        return parse_vote(text, rules)
+    return parse_graded(text, judge.grades, judge.relevant_from, rules)
+
+
+def parse_turn(text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
+    """A debate turn: reference, reason, response. Quotes are looked up in `document`. Raises Unparsed, OutOfRange."""
+    fields = fields_of(text, rules, required={"reference", "reason", "response"})
+    sentences = fields["reference"]
+    if not isinstance(sentences, list):
+        raise Unparsed('"reference" is not a list of strings')
+    quoted = [string(sentence, "reference") for sentence in sentences]
+    reason = string(fields["reason"], "reason")
+    return Turn(_verdict(fields, rules), reason, tuple(locate(quote, document) for quote in quoted if quote.strip()))
+
+
+def parse_vote(text: str, rules: ParsingRules = STRICT) -> Turn:
+    """A vote: response, and a reason if it has one. Raises Unparsed, OutOfRange."""
+    fields = fields_of(text, rules, required={"response"}, optional={"reason"})
+    reason = string(fields.get("reason", ""), "reason")
+    return Turn(_verdict(fields, rules), reason)
+
+
+def parse_graded(text: str, grades: int, relevant_from: int, rules: ParsingRules = STRICT) -> Turn:
+    """A vote on a scale from 0 to `grades`; its verdict is 1 from `relevant_from` on. Raises Unparsed, OutOfRange."""
+    fields = fields_of(text, rules, required={"score"}, optional={"reason"})
+    reason, score = string(fields.get("reason", ""), "reason"), fields["score"]
+    if isinstance(score, bool) or not isinstance(score, int):
+        raise Unparsed('"score" is not a whole number')
+    if not 0 <= score <= grades:
+        raise OutOfRange(f'"score" is not from 0 to {grades}')
+    return Turn(int(score >= relevant_from), reason, score=score)
+
+
+def _verdict(fields: Mapping[str, Any], rules: ParsingRules) -> int:
+    response = string(fields["response"], "response")
+    if rules.ignore_case:
+        response = response.lower()
+    if response not in VERDICTS:
+        raise OutOfRange('"response" is neither "yes" nor "no"')
+    return VERDICTS[response]
+
+
+def string(value: object, name: str) -> str:
+    """A field that is text and can be stored. Raises Unparsed."""
+    if not isinstance(value, str):
+        lists = name in ("reference", "entities")
+        raise Unparsed(f'"{name}" is not made of strings' if lists else f'"{name}" is not a string')
+    if _UNSTORABLE.search(value):
+        raise Unparsed(f'"{name}" holds characters that are not text')
+    return value
+
+
+def fields_of(
+    text: str, rules: ParsingRules = STRICT, *, required: Set[str], optional: Set[str] = frozenset()
+) -> dict[str, Any]:
+    """One JSON object with these keys and no others, none twice. Raises Unparsed."""
+    text, _ = unwrapped(text, rules.unwrap)
+    if not text.strip():
+        raise Unparsed("it was empty")
+    try:
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise Unparsed("it was not one JSON object and nothing else") from error
+    except ValueError as error:  # _once, _no_constant, and integers with more digits than Python converts
+        raise error if isinstance(error, Unparsed) else Unparsed("it holds a number out of all bounds") from error
+    if not isinstance(value, dict):
+        raise Unparsed("it was JSON, but not an object")
+    if missing := sorted(required - value.keys()):
+        raise Unparsed(f'it lacks "{missing[0]}"')
+    if value.keys() - required - optional and not rules.ignore_extra_keys:
+        raise Unparsed("it has keys that were not asked for")
+    return {name: field for name, field in value.items() if name in required or name in optional}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise Unparsed("it has the same key twice")
+    return fields
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise Unparsed("it was not one JSON object and nothing else")

@@ -1,0 +1,79 @@
+"""What every stored call does to counters, ledger, budgets and accounts: one text for all statements that store calls.
+
+It stands between `written` (the calls' rows as they were stored) and the statement's last SELECT; `r` has the same
+calls with what each held of the budget.
+"""
+
+from judges.campaigns.counters import ADD
+
+BOOKING = """
+sums AS (
+    SELECT campaign_id, %(shard)s::int AS shard, key, sum(value) AS value
+    FROM written CROSS JOIN LATERAL (VALUES
+        ('calls', (NOT cached)::int::float8),
+        ('calls_cached', cached::int::float8),
+        ('calls_failed', (outcome = 'error')::int::float8),
+        ('calls_without_price', (cost IS NULL)::int::float8),
+        ('cost', COALESCE(cost, 0)),
+        ('calls_assumed', (assumed > 0)::int::float8), ('cost_assumed', assumed),
+        ('tokens_in', tokens_in), ('tokens_cached', tokens_cached), ('tokens_written', tokens_written),
+        ('tokens_out', tokens_out), ('tokens_reasoning', tokens_reasoning)) AS k(key, value)
+    WHERE value <> 0 GROUP BY 1, 3 ORDER BY 1, 3
+),
+tallied AS ({tally}),
+entered AS (
+    INSERT INTO judges_ledger AS l (campaign_id, shard, day, judge_id, role, round, outcome, calls, calls_cached,
+        calls_without_price, calls_assumed, tokens_in, tokens_cached, tokens_written, tokens_out, tokens_reasoning,
+        cost, cost_assumed)
+    SELECT campaign_id, %(shard)s::int, (now() AT TIME ZONE 'UTC')::date, judge_id, role, round, outcome,
+        count(*) FILTER (WHERE NOT cached), count(*) FILTER (WHERE cached), count(*) FILTER (WHERE cost IS NULL),
+        count(*) FILTER (WHERE assumed > 0), sum(tokens_in), sum(tokens_cached), sum(tokens_written),
+        sum(tokens_out), sum(tokens_reasoning), COALESCE(sum(cost), 0), sum(assumed)
+    FROM written GROUP BY campaign_id, judge_id, role, round, outcome
+    ORDER BY campaign_id, judge_id, role, round, outcome
+    ON CONFLICT (campaign_id, shard, day, judge_id, role, round, outcome) DO UPDATE SET
+        calls = l.calls + EXCLUDED.calls, calls_cached = l.calls_cached + EXCLUDED.calls_cached,
+        calls_without_price = l.calls_without_price + EXCLUDED.calls_without_price,
+        calls_assumed = l.calls_assumed + EXCLUDED.calls_assumed,
+        cost_assumed = l.cost_assumed + EXCLUDED.cost_assumed,
+        tokens_in = l.tokens_in + EXCLUDED.tokens_in, tokens_cached = l.tokens_cached + EXCLUDED.tokens_cached,
+        tokens_written = l.tokens_written + EXCLUDED.tokens_written,
+        tokens_reasoning = l.tokens_reasoning + EXCLUDED.tokens_reasoning,
+        tokens_out = l.tokens_out + EXCLUDED.tokens_out, cost = l.cost + EXCLUDED.cost
+),
+paid AS (
+    SELECT r.campaign, r.holder, sum(r.usd) AS usd, sum(r.calls) AS calls,
+           sum(COALESCE(written.cost, 0) + written.assumed) AS cost, count(*) FILTER (WHERE NOT r.cached) AS sent
+    FROM r JOIN written ON written.id = r.id GROUP BY 1, 2
+),
+returned AS (
+    UPDATE judges_reservation v SET usd = v.usd - paid.usd, calls = v.calls - paid.calls
+    FROM paid WHERE v.campaign_id = paid.campaign AND v.holder = paid.holder
+    RETURNING v.campaign_id, paid.usd, paid.calls
+),
+money AS (
+    SELECT p.campaign, (SELECT collection_id FROM judges_campaign WHERE id = p.campaign) AS collection,
+           sum(p.cost) AS cost, sum(p.sent) AS sent,
+           (SELECT COALESCE(sum(usd), 0) FROM returned WHERE campaign_id = p.campaign) AS usd,
+           (SELECT COALESCE(sum(calls), 0) FROM returned WHERE campaign_id = p.campaign) AS calls
+    FROM paid p GROUP BY 1
+),
+spent AS (
+    UPDATE judges_campaign c SET spent = c.spent + money.cost, calls_spent = c.calls_spent + money.sent,
+        calls_reserved = GREATEST(0, c.calls_reserved - money.calls),
+        reserved = CASE WHEN c.calls_reserved <= money.calls THEN 0 ELSE GREATEST(0, c.reserved - money.usd) END
+    FROM money WHERE c.id = money.campaign AND (c.budget IS NOT NULL OR c.max_calls IS NOT NULL OR money.calls > 0)
+    RETURNING c.id
+),
+booked AS (
+    INSERT INTO judges_account AS a (collection_id, spent, reserved, calls_reserved, day, day_spent)
+    SELECT m.collection, sum(m.cost), -sum(m.usd), -sum(m.calls), (now() AT TIME ZONE 'UTC')::date, sum(m.cost)
+    FROM money m LEFT JOIN spent ON spent.id = m.campaign
+    GROUP BY 1 HAVING sum(m.cost) > 0 OR sum(m.calls) > 0 ORDER BY 1
+    ON CONFLICT (collection_id) DO UPDATE SET spent = a.spent + EXCLUDED.spent,
+        calls_reserved = GREATEST(0, a.calls_reserved + EXCLUDED.calls_reserved),
+        reserved = CASE WHEN a.calls_reserved + EXCLUDED.calls_reserved <= 0 THEN 0
+                        ELSE GREATEST(0, a.reserved + EXCLUDED.reserved) END,
+        day = EXCLUDED.day, day_spent = EXCLUDED.day_spent + CASE WHEN a.day = EXCLUDED.day THEN a.day_spent ELSE 0 END
+)
+""".format(tally=ADD.format(rows="SELECT campaign_id, shard, key, value FROM sums"))

@@ -1,0 +1,123 @@
+"""Pairs that this process asks about itself, without workers, labels or people: measuring, scoring.
+
+The campaign that keeps the attempts is finished from the start, so no worker takes its work and no start joins it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Generic, TypeVar
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Sum
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from corpus.models import Collection, Pair
+from judges.campaigns.configurations import Configuration
+from judges.engine import inline_runner
+from judges.engine import plan as plans
+from judges.engine.calls import Caller
+from judges.engine.leases import Claimed
+from judges.models import Campaign, Tally, Work
+from judges.records import Inputs
+from judges.tasks import database
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[T]):
+    """What came of it: the answers by pair, how many pairs got none, and the campaign that keeps the attempts."""
+
+    answers: Mapping[int, T]
+    lost: int
+    campaign: int
+    calls: int
+    cached: int
+    cost: float
+    unpriced: int = 0
+    """Calls whose price nobody knows: they are not in `cost`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where it stops; None: nowhere."""
+
+    budget: float | None = None
+    max_calls: int | None = None
+
+
+def ask_alone(
+    collection: Collection,
+    wanted: Configuration,
+    purpose: str,
+    pairs: Sequence[int],
+    ask: Callable[[Caller, Claimed], Awaitable[T | None]],
+    *,
+    limits: Limits = Limits(),
+    done: Callable[[int], None] = lambda count: None,
+) -> Asked[T]:
+    """What `ask` makes of each pair; None counts as lost. `done` is told how many have ended."""
+    values = wanted.values | {"panel": f"{wanted.panel}, {purpose}"[:100]}
+    campaign = Campaign.objects.create(
+        collection=collection,
+        rubric=collection.rubric,
+        instruction=collection.instruction,
+        state=Campaign.State.FINISHED,
+        budget=limits.budget,
+        max_calls=limits.max_calls,
+        **values,
+    )
+    held = _held(campaign, list(pairs))
+    plan = plans.load(campaign.pk)
+    assert plan is not None
+    connection.close()
+    answers = inline_runner.run(
+        plan,
+        held,
+        ask,
+        dsn=database(),
+        redis_url=settings.REDIS_URL,
+        prefix=settings.PREFIX,
+        folder=settings.VAR / "spool",
+        retry_s=settings.RETRY_SECONDS,
+        done=done,
+    )
+    given = {one.pair: answer for one, answer in zip(held, answers, strict=True) if answer is not None}
+    return _ended(campaign, given, len(held) - len(given))
+
+
+def _held(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
+    """Work that this process holds, with its texts."""
+    until = timezone.now() + timedelta(days=1)
+    values = {"state": Work.State.RUNNING, "fence": 1, "claims": 1, "lease_until": until}
+    work = Work.objects.bulk_create(Work(campaign=campaign, pair_id=pair, **values) for pair in pairs)
+    known = Pair.objects.select_related("query", "document").in_bulk(pairs)
+    Tally.objects.create(campaign=campaign, shard=0, key="pairs", value=len(pairs))
+    return [
+        Claimed(one.pk, one.pair_id, 1, 0, known[one.pair_id].query_id, _inputs(known[one.pair_id], campaign))
+        for one in work
+    ]
+
+
+def _inputs(pair: Pair, campaign: Campaign) -> Inputs:
+    query, document = pair.query, pair.document
+    definition = campaign.relevance.of(query)
+    return Inputs(
+        query.text, tuple(query.answers), document.title, document.text, definition, pair.collection_id, document.pk
+    )
+
+
+def _ended(campaign: Campaign, given: Mapping[int, T], lost: int) -> Asked[T]:
+    work = Work.objects.filter(campaign=campaign)
+    work.filter(pair__in=given).update(state=Work.State.LABELLED, ended_at=Now(), lease_until=None)
+    work.exclude(pair__in=given).update(state=Work.State.FAILED, reason="error", ended_at=Now(), lease_until=None)
+    Campaign.objects.filter(pk=campaign.pk).update(finished_at=Now())
+    Tally.objects.create(campaign=campaign, shard=1, key="written", value=len(given))
+    Tally.objects.create(campaign=campaign, shard=1, key="failed", value=lost)
+    sums = dict(Tally.objects.filter(campaign=campaign).values_list("key").annotate(Sum("value")))
+    calls, cached = int(sums.get("calls", 0)), int(sums.get("calls_cached", 0))
+    unpriced = int(sums.get("calls_without_price", 0))
+    return Asked(given, lost, campaign.pk, calls, cached, float(sums.get("cost", 0.0)), unpriced)

@@ -1,0 +1,239 @@
+"""Claiming work, keeping its lease, and giving it back (MECHANICS M3). Every function runs in the writer's thread.
+
+The clock is the database's. A claim raises the fence, so that whatever the earlier holder still writes is refused.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from psycopg import Connection
+
+from corpus.rubric import Rubric
+from judges.campaigns import audit_sampling
+from judges.campaigns.counters import ADD
+from judges.domain.verdicts import Gone
+from judges.records import Inputs, Prompt, Quote, Turn
+
+BATCH = 64
+MAX_CLAIMS = 3
+
+CLAIM = """
+WITH expired AS MATERIALIZED (
+    SELECT id FROM judges_work WHERE campaign_id = %(campaign)s AND state = 'running' AND lease_until < now()
+        AND claims < %(most)s AND %(expired)s ORDER BY lease_until LIMIT %(n)s FOR NO KEY UPDATE SKIP LOCKED
+),
+pending AS MATERIALIZED (
+    SELECT id FROM judges_work WHERE campaign_id = %(campaign)s AND state = 'pending'
+        AND (lease_until IS NULL OR lease_until < now())
+        ORDER BY id LIMIT %(n)s - (SELECT count(*) FROM expired) FOR NO KEY UPDATE SKIP LOCKED
+),
+chosen AS (SELECT id FROM expired UNION ALL SELECT id FROM pending)
+UPDATE judges_work w SET state = 'running', fence = w.fence + 1, claims = w.claims + 1,
+    lease_until = now() + make_interval(secs => %(lease)s)
+FROM chosen, judges_campaign c
+WHERE w.id = chosen.id AND c.id = w.campaign_id AND c.state = 'running'
+RETURNING w.id, w.pair_id, w.fence, w.attempt_base
+"""
+
+GIVE_UP = (
+    """
+WITH gone AS (
+    UPDATE judges_work SET state = 'failed', reason = 'error', lease_until = NULL, ended_at = now(),
+        error = 'claimed ' || claims || ' times, and every worker was lost before the end'
+    WHERE campaign_id = %(campaign)s AND state = 'running' AND lease_until < now() AND claims >= %(most)s
+    RETURNING campaign_id
+), counted AS ("""
+    + ADD.format(
+        rows="SELECT campaign_id, %(shard)s::int, 'failed', count(*) FROM gone GROUP BY campaign_id HAVING count(*) > 0"
+    )
+    + """)
+SELECT count(*) FROM gone
+"""
+)
+
+HELD = """
+SELECT id, pair_id, fence, attempt_base FROM judges_work
+WHERE campaign_id = %(campaign)s AND state = 'running' AND id > %(after)s ORDER BY id LIMIT %(n)s
+"""
+
+RENEW = """
+UPDATE judges_work w SET lease_until = now() + make_interval(secs => %(lease)s)
+FROM unnest(%(ids)s::bigint[], %(fences)s::int[]) AS mine(id, fence)
+WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
+RETURNING w.id
+"""
+
+RELEASE = """
+UPDATE judges_work w SET state = 'pending', lease_until = NULL, claims = GREATEST(0, w.claims - 1)
+FROM unnest(%(ids)s::bigint[], %(fences)s::int[]) AS mine(id, fence)
+WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
+"""
+
+WAIT = """
+UPDATE judges_work w SET state = 'pending', lease_until = now() + make_interval(secs => %(wait)s),
+    claims = GREATEST(0, w.claims - 1), attempt_base = GREATEST(w.attempt_base, LEAST(mine.tried, 32000))
+FROM unnest(%(ids)s::bigint[], %(fences)s::int[], %(tried)s::int[]) AS mine(id, fence, tried)
+WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
+"""
+"""Of a pending pair `lease_until` says from when on it may be claimed. What an account's trouble cost in tries counts
+anew."""
+
+WAIT_S = 2.0
+
+MATERIAL = """
+SELECT p.id, p.query_id, q.text, q.answers, q.instruction, d.title, d.text, d.id
+FROM corpus_pair p JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
+WHERE p.id = ANY(%s)
+"""
+
+EVIDENCE = """
+SELECT pair_id, role, round, sample, number, outcome, counts, verdict, score, probabilities, reason,
+       quotes, error
+FROM judges_attempt WHERE campaign_id = %s AND pair_id = ANY(%s) ORDER BY id
+"""
+
+FINISH = """
+UPDATE judges_campaign c SET state = 'finished', finished_at = now(), paused_because = ''
+WHERE c.id = %(campaign)s AND c.state = 'running' AND NOT EXISTS (
+    SELECT 1 FROM judges_work w WHERE w.campaign_id = c.id AND w.state IN ('pending', 'running'))
+"""
+
+PAUSE = """
+UPDATE judges_campaign SET state = 'paused', paused_because = %(why)s WHERE id = %(campaign)s AND state = 'running'
+"""
+
+WAITS_FOR = "UPDATE judges_campaign SET paused_because = %(why)s WHERE id = %(campaign)s AND state = 'running'"
+"""What a running campaign waits for; '' where it waits for nothing."""
+
+LOCK = "SELECT pg_advisory_xact_lock(7106, %(collection)s)"
+"""Starting, joining and finishing a campaign of one collection exclude each other."""
+
+Slot = tuple[str, int, int]
+"""Role, round and sample: one turn or one vote."""
+
+
+@dataclass(slots=True)
+class Claimed:
+    """One pair that this worker holds, and what is known about it already."""
+
+    work: int
+    pair: int
+    fence: int
+    attempt_base: int
+    query: int = 0
+    inputs: Inputs = field(default_factory=lambda: Inputs("", (), "", ""))
+    ended: dict[Slot, Turn | Gone] = field(default_factory=dict)
+    """Counted attempts."""
+    tries: dict[Slot, int] = field(default_factory=dict)
+    """Highest number of an attempt so far, where there was one since the last retry-failed."""
+    problems: dict[Slot, str] = field(default_factory=dict)
+    """What was wrong with an answer that was not counted and waits for its repair."""
+    ballots: dict[tuple[int, bool, str], tuple[Prompt, dict[str, Any]]] = field(default_factory=dict)
+    """Rendered questions of votes with their schemas, by highest grade, endpoint (Decisions or chat) and prompt."""
+    last_error: str = ""
+    waits: bool = False
+    """An account is in trouble: the pair goes back to pending, and nothing more of it is bought."""
+    lost: bool = False
+    """The lease is gone: somebody else has the pair."""
+
+
+def claim(
+    connection: Connection[Any],
+    *,
+    campaign: int,
+    collection: int,
+    rubric: Rubric,
+    lease: float,
+    n: int = BATCH,
+    stalled: Callable[[], bool] = lambda: False,
+) -> list[Claimed]:
+    """Up to `n` pairs, pending or with an expired lease, each with its texts and its earlier attempts.
+
+    `stalled`: PostgreSQL was away a moment ago, so nobody could renew a lease, and an expired one is left alone.
+    """
+    expired = not stalled()
+    values = {"campaign": campaign, "lease": lease, "n": n, "most": MAX_CLAIMS, "shard": 0, "expired": expired}
+    if expired:
+        connection.execute(GIVE_UP, values)
+    rows = sorted(connection.execute(CLAIM, values).fetchall())
+    return _with_material(connection, rows, campaign, collection, rubric)
+
+
+def held(
+    connection: Connection[Any], *, campaign: int, collection: int, rubric: Rubric, after: int, n: int = BATCH
+) -> list[Claimed]:
+    """Up to `n` running pairs, by their work after `after`, of a campaign that only one process works on."""
+    rows = connection.execute(HELD, {"campaign": campaign, "after": after, "n": n}).fetchall()
+    return _with_material(connection, rows, campaign, collection, rubric, again=True)
+
+
+def _with_material(
+    connection: Connection[Any],
+    rows: Sequence[tuple[int, int, int, int]],
+    campaign: int,
+    collection: int,
+    rubric: Rubric,
+    *,
+    again: bool = False,
+) -> list[Claimed]:
+    claimed = {pair: Claimed(work, pair, fence, base) for work, pair, fence, base in rows}
+    if not claimed:
+        return []
+    for pair, query, text, answers, own, title, document, key in connection.execute(MATERIAL, [list(claimed)]):
+        one = claimed[pair]
+        one.query = query
+        definition = rubric.definition(answers=bool(answers), own=own)
+        one.inputs = Inputs(text, tuple(answers), title, document, definition, collection, key)
+    known = [one.pair for one in claimed.values() if again or one.fence > 1]
+    if known:
+        _remember(connection, campaign, claimed, known)
+    return list(claimed.values())
+
+
+def _remember(connection: Connection[Any], campaign: int, claimed: dict[int, Claimed], pairs: list[int]) -> None:
+    """A reclaimed pair goes on from its counted attempts."""
+    for row in connection.execute(EVIDENCE, [campaign, pairs]):
+        pair, role, round, sample, number, outcome, counts, verdict, score, shares, reason, quotes, error = row
+        one, slot = claimed[pair], (role, round, sample)
+        if counts:
+            found = tuple(Quote(quote["text"], quote["start"], quote["end"]) for quote in quotes)
+            one.ended[slot] = Turn(verdict, reason, found, score, shares) if outcome == "labelled" else Gone(outcome)
+        elif number > one.attempt_base:
+            one.tries[slot] = max(number, one.tries.get(slot, 0))
+            if outcome in ("unparsed", "out_of_range"):
+                one.problems[slot] = error
+            one.last_error = error or one.last_error
+
+
+def renew(connection: Connection[Any], held: list[Claimed], lease: float) -> set[int]:
+    """Work ids whose lease is ours still, now for another `lease` seconds."""
+    return {row[0] for row in connection.execute(RENEW, _ids(held) | {"lease": lease})}
+
+
+def release(connection: Connection[Any], held: list[Claimed]) -> None:
+    """Hand the pairs back untouched: this claim does not count against them."""
+    if held:
+        connection.execute(RELEASE, _ids(held))
+
+
+def wait(connection: Connection[Any], held: list[Claimed]) -> None:
+    """Put the pairs back until an account is well again: neither this claim nor its tries count against them."""
+    if held:
+        tried = {one.work: max((one.attempt_base, *one.tries.values())) for one in held}
+        values = _ids(held)
+        connection.execute(WAIT, values | {"tried": [tried[work] for work in values["ids"]], "wait": WAIT_S})
+
+
+def finish(connection: Connection[Any], *, campaign: int, collection: int) -> bool:
+    """Close the campaign when nothing of it is left to do, and fill up its audit; whether it was closed now."""
+    connection.execute(LOCK, {"collection": collection})
+    closed = connection.execute(FINISH, {"campaign": campaign}).rowcount > 0
+    if closed:
+        audit_sampling.fill_up(connection, campaign=campaign, collection=collection)
+    return closed
+
+
+def _ids(held: Iterable[Claimed]) -> dict[str, Any]:
+    rows = sorted((one.work, one.fence) for one in held)
+    return {"ids": [work for work, _ in rows], "fences": [fence for _, fence in rows]}

@@ -1,0 +1,60 @@
+"""Answers that dead workers had received and not yet committed: stored before their pairs are claimed again."""
+
+import asyncio
+import logging
+from contextlib import ExitStack
+from pathlib import Path
+
+from judges.engine import answers
+from judges.engine.pending_answers import orphans
+from judges.engine.rows import Attempted
+from judges.engine.writer import Writer
+from judges.providers import load, open_provider
+from judges.records import Body, Judge, ProviderError, Reply
+
+logger = logging.getLogger(__name__)
+
+
+async def take_over(writer: Writer, folder: Path) -> int:
+    """Store what is in the files of dead processes; how many answers."""
+    count = 0
+    with ExitStack() as stack:
+        # Another process may be at it, and the loop goes on while this one waits.
+        for path in await asyncio.to_thread(stack.enter_context, orphans(folder)):
+            found = await _answers_in(path)
+            results = await asyncio.gather(*(writer.write(one) for one in found), return_exceptions=True)
+            for error in filter(None, results):  # its campaign is deleted: nobody will pay for it again
+                logger.error("an answer of a dead worker cannot be stored: %s", error)
+            path.unlink(missing_ok=True)
+            count += len(found)
+    return count
+
+
+async def _answers_in(path: Path) -> list[Attempted]:
+    found = []
+    for line in path.read_bytes().splitlines():
+        try:
+            sent, body = answers.load(line)
+        except (ValueError, TypeError, KeyError):  # the last line, cut off by the kill
+            continue
+        found.append(sent.ended(await meaning(sent.judge, body))[1])
+    return found
+
+
+async def meaning(judge: Judge, body: Body) -> Reply | ProviderError:
+    """What the judge's provider makes of a kept body."""
+    await asyncio.to_thread(load, judge.provider)
+    try:
+        return open_provider(judge).meaning(body, judge)
+    except ProviderError as error:
+        return error
+    except Exception as error:
+        return unexpected(error, body)
+
+
+def unexpected(error: Exception, body: Body | None) -> ProviderError:
+    """A surprise in an SDK or in our own reading costs this attempt, and not what was paid for."""
+    found = ProviderError(f"{type(error).__name__}: {error}", raw=body.text if body else "")
+    if body is not None:
+        found.status, found.billed = body.status, True
+    return found

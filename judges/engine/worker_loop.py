@@ -1,0 +1,240 @@
+"""A drain keeps C pairs of one campaign in flight and refills as each ends (MECHANICS M3).
+
+It ends after a while and leaves its pairs in flight: the process's loop goes on, so nothing that was asked is lost
+between two drains.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+
+from judges.engine import leases, pairs, targets
+from judges.engine.answers import one_line
+from judges.engine.budget import Budget, Spent
+from judges.engine.calls import Caller, Stopped, Tools
+from judges.engine.leases import Claimed
+from judges.engine.limits import Account
+from judges.engine.plan import Plan
+from judges.engine.recovery import take_over
+
+LOOK_S = 0.5
+"""How often a drain looks at the campaign's state, and for expired leases when it has nothing to do."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much of a campaign is in work in one process."""
+
+    pairs: int
+    lease: float
+    seconds: float
+
+
+class Flight:
+    """What one process has in flight of one campaign."""
+
+    def __init__(self, tools: Tools, plan: Plan, pace: Pace) -> None:
+        self.tools = tools
+        self.pace = pace
+        self.budget = Budget(tools.writer, plan.campaign, tools.holder, pace.lease)
+        self.waiting: deque[Claimed] = deque()
+        self.tasks: dict[asyncio.Task[None], Claimed] = {}
+        self.changed = asyncio.Event()
+        self.stopping = False
+        self.take(plan)
+
+    def take(self, plan: Plan) -> None:
+        """Go on with what the campaign says now."""
+        self.plan = plan
+        self.budget.take(plan)
+        self.caller = Caller(self.tools, plan, self.budget, lambda: self.halted, self._refused)
+        self.spent = False
+        self.state = "running"
+        self.refusal = ""
+        self.tools.limits.refused.discard(plan.campaign)
+        self.told = plan.paused_because
+        for account, limit in plan.limits.items():
+            self.tools.limits.account(account).take(limit)
+        self.needed = [self.tools.limits.account(judge.account) for judge in plan.needed]
+
+    @property
+    def halted(self) -> bool:
+        """Nothing more of this campaign may be sent, for now at least."""
+        return self.over or self.trouble is not None
+
+    @property
+    def over(self) -> bool:
+        """Nothing more of it is sent until somebody starts it again."""
+        return self.stopping or self.state != "running" or self.plan.campaign in self.tools.limits.refused
+
+    @property
+    def trouble(self) -> Account | None:
+        """An account that every pair needs, and whose circuit is open."""
+        return next((account for account in self.needed if account.is_open), None)
+
+    def _refused(self, why: str) -> None:
+        """An account refuses us, and would refuse everything else. What it said comes a moment later."""
+        self.tools.limits.refuse(self.plan.campaign)
+        self.refusal = self.refusal or why
+        self.changed.set()
+
+    @property
+    def held(self) -> list[Claimed]:
+        """Pairs whose leases are ours."""
+        return [*self.waiting, *self.tasks.values()]
+
+    @property
+    def room(self) -> int:
+        """How many pairs are in work at once: one while a circuit is tried."""
+        return 1 if any(account.opened for account in self.needed) else self.pace.pairs
+
+    async def drain(self) -> bool:
+        """Work until there is nothing to do (False) or the time is over (True: call again)."""
+        until, looked = time.monotonic() + self.pace.seconds, 0.0
+        while True:
+            now = time.monotonic()
+            if now - looked >= LOOK_S:
+                await self._look()
+                looked = now
+            if self.over or self.spent:
+                await self._land()
+                return False
+            if now >= until:
+                await self._release(self.waiting)
+                return True
+            if not await self._fill() and not self.tasks and await self._finish():
+                return False
+            await self._wait(LOOK_S)
+
+    async def _fill(self) -> bool:
+        """Start what fits; whether anything is or was there to start."""
+        if self.trouble is not None:
+            self.tools.limits.drop_stopped()
+            await self._release(self.waiting)
+            return False
+        if len(self.waiting) < max(1, self.room // 4) and len(self.tasks) < self.room:
+            plan = self.plan
+            await take_over(self.tools.writer, self.tools.writer.spool.folder)
+            ask = partial(
+                leases.claim,
+                campaign=plan.campaign,
+                collection=plan.collection,
+                rubric=plan.rubric,
+                lease=self.pace.lease,
+                n=min(leases.BATCH, self.room),
+                stalled=partial(self.tools.writer.stalled, self.pace.lease / 2),
+            )
+            self.waiting.extend(await self.tools.writer.ask(ask))
+        some = bool(self.waiting)
+        while self.waiting and len(self.tasks) < self.room and not self.halted:
+            claimed = self.waiting.popleft()
+            task = asyncio.create_task(self._judge(claimed))
+            self.tasks[task] = claimed
+            task.add_done_callback(self._ended)
+            await asyncio.sleep(0)  # a pair's prompts take a while: what arrives is read between them
+        return some
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        del self.tasks[task]
+        self.changed.set()
+
+    async def _judge(self, claimed: Claimed) -> None:
+        try:
+            work = targets.write if self.plan.writes else pairs.judge
+            row = await work(self.caller, claimed)
+        except Stopped:
+            await self._put_back(claimed)
+            return
+        except Spent:
+            self.spent = True
+            await self._release([claimed])
+            return
+        except Exception as error:
+            logger.exception("pair %s of campaign %s cannot be judged", claimed.pair, self.plan.campaign)
+            row = pairs.broken(self.plan, claimed, error)
+        try:
+            await self.tools.writer.write(row)
+        except Exception as error:
+            logger.exception("the outcome of pair %s cannot be stored", claimed.pair)
+            await self._give_up(claimed, error)
+
+    async def _give_up(self, claimed: Claimed, error: Exception) -> None:
+        """The pair fails and says why; else its lease expires, and the claims after it give up."""
+        try:
+            await self.tools.writer.write(pairs.broken(self.plan, claimed, error))
+        except Exception:
+            logger.exception("nor can it be said that pair %s failed", claimed.pair)
+
+    async def _look(self) -> None:
+        """The campaign's state, as its admins last set it, and how accounts in trouble are."""
+        self.state = await self.budget.look()
+        for account in self.needed:
+            if account.opened:
+                account.look()
+        found = self.trouble
+        if found is not None or self.told:
+            await self._tell(f"{found.name} answers with errors only: {found.last_error}" if found else "")
+
+    async def _tell(self, why: str) -> None:
+        """Say in the campaign's row what it waits for, once."""
+        why = one_line(why)
+        if why != self.told and not self.over:
+            values = {"campaign": self.plan.campaign, "why": why}
+            await self.tools.writer.ask(lambda connection: connection.execute(leases.WAITS_FOR, values).rowcount)
+            self.told = why
+
+    async def _pause(self) -> None:
+        """Where an account refuses us, the campaign stands still until somebody has mended it."""
+        if not self.refusal or self.state != "running":
+            return
+        values = {"campaign": self.plan.campaign, "why": self.refusal}
+        await self.tools.writer.ask(lambda connection: connection.execute(leases.PAUSE, values).rowcount)
+        await self._look()
+
+    async def _wait(self, seconds: float) -> None:
+        """Until a pair ended, or so long."""
+        self.changed.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self.changed.wait()
+        except TimeoutError:
+            pass
+
+    async def _land(self) -> None:
+        """Hand back what has not begun, take in what is out."""
+        await self._release(self.waiting)
+        self.tools.limits.drop_stopped()
+        while self.tasks:
+            await self._pause()
+            await self._wait(LOOK_S)
+            self.tools.limits.drop_stopped()
+        await self._pause()
+        await self.budget.close()
+        if self.spent and not self.over:
+            await self.budget.stop()
+
+    async def _release(self, held: "deque[Claimed] | list[Claimed]") -> None:
+        mine = [one for one in held if not one.lost]
+        held.clear()
+        if mine:
+            await self.tools.writer.ask(lambda connection: leases.release(connection, mine))
+
+    async def _put_back(self, claimed: Claimed) -> None:
+        """A pair that was stopped: it waits where an account is in trouble."""
+        if claimed.lost or not (claimed.waits or self.trouble):
+            await self._release([claimed])
+            return
+        await self.tools.writer.ask(lambda connection: leases.wait(connection, [claimed]))
+
+    async def _finish(self) -> bool:
+        """Close the campaign when all its pairs have ended, here and elsewhere."""
+        await self.budget.close()
+        done = partial(leases.finish, campaign=self.plan.campaign, collection=self.plan.collection)
+        closed = await self.tools.writer.ask(done)
+        await self._look()
+        return closed or self.state != "running"

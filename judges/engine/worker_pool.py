@@ -1,0 +1,72 @@
+"""Workers of a waiting command: started when no other live worker of this instance serves the queue."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from types import TracebackType
+
+from django.conf import settings
+
+from jobs.processes import spawn, stop
+from judges.engine import notifications
+
+STARTING_S = 20.0
+STARTS = 3
+
+logger = logging.getLogger(__name__)
+
+
+def worker_command(processes: int, name: str = "judge") -> list[str]:
+    """The command line of a worker with so many processes."""
+    options = ["--pool", "prefork", "--concurrency", str(processes), "--loglevel", "WARNING", "-Ofair"]
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    host = f"{settings.PREFIX}-{name}-{os.getpid()}@%h"
+    return [sys.executable, "-m", "celery", "-A", "config", "worker", *options, *quiet, "-n", host]
+
+
+class CannotStart(Exception):
+    """Workers of our own do not come up."""
+
+
+class Fleet:
+    """`with Fleet(2) as fleet: fleet.ensure(campaign)`; on leaving, its workers are stopped."""
+
+    def __init__(self, processes: int | None = None) -> None:
+        self.processes = processes or os.cpu_count() or 1
+        self.children: list[subprocess.Popen[str]] = []
+        self.started = 0.0
+        self.starts = 0
+
+    def __enter__(self) -> "Fleet":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stop(self.children)
+
+    def ensure(self, campaign: int) -> None:
+        """Somebody serves the queue and knows of the campaign; messages that were lost are sent again.
+
+        Raises CannotStart when workers end again and again before they serve.
+        """
+        if self.serves() and not notifications.is_drained(campaign):
+            notifications.send(campaign)
+
+    def serves(self) -> bool:
+        """Somebody serves the queue; else workers of our own are on their way. Raises CannotStart."""
+        if notifications.live_workers():
+            self.starts = 0
+            return True
+        self.children = [child for child in self.children if child.poll() is None]
+        if self.children and time.monotonic() - self.started < STARTING_S:
+            return False
+        stop(self.children)
+        if self.starts == STARTS:
+            raise CannotStart(f"{STARTS} workers ended before they could work; look at what they said above")
+        self.starts += 1
+        self.started = time.monotonic()
+        self.children = [spawn(worker_command(self.processes), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)]
+        return False

@@ -1,0 +1,78 @@
+"""Answers about contribution and evidence, read as strictly as verdicts (judges.domain.verdicts). Pure.
+
+They travel through the engine as a Turn whose verdict is 1 and says nothing: a written target as its text in `reason`,
+entities as quotes located in the document, scores as JSON in `reason`.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from corpus.evidence.measures import Malformed, Target, check, parse_target
+from judges.domain.quotes import locate
+from judges.domain.verdicts import STRICT, OutOfRange, ParsingRules, Unparsed, fields_of, string
+from judges.evidence.quality import DIMENSIONS
+from judges.records import Quote, Turn
+
+ROLES = ("write", "entity", "measure")
+MOST = 200
+"""Entities of one text that are kept."""
+
+
+def parse(role: str, text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
+    """The answer to a question of this role. Raises Unparsed, OutOfRange."""
+    if role == "write":
+        return Turn(1, _written(text, rules).text)
+    if role == "entity":
+        return Turn(1, "", _entities(text, document, rules))
+    return Turn(1, json.dumps(_scores(text, rules)))
+
+
+def target_of(turn: Turn) -> Target:
+    """What a `write` answer said."""
+    return parse_target(turn.reason)
+
+
+def entities_of(turn: Turn) -> tuple[str, ...]:
+    """What an `entity` answer listed."""
+    return tuple(quote.text for quote in turn.quotes)
+
+
+def scores_of(turn: Turn) -> dict[str, int]:
+    """What a `measure` answer gave, without its note."""
+    found = json.loads(turn.reason)
+    return {name: int(found[name]) for name in DIMENSIONS}
+
+
+def _written(text: str, rules: ParsingRules) -> Target:
+    fields = fields_of(text, rules, required={"contribution", "evidence"})
+    target = Target(*(string(fields[name], name).strip() for name in ("contribution", "evidence")))
+    try:
+        check(target.contribution, target.evidence)
+    except Malformed as error:
+        raise Unparsed(str(error)) from error
+    return target
+
+
+def _entities(text: str, document: str, rules: ParsingRules) -> tuple[Quote, ...]:
+    listed = fields_of(text, rules, required={"entities"})["entities"]
+    if not isinstance(listed, list):
+        raise Unparsed('"entities" is not a list of strings')
+    names = dict.fromkeys(string(name, "entities").strip() for name in listed)
+    return tuple(locate(name, document) for name in list(names)[:MOST] if name)
+
+
+def _scores(text: str, rules: ParsingRules) -> dict[str, Any]:
+    fields = fields_of(text, rules, required=set(DIMENSIONS), optional={"note"})
+    scores: dict[str, Any] = {name: _score(fields, name) for name in DIMENSIONS}
+    return {"note": string(fields.get("note", ""), "note"), **scores}
+
+
+def _score(fields: Mapping[str, Any], name: str) -> int:
+    value = fields[name]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Unparsed(f'"{name}" is not a whole number')
+    if value not in ((1, 5) if name == "language" else (1, 2, 3, 4, 5)):
+        allowed = "neither 1 nor 5" if name == "language" else "not from 1 to 5"
+        raise OutOfRange(f'"{name}" is {allowed}')
+    return value

@@ -1,0 +1,119 @@
+"""Campaigns that write contribution and evidence of relevant pairs (SPEC S6): who writes, who measures, what it costs.
+
+They are campaigns like others (claims, cache, limits, budget, rows of attempts) and label nothing. In their status
+`labelled` counts pairs with a good target, `escalated` those whose texts wait for a person.
+"""
+
+from dataclasses import dataclass
+
+from django.db import connection
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges.campaigns.configurations import Configuration
+from judges.campaigns.lifecycle import Started, start_or_join
+from judges.engine.plan import judge_of
+from judges.evidence.quality import judged_as
+from judges.models import Campaign, JudgeVersion
+from judges.panels.offline_panel import ensure_writers
+from judges.records import Judge
+
+COVERAGE = """
+WITH positives AS (
+    SELECT p.id FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
+    JOIN corpus_collection c ON c.id = p.collection_id
+    WHERE c.id = %(collection)s AND l.aspect_id IS NULL AND l.grade >= c.relevant_from
+),
+good AS (
+    SELECT t.pair_id, bool_or(t.kind = 'person') AS person
+    FROM corpus_target t JOIN positives ON positives.id = t.pair_id
+    WHERE t.good AND NOT EXISTS (SELECT 1 FROM corpus_target later WHERE later.withdraws_id = t.id)
+    GROUP BY 1
+),
+waiting AS (
+    SELECT DISTINCT i.pair_id FROM corpus_item i JOIN positives ON positives.id = i.pair_id
+    WHERE i.reason = 'evidence' AND i.state IN ('open', 'conflict')
+      AND NOT EXISTS (SELECT 1 FROM good WHERE good.pair_id = i.pair_id)
+)
+SELECT (SELECT count(*) FROM positives), (SELECT count(*) FROM good), (SELECT count(*) FROM good WHERE person),
+    (SELECT count(*) FROM waiting)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How far the relevant pairs of a collection have texts to learn from."""
+
+    positives: int
+    good: int
+    by_people: int
+    waiting: int
+    """Relevant pairs whose texts wait for a person: no judge writes them again."""
+
+    @property
+    def missing(self) -> int:
+        """Relevant pairs that a judge could write about."""
+        return self.positives - self.good - self.waiting
+
+
+def configuration(writer: str, measure: str = "") -> Configuration:
+    """The writer, and the judge that measures, in their present versions. Raises BadInput."""
+    ensure_writers()
+    judges = tuple(judge_named(name) for name in (writer, measure) if name)
+    return Configuration(
+        panel=writer,
+        policy=Campaign.Policy.EVIDENCE.value,
+        rounds=2,
+        debaters=(),
+        voters=judges,
+        majority=1,
+        early_stop=False,
+    )
+
+
+def judge_named(name: str) -> Judge:
+    """A current judge. Raises BadInput."""
+    ensure_writers()
+    version = JudgeVersion.objects.filter(name=name, is_current=True).first()
+    if version is None:
+        known = ", ".join(JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True))
+        raise BadInput(
+            _("there is no judge %(name)s: load it with configure_judges; known are %(known)s")
+            % {"name": f"{name!r}", "known": known}
+        )
+    return judge_of(version)
+
+
+def meaning(wanted: Configuration) -> str:
+    """What the scores of this configuration say: quality, fidelity to teacher, or nothing (no measuring judge)."""
+    return judged_as(wanted.voters[1], wanted.voters[0]) if len(wanted.voters) > 1 else ""
+
+
+def start(
+    *,
+    collection: Collection,
+    wanted: Configuration,
+    limit: int | None = None,
+    budget: float | None = None,
+    max_calls: int | None = None,
+    again: bool = False,
+    retry: bool = False,
+) -> Started:
+    """Start writing, or go on; what has a good target already is left alone. Raises BadInput."""
+    return start_or_join(
+        collection=collection,
+        wanted=wanted,
+        limit=limit,
+        budget=budget,
+        max_calls=max_calls,
+        again=again,
+        retry=retry,
+    )
+
+
+def coverage(collection: Collection) -> Coverage:
+    """Counts for the page and the command, in one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(COVERAGE, {"collection": collection.pk})
+        return Coverage(*cursor.fetchone())

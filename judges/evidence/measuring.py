@@ -1,0 +1,113 @@
+"""A judge measures texts that others wrote: a trained model's answers, or the targets of a collection (P 5.3)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+
+from corpus.evidence import measures
+from corpus.evidence.targets import newest_targets
+from corpus.models import Collection, Label, Pair, Target
+from judges.domain.verdicts import Gone
+from judges.engine import targets
+from judges.engine.budget import Spent
+from judges.engine.calls import Caller
+from judges.engine.inline_pairs import Limits, ask_alone
+from judges.engine.leases import Claimed
+from judges.engine.plan import judge_of
+from judges.evidence import answers as writings
+from judges.evidence import quality
+from judges.evidence.campaigns import configuration
+from judges.evidence.outputs import Judged, Row
+from judges.models import JudgeVersion
+from judges.records import Judge
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came of it: the answers by pair, how many pairs got none, and the campaign that keeps the attempts."""
+
+    judged: dict[int, Judged]
+    lost: int
+    campaign: int
+    calls: int
+    cached: int
+    cost: float
+    unpriced: int = 0
+    """Calls whose price nobody knows: they are not in `cost`."""
+
+
+def rows_of_targets(collection: Collection) -> list[Row]:
+    """The newest good target of each pair as an answer that says yes."""
+    held = {target.pair_id: target for target in newest_targets(collection)}
+    pairs = Pair.objects.filter(pk__in=held).select_related("query", "document").order_by("pk")
+    return [_row(pair, 1, f"yes\n{_text(held[pair.pk])}", given=True) for pair in pairs]
+
+
+def rows_of_outputs(collection: Collection, outputs: Sequence[tuple[str, str, int | None, str]]) -> list[Row | None]:
+    """(query id, document id, label or None, output) as rows; None where the collection has no such pair."""
+    ids = Q(query__external_id__in={query for query, *_ in outputs}, query__is_current=True)
+    ids &= Q(document__external_id__in={document for _, document, *_ in outputs}, document__is_current=True)
+    pairs = Pair.objects.filter(ids, collection=collection).select_related("query", "document")
+    known = {(pair.query.external_id, pair.document.external_id): pair for pair in pairs}
+    labels = dict(Label.objects.filter(pair__in=pairs, aspect=None).values_list("pair", "grade"))
+    found: list[Row | None] = []
+    for query, document, label, output in outputs:
+        pair = known.get((query, document))
+        if pair is not None and label is None and pair.pk in labels:
+            label = int(labels[pair.pk] >= collection.relevant_from)
+        found.append(_row(pair, label, output) if pair else None)
+    return found
+
+
+def _row(pair: Pair, label: int | None, output: str, *, given: bool = False) -> Row:
+    document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
+    return Row(pair.pk, pair.query.text, document, label, output, given)
+
+
+def _text(target: Target) -> str:
+    return measures.Target(target.contribution, target.evidence).text
+
+
+def meaning(collection: Collection, judge: Judge) -> str:
+    """Fidelity to teacher where the judge is a model that wrote targets of this collection, else quality."""
+    writers = Target.objects.filter(pair__collection=collection, kind=Target.Kind.JUDGE).values_list("writer")
+    versions = map(judge_of, JudgeVersion.objects.filter(name__in=writers.distinct()))
+    same = any(quality.same_model(judge, writer) for writer in versions)
+    return quality.TEACHER if same else quality.QUALITY
+
+
+def measure(
+    collection: Collection,
+    name: str,
+    rows: Iterable[Row],
+    *,
+    budget: float | None = None,
+    done: Callable[[int], None] = lambda count: None,
+) -> Measured:
+    """Ask the judge for entities and scores of each row that has a target. Raises BadInput for an unknown judge."""
+    wanted = {row.pair: row.target for row in rows if row.target is not None}
+
+    async def ask(caller: Caller, claimed: Claimed) -> Judged | None:
+        target = wanted[claimed.pair]
+        assert target is not None
+        try:
+            listed, scored = await targets.measure(caller, claimed, caller.plan.voters[0], target, 1)
+        except (targets.Failed, Spent):
+            return None
+        return _judged(claimed, target, listed, scored)
+
+    found = ask_alone(
+        collection, configuration(name), "measuring", list(wanted), ask, limits=Limits(budget=budget), done=done
+    )
+    answers = dict(found.answers)
+    return Measured(answers, found.lost, found.campaign, found.calls, found.cached, found.cost, found.unpriced)
+
+
+def _judged(claimed: Claimed, target: measures.Target, listed: Any, scored: Any) -> Judged:
+    named = () if isinstance(listed, Gone) else writings.entities_of(listed)
+    if isinstance(scored, Gone):
+        return Judged(named, None)
+    rules = measures.measure(target, query=claimed.inputs.query, document=targets.whole(claimed.inputs), named=named)
+    return Judged(named, quality.capped(writings.scores_of(scored), rules))

@@ -1,0 +1,119 @@
+"""What a model wrote, or a judge for it to learn, as the rows of P table 2 and the quantiles of figure 5 (pure).
+
+Rows where label and answer are yes and both fields stand are judged; everything else is counted by rule.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from charts.phrases import gettext_noop
+from corpus.evidence import measures
+from corpus.evidence.measures import Measures, Output, Target
+from judges.evidence.quality import DIMENSIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One answer about one pair. `label`: 1, 0, or None where nobody knows."""
+
+    pair: int
+    query: str
+    document: str
+    """Title and text."""
+    label: int | None
+    output: str
+    given: bool = False
+    """The verdict was given to the writer: that it equals the label says nothing."""
+
+    @property
+    def parsed(self) -> Output:
+        """Verdict and fields."""
+        return measures.parse_output(self.output)
+
+    @property
+    def target(self) -> Target | None:
+        """What can be measured: both fields, where label and answer are yes."""
+        parsed = self.parsed
+        return parsed.target if parsed.verdict == 1 and self.label == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judge's answers about one row: its entities, and its scores where there are any."""
+
+    named: tuple[str, ...]
+    scores: dict[str, int] | None
+
+
+def table(
+    rows: Sequence[Row], judged: Mapping[int, Judged] | None = None, count: Callable[[str], int] = measures.tokens
+) -> dict[str, Any]:
+    """The measures. `judged`: by pair; `count`: what lengths are counted in, for the compression.
+
+    An undefined mean is null, and `reasons` says why.
+    """
+    answers = judged or {}
+    found = {
+        row.pair: _measure(row, row.target, answers[row.pair].named if row.pair in answers else ())
+        for row in rows
+        if row.target is not None
+    }
+    labelled = [row for row in rows if row.label is not None and not row.given]
+    shares = [one.fidelity for one in found.values() if one.fidelity is not None]
+    substrings = [one.fidelity_prism for one in found.values() if one.fidelity_prism is not None]
+    ratios = [ratio for row in rows if (ratio := _ratio(row, count)) is not None]
+    values: dict[str, float | None] = {
+        "label_match": _mean([float(row.label == row.parsed.verdict) for row in labelled]),
+        "format": _mean([measures.format_score(row.output) for row in rows]),
+        "fidelity": _mean(shares),
+        "fidelity_prism": _mean(substrings),
+        "language_by_rule": _mean([float(one.language_fits) for one in found.values()]),
+    }
+    reasons = {name: WHY[name] for name, value in values.items() if value is None}
+    return {
+        **values,
+        "compression": measures.quantiles(ratios),
+        "rows": len(rows),
+        "labelled": len(labelled),
+        "said_yes": sum(row.parsed.verdict == 1 for row in rows),
+        "yes_yes": sum(row.parsed.verdict == 1 and row.label == 1 for row in rows),
+        "with_fields": len(found),
+        "with_entities": len(shares),
+        "with_ratio": len(ratios),
+        "copied": sum(one.copied for one in found.values()),
+        "reasons": reasons | ({} if ratios else {"compression": WHY["compression"]}),
+    }
+
+
+WHY = {
+    "label_match": gettext_noop("no row has a label that its writer was not given"),
+    "format": gettext_noop("there is no row"),
+    "fidelity": gettext_noop("no entity stands in the evidence of rows where label and answer are yes"),
+    "fidelity_prism": gettext_noop("no entity stands in the evidence of rows where label and answer are yes"),
+    "language_by_rule": gettext_noop("no row where label and answer are yes has both fields"),
+    "compression": gettext_noop("no row says yes with evidence"),
+}
+
+
+def means(judged: Mapping[int, Judged]) -> dict[str, float | None]:
+    """The six judged columns of P table 2: each the mean over the rows that have scores."""
+    scored = [one.scores for one in judged.values() if one.scores is not None]
+    return {name: _mean([float(scores[name]) for scores in scored]) for name in DIMENSIONS}
+
+
+def _measure(row: Row, target: Target | None, named: Sequence[str]) -> Measures:
+    assert target is not None
+    return measures.measure(target, query=row.query, document=row.document, named=named)
+
+
+def _ratio(row: Row, count: Callable[[str], int]) -> float | None:
+    """Figure 5 takes every row that the model calls relevant, whatever its label."""
+    parsed = row.parsed
+    return (
+        measures.compression(parsed.evidence, row.document, count) if parsed.verdict == 1 and parsed.evidence else None
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,415 @@
+"""LLM judges: who they are, what they are asked, what is to be judged, and every attempt they made."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
+
+from corpus.models import Collection, Item, Pair, append_only
+from corpus.rubric import Rubric
+
+
+class Priced(models.Model):
+    """What a team says a model costs, in USD per million tokens; null: not said."""
+
+    input_price = models.FloatField(null=True, help_text="USD per million tokens; null: the price table, else unknown.")
+    output_price = models.FloatField(null=True)
+    cached_input_price = models.FloatField(
+        null=True, help_text="Of input that the provider took from its prompt cache; null: as other input."
+    )
+    written_input_price = models.FloatField(
+        null=True, help_text="Of input that the provider wrote to its prompt cache; null: as other input."
+    )
+    reasoning_price = models.FloatField(
+        null=True, help_text="Of reasoning that the model keeps apart from its answer; null: as other output."
+    )
+    batch_input_price = models.FloatField(null=True, help_text="In a batch; null: half the price.")
+    batch_output_price = models.FloatField(null=True)
+    batch_cached_input_price = models.FloatField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class JudgeVersion(Priced):
+    """A configured model. A changed judge is a new version; old evidence keeps its own."""
+
+    name = models.CharField(max_length=100)
+    version = models.PositiveIntegerField(default=1)
+    is_current = models.BooleanField(default=True)
+    provider = models.CharField(max_length=40, help_text="Name of a preset (judges.presets).")
+    model = models.CharField(max_length=200)
+    base_url = models.CharField(max_length=500, blank=True)
+    api_key_env = models.CharField(
+        max_length=200, blank=True, help_text="Name of an environment variable, never the key."
+    )
+    parameters = models.JSONField(
+        default=dict, help_text="temperature, top_p, max_output_tokens, timeout_s, logprobs, scale and others"
+    )
+    max_concurrency = models.PositiveIntegerField(null=True)
+    requests_per_minute = models.PositiveIntegerField(null=True)
+    tokens_per_minute = models.PositiveIntegerField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["name", "version"], name="judge_version"),
+            models.UniqueConstraint(fields=["name"], condition=Q(is_current=True), name="judge_current"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+
+class Panel(models.Model):
+    """A named, ordered set of judges: two debaters or none, an odd number of voters or none, perhaps an adjudicator.
+
+    Names, not versions. A voter that is named again gives another sample.
+    """
+
+    name = models.CharField(max_length=100, unique=True)
+    debate = ArrayField(
+        models.CharField(max_length=100), default=list, help_text="Who holds relevant, who not relevant."
+    )
+    ensemble = ArrayField(models.CharField(max_length=100), default=list)
+    adjudicator = models.CharField(max_length=100, blank=True)
+    majority = models.PositiveSmallIntegerField(default=3)
+    early_stop = models.BooleanField(default=False)
+    is_default = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["is_default"], condition=Q(is_default=True), name="panel_default")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PromptVersion(models.Model):
+    """The text of a prompt as it was used: templates of the messages, joined."""
+
+    name = models.CharField(max_length=100)
+    sha256 = models.CharField(max_length=64)
+    text = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name", "sha256"], name="prompt_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.sha256[:8]}"
+
+
+class Judging(models.Manager["Campaign"]):
+    """Campaigns that label pairs, without those that write contribution and evidence, or ask for runs."""
+
+    def get_queryset(self) -> models.QuerySet["Campaign"]:
+        """Without the policies `evidence` and `retrieval`."""
+        return super().get_queryset().exclude(policy__in=[Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL])
+
+
+class Campaign(models.Model):
+    """One execution of a policy with a panel over pairs of a collection."""
+
+    class Policy(models.TextChoices):
+        DEBATE = "debate", gettext_lazy("debate")
+        ENSEMBLE = "ensemble", gettext_lazy("ensemble")
+        DEBATE_ENSEMBLE = "debate+ensemble", gettext_lazy("debate + ensemble")
+        SINGLE = "single", gettext_lazy("single judge")
+        HUMAN = "human", gettext_lazy("people alone")
+        """No judge is asked; three people judge every pair (SPEC S3)."""
+        LARA = "lara", gettext_lazy("LARA")
+        """Goes on from a judge's votes: annotation.policies.lara_live starts it, and no worker drains it."""
+        EVIDENCE = "evidence", gettext_lazy("contribution and evidence")
+        """Writes targets of relevant pairs and labels nothing (judges.evidence.campaigns)."""
+        RETRIEVAL = "retrieval", gettext_lazy("retrieval")
+        """Keeps the calls of a run that models make. It has no pairs, and no worker drains it."""
+
+    class State(models.TextChoices):
+        RUNNING = "running", gettext_lazy("running")
+        PAUSED = "paused", gettext_lazy("paused")
+        FINISHED = "finished", gettext_lazy("finished")
+        CANCELLED = "cancelled", gettext_lazy("cancelled")
+        BUDGET = "budget", gettext_lazy("stopped by the budget")
+
+    class Cap(models.TextChoices):
+        BUDGET = "budget", gettext_lazy("the campaign's budget")
+        CALLS = "max-calls", gettext_lazy("the campaign's number of calls")
+        COLLECTION = "collection", gettext_lazy("the collection's budget")
+        DAY = "day", gettext_lazy("the collection's budget for a day (UTC)")
+        PRICE = "price", gettext_lazy("a judge without a known price, where the collection has a budget")
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="campaigns")
+    policy = models.CharField(max_length=20, choices=Policy)
+    state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
+    rounds = models.PositiveSmallIntegerField(default=2)
+    panel = models.CharField(max_length=100)
+    scope = models.CharField(
+        max_length=40, blank=True, default="", db_default="", help_text="Which pairs: empty, every candidate."
+    )
+    debaters = ArrayField(models.BigIntegerField(), default=list, help_text="JudgeVersion ids: relevant, not relevant.")
+    voters = ArrayField(models.BigIntegerField(), default=list, help_text="JudgeVersion ids, in order.")
+    majority = models.PositiveSmallIntegerField(default=3)
+    early_stop = models.BooleanField(default=False)
+    protocol = models.JSONField(default=dict, help_text="judges.domain.protocol: stance order, filter and others.")
+    failed_to_people = models.BooleanField(default=False)
+    rubric = models.CharField(
+        max_length=11, default="auto", db_default="auto", help_text="The collection's when it began."
+    )
+    instruction = models.TextField(blank=True, help_text="The collection's when it began.")
+    seed = models.IntegerField(default=0)
+    budget = models.FloatField(null=True, help_text="USD; null: none.")
+    max_calls = models.BigIntegerField(null=True)
+    reserved = models.FloatField(default=0.0, help_text="USD, upper bound of calls that are out.")
+    spent = models.FloatField(default=0.0, help_text="USD, with what is assumed of calls whose cost is unknown.")
+    calls_reserved = models.BigIntegerField(default=0)
+    calls_spent = models.BigIntegerField(default=0)
+    stopped_by = models.CharField(
+        max_length=10, choices=Cap, blank=True, db_default="", help_text="The cap that stopped it, in state budget."
+    )
+    paused_because = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The account that refused us and why, in state paused; while it runs, what its pairs wait for.",
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+    sampled_at = ArrayField(
+        models.DateTimeField(),
+        default=list,
+        help_text="When it ended and its audit was filled up: pairs labelled in between are sampled apart.",
+    )
+
+    objects = models.Manager["Campaign"]()
+    judging = Judging()
+
+    class Meta:
+        indexes = [models.Index(fields=["collection", "-id"], name="campaign_latest")]
+        constraints = [models.CheckConstraint(name="campaign_rounds", condition=Q(rounds__gte=1, rounds__lte=5))]
+
+    def __str__(self) -> str:
+        return f"campaign {self.pk}"
+
+    @property
+    def relevance(self) -> Rubric:
+        """What defines relevance for all its pairs."""
+        return Rubric(self.rubric, self.instruction)
+
+
+class Reservation(models.Model):
+    """What one worker process holds of a campaign's budget: calls that are out, and a little ahead.
+
+    The sums stand in the campaign (`reserved`, `calls_reserved`). A dead worker's row expires and is taken back.
+    """
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="reservations")
+    holder = models.CharField(max_length=64)
+    usd = models.FloatField(default=0.0)
+    calls = models.BigIntegerField(default=0)
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["campaign", "holder"], name="reservation_once")]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id} {self.holder}: {self.usd}"
+
+
+class Work(models.Model):
+    """One pair of one campaign: the truth of what is to be judged (MECHANICS M3)."""
+
+    class State(models.TextChoices):
+        PENDING = "pending", gettext_lazy("pending")
+        RUNNING = "running", gettext_lazy("running")
+        LABELLED = "labelled", gettext_lazy("labelled")
+        ESCALATED = "escalated", gettext_lazy("escalated")
+        FAILED = "failed", gettext_lazy("failed")
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="work")
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="work")
+    state = models.CharField(max_length=9, choices=State, default=State.PENDING)
+    fence = models.PositiveIntegerField(
+        default=0, help_text="Goes up with every claim; a write with an older one is refused."
+    )
+    claims = models.PositiveSmallIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    label = models.SmallIntegerField(null=True, help_text="0 or 1: the policy's verdict.")
+    reason = models.CharField(max_length=12, blank=True, help_text="Why it was escalated, or why it failed.")
+    error = models.TextField(blank=True, help_text="The last error of a failed pair, one line.")
+    agreed_in_round = models.PositiveSmallIntegerField(null=True)
+    stratum = models.CharField(
+        max_length=40, default="", db_default="", blank=True, help_text="The route to the label: judges.domain.audits."
+    )
+    attempt_base = models.PositiveSmallIntegerField(
+        default=0, help_text="Goes up with retry-failed: new attempts count anew."
+    )
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "work"
+        constraints = [models.UniqueConstraint(fields=["campaign", "pair"], name="work_once")]
+        indexes = [
+            models.Index(fields=["campaign", "id"], name="work_pending", condition=Q(state="pending")),
+            models.Index(fields=["campaign", "lease_until"], name="work_running", condition=Q(state="running")),
+            models.Index(fields=["campaign", "state", "reason", "id"], name="work_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id}/{self.pair_id}: {self.state}"
+
+
+class Attempt(models.Model):
+    """One call to a judge, whatever came of it. Append-only. A turn or a vote IS a counted attempt."""
+
+    class Role(models.TextChoices):
+        FOR = "for", gettext_lazy("for")
+        AGAINST = "against", gettext_lazy("against")
+        VOTE = "vote", gettext_lazy("vote")
+        GENERATION = "generation", gettext_lazy("generation")
+        """One of several answers of a voter; the vote is a copy of the one nearest to their mean."""
+        FILTER = "filter", gettext_lazy("filter")
+        ADJUDICATE = "adjudicate", gettext_lazy("adjudicate")
+        CHECK = "check", gettext_lazy("check")
+        WRITE = "write", gettext_lazy("write")
+        ENTITY = "entity", gettext_lazy("entity")
+        MEASURE = "measure", gettext_lazy("measure")
+        REWRITE = "rewrite", gettext_lazy("rewrite")
+        """This one and the next three are about no pair: judges.models.retrieval keeps them."""
+        REASON = "reason", gettext_lazy("reason")
+        RANK = "rank", gettext_lazy("rank")
+        EMBED = "embed", gettext_lazy("embed")
+
+    class Outcome(models.TextChoices):
+        LABELLED = "labelled", gettext_lazy("labelled")
+        UNPARSED = "unparsed", gettext_lazy("unparsed")
+        TRUNCATED = "truncated", gettext_lazy("truncated")
+        REFUSED = "refused", gettext_lazy("refused")
+        ERROR = "error", gettext_lazy("error")
+        OUT_OF_RANGE = "out_of_range", gettext_lazy("out of range")
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="attempts")
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="attempts")
+    judge = models.ForeignKey(JudgeVersion, models.PROTECT)
+    prompt = models.ForeignKey(PromptVersion, models.PROTECT)
+    role = models.CharField(max_length=10, choices=Role)
+    round = models.PositiveSmallIntegerField(
+        default=0, help_text="From 1 in a debate; the number of a generation, from 0; else 0."
+    )
+    sample = models.PositiveSmallIntegerField(
+        default=0, help_text="The voter's place on the panel; in a debate the pair of agents, from 0."
+    )
+    number = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try of this turn or vote.")
+    outcome = models.CharField(max_length=12, choices=Outcome)
+    counts = models.BooleanField(help_text="This is the turn or the vote; earlier tries are not.")
+    cached = models.BooleanField(default=False, help_text="Taken over from an earlier, equal call: nothing was sent.")
+    verdict = models.SmallIntegerField(
+        null=True, help_text="0 or 1; null unless labelled. 1 for an answer that is not about relevance."
+    )
+    score = models.SmallIntegerField(null=True, help_text="Grade on the judge's own scale, where it has more than two.")
+    probabilities = models.JSONField(
+        null=True, help_text="By answer, as the provider gave them: {yes, no}, {the score: P}, or one for each grade."
+    )
+    reason = models.TextField(blank=True, help_text="Of a turn or vote; the answer itself for write and measure.")
+    reasoning = models.TextField(
+        blank=True, default="", db_default="", help_text="What the model thought before it answered, where it is told."
+    )
+    quotes = models.JSONField(default=list, help_text="[{text, start, end}]; start and end null: not in the document.")
+    error = models.TextField(blank=True)
+    status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status, where there was one.")
+    finish_reason = models.CharField(max_length=50, blank=True)
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_cached = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+    tokens_reasoning = models.PositiveIntegerField(default=0)
+    tokens_written = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Of tokens_in: to the provider's prompt cache, where that is counted apart."
+    )
+    cost = models.FloatField(null=True, help_text="USD; null: unknown, for want of a price or of the tokens used.")
+    assumed = models.FloatField(
+        default=0.0, db_default=0.0, help_text="USD that stand for an unknown cost: the most that it can be."
+    )
+    milliseconds = models.PositiveIntegerField(default=0)
+    cache_key = models.CharField(max_length=64)
+    started_at = models.DateTimeField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["campaign", "pair", "role", "round", "sample"],
+                condition=Q(counts=True),
+                name="attempt_counts_once",
+            ),
+            models.CheckConstraint(
+                name="attempt_verdict", condition=Q(outcome="labelled", verdict__isnull=False) | Q(verdict=None)
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["campaign", "pair", "id"], name="attempt_pair"),
+            models.Index(fields=["cache_key"], name="attempt_cache", condition=Q(outcome="labelled")),
+        ]
+        triggers = append_only.TRIGGERS
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id}/{self.pair_id} {self.role} {self.round}"
+
+
+class AttemptBody(models.Model):
+    """What was sent and what came back, compressed, apart from the rows that are counted."""
+
+    pk = models.CompositePrimaryKey("campaign_id", "attempt_id")
+    campaign_id = models.BigIntegerField()
+    attempt_id = models.BigIntegerField()
+    messages = models.BinaryField(help_text="zlib of the rendered messages, JSON.")
+    raw = models.BinaryField(help_text="zlib of the raw response body, as it came.")
+
+    class Meta:
+        managed = False
+        db_table = "judges_attemptbody"
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id}/{self.attempt_id}"
+
+
+class Tally(models.Model):
+    """Counters of a campaign, in shards, written with what they count; status pages read only these."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="tallies", db_index=False)
+    shard = models.PositiveSmallIntegerField()
+    key = models.CharField(max_length=100)
+    value = models.FloatField(default=0)
+
+    class Meta:
+        verbose_name_plural = "tallies"
+        constraints = [models.UniqueConstraint(fields=["campaign", "shard", "key"], name="tally_once")]
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}"
+
+
+class Audit(models.Model):
+    """A labelled pair that was drawn for people to check, with what the policy said before (MECHANICS M4).
+
+    It is written with the label, when the campaign ends, or when more were asked for. Its item may be an earlier one of
+    the same pair: the answers on it are as blind.
+    """
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="audits", db_index=False)
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="audits")
+    item = models.ForeignKey(Item, models.CASCADE, related_name="audits")
+    stratum = models.CharField(max_length=40, help_text="The route to the label: judges.domain.audits.")
+    probability = models.FloatField(help_text="Of being in the sample, in (0, 1]: that of its route and part.")
+    label = models.SmallIntegerField(help_text="0 or 1: the policy's verdict before anybody saw the pair.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["campaign", "pair"], name="audit_once"),
+            models.CheckConstraint(name="audit_probability", condition=Q(probability__gt=0, probability__lte=1)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id}/{self.pair_id} {self.stratum}"

@@ -1,0 +1,269 @@
+"""Five lexical relevance assessors: real, deterministic, weak, and different in kind (DESIGN 4). Pure.
+
+They count words and never understand them. Each gives a pair a score from 0 to 1 and says yes from a threshold on;
+with several answers the best one counts. How the thresholds were set, and what was measured on the same pairs (an
+upper bound of what they can do elsewhere), is told in docs/judging.md.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log, sqrt
+from typing import Protocol
+
+from corpus.search.text import sentences, words
+from judges.records import Inputs
+
+STOP_WORDS = frozenset(
+    words(
+        "a an and are as at be been but by can could did do does for from had has have how i if in into is it its may "
+        "more most no not of on or s should such than that the their then there these they this those to was we were "
+        "what when where which while who why will with would you your so only all any each other one some same also"
+    )
+)
+SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e")
+
+
+class Lexicon(Hashable, Protocol):
+    """What a collection knows about words."""
+
+    def weight(self, word: str) -> float:
+        """Inverse document frequency: how telling the word is, 0 and up."""
+        ...
+
+    def share(self, text: str, inputs: Inputs) -> float:
+        """The document's BM25 score for `text` over the best score of any document in the collection, 0 to 1."""
+        ...
+
+
+class Alone:
+    """A lexicon without a collection: every word that is no stop word tells as much as any other."""
+
+    def weight(self, word: str) -> float:
+        """1, or little for a stop word."""
+        return 0.1 if word in STOP_WORDS else 1.0
+
+    def share(self, text: str, inputs: Inputs) -> float:
+        """BM25 of the text over that of a document which holds each of its words once."""
+        held = Counter(words(inputs.document))
+        asked = [word for word in words(text) if word not in STOP_WORDS]
+        return sum(held[word] / (held[word] + 1.5) for word in asked) / (len(asked) / 2.5) if asked else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a document: where it stands, and its stems in order."""
+
+    start: int
+    end: int
+    stems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What must be said for one answer, or for the query where there are none: stem to weight."""
+
+    text: str
+    terms: dict[str, float]
+    words: dict[str, str]
+    """Stem to the word as it was written."""
+    context: dict[str, float]
+    """The query's stems, where `terms` are an answer's."""
+    total: float
+
+
+def idf(word: str, frequency: int, documents: int) -> float:
+    """BM25's inverse document frequency of a word that stands in `frequency` of `documents`; 0.1 for a stop word."""
+    return 0.1 if word in STOP_WORDS else log(1.0 + (documents - frequency + 0.5) / (frequency + 0.5))
+
+
+def stem(word: str) -> str:
+    """An English word without its ending; other scripts and short words as they are."""
+    if not word.isascii() or len(word) < 4:
+        return word
+    if len(word) == 4:
+        return word[:-1] if word.endswith("s") else word
+    for suffix in SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            return word[: -len(suffix)]
+    return word
+
+
+@lru_cache(maxsize=512)
+def read(document: str) -> tuple[Sentence, ...]:
+    """The document's sentences with their stems."""
+    spans = [(span.start, span.end) for span in sentences(document)]
+    return tuple(Sentence(start, end, tuple(map(stem, words(document[start:end])))) for start, end in spans)
+
+
+def needs(inputs: Inputs, lexicon: Lexicon) -> tuple[Need, ...]:
+    """One need for each answer, or the query's alone."""
+    return _needs(inputs.query, inputs.answers, lexicon)
+
+
+@lru_cache(maxsize=512)
+def _needs(query: str, answers: tuple[str, ...], lexicon: Lexicon) -> tuple[Need, ...]:
+    context, _ = _weighted(query, lexicon)
+    found = []
+    for text in answers or (query,):
+        terms, written = _weighted(text, lexicon)
+        found.append(Need(text, terms, written, context if answers else {}, sum(terms.values())))
+    return tuple(found)
+
+
+def _weighted(text: str, lexicon: Lexicon) -> tuple[dict[str, float], dict[str, str]]:
+    """Stems of the words that tell something (of all, where none does), with weights and as written."""
+    found = words(text)
+    telling = [word for word in found if word not in STOP_WORDS] or found
+    terms: dict[str, float] = {}
+    written: dict[str, str] = {}
+    for word in telling:
+        terms.setdefault(stem(word), lexicon.weight(word))
+        written.setdefault(stem(word), word)
+    return terms, written
+
+
+def windows(document: str, size: int) -> list[frozenset[str]]:
+    """The stems of every `size` sentences in a row (of all, where there are fewer)."""
+    spoken = [sentence.stems for sentence in read(document)]
+    count = max(1, len(spoken) - size + 1) if spoken else 0
+    return [frozenset().union(*spoken[at : at + size]) for at in range(count)]
+
+
+def said(need: Need, stems: frozenset[str] | set[str]) -> float:
+    """The share of the need's weight that the stems hold, 0 to 1."""
+    return sum(weight for term, weight in need.terms.items() if term in stems) / need.total if need.total else 0.0
+
+
+def answer_containment(inputs: Inputs, lexicon: Lexicon) -> float:
+    """How much of an answer three sentences in a row hold."""
+    near = windows(inputs.document, 3)
+    return max((said(need, stems) for need in needs(inputs, lexicon) for stems in near), default=0.0)
+
+
+def bm25(inputs: Inputs, lexicon: Lexicon) -> float:
+    """How near the document comes to the best of the whole collection for an answer."""
+    return max(min(1.0, lexicon.share(text, inputs)) for text in inputs.answers or (inputs.query,))
+
+
+def tfidf(inputs: Inputs, lexicon: Lexicon) -> float:
+    """Cosine between query with answer and two sentences in a row with the title."""
+    title = tuple(words(inputs.title))
+    spoken = [tuple(words(inputs.document[one.start : one.end])) for one in read(inputs.document)]
+    units = [_vector(title + sum(spoken[at : at + 2], ()), lexicon) for at in range(max(1, len(spoken) - 1))]
+    asked = [_asked(f"{inputs.query} {answer}", lexicon) for answer in inputs.answers or ("",)]
+    return max(_cosine(left, right) for left in asked for right in units)
+
+
+@lru_cache(maxsize=2048)
+def _asked(text: str, lexicon: Lexicon) -> tuple[dict[str, float], float]:
+    return _vector(tuple(words(text)), lexicon)
+
+
+def _vector(found: Sequence[str], lexicon: Lexicon) -> tuple[dict[str, float], float]:
+    """Stem to (1 + log count) x idf, and the length of that vector."""
+    counts: Counter[str] = Counter()
+    weights: dict[str, float] = {}
+    for word in found:
+        if word not in STOP_WORDS:
+            root = stem(word)
+            counts[root] += 1
+            if root not in weights:
+                weights[root] = lexicon.weight(word)
+    vector = {root: (1.0 + log(number)) * weights[root] for root, number in counts.items()}
+    return vector, sqrt(sum(value * value for value in vector.values()))
+
+
+def _cosine(left: tuple[dict[str, float], float], right: tuple[dict[str, float], float]) -> float:
+    if not left[1] or not right[1]:
+        return 0.0
+    return sum(value * right[0].get(term, 0.0) for term, value in left[0].items()) / (left[1] * right[1])
+
+
+def coverage(inputs: Inputs, lexicon: Lexicon) -> float:
+    """Share of the wanted words (the query's count half) in the document, and within 30 words: the mean of both."""
+    flat = [term for sentence in read(inputs.document) for term in sentence.stems]
+    return max(_covered(need, flat) for need in needs(inputs, lexicon))
+
+
+def _covered(need: Need, flat: list[str]) -> float:
+    wanted = {term: weight / 2 for term, weight in need.context.items()} | need.terms
+    total = sum(wanted.values())
+    places = [(at, term) for at, term in enumerate(flat) if term in wanted]
+    if not places or not total:
+        return 0.0
+    near = best = 0.0
+    inside: Counter[str] = Counter()
+    first = 0
+    for at, term in places:
+        inside[term] += 1
+        near += wanted[term] if inside[term] == 1 else 0.0
+        while at - places[first][0] > 30:
+            gone = places[first][1]
+            inside[gone] -= 1
+            near -= wanted[gone] if inside[gone] == 0 else 0.0
+            first += 1
+        best = max(best, near)
+    anywhere = sum(wanted[term] for term in {term for _, term in places})
+    return min(1.0, (anywhere + best) / (2 * total))
+
+
+def ngrams(inputs: Inputs, lexicon: Lexicon) -> float:
+    """Share of an answer's runs of five characters in three sentences in a row with the title."""
+    del lexicon
+    spans = read(inputs.document)
+    parts = [_grams(inputs.document[one.start : one.end]) for one in spans] or [frozenset()]
+    title = _grams(inputs.title)
+    near = [title.union(*parts[at : at + 3]) for at in range(max(1, len(parts) - 2))]
+    wanted = [_grams(text) for text in inputs.answers or (inputs.query,)]
+    return max((len(grams & unit) / len(grams) for grams in wanted if grams for unit in near), default=0.0)
+
+
+@lru_cache(maxsize=8192)
+def _grams(text: str) -> frozenset[str]:
+    padded = f" {' '.join(words(text))} "
+    return frozenset(padded[at : at + 5] for at in range(len(padded) - 4))
+
+
+@dataclass(frozen=True, slots=True)
+class Assessor:
+    """A scorer, what its score means, and from which score on it says yes: with answers, and without."""
+
+    score: Callable[[Inputs, Lexicon], float]
+    meaning: str
+    answers: float
+    plain: float
+
+
+ASSESSORS = {
+    "answers": Assessor(
+        answer_containment, "of an answer's weighted words stand in three sentences in a row", 0.45, 0.49
+    ),
+    "bm25": Assessor(bm25, "of the best BM25 score in the collection", 0.70, 0.86),
+    "tfidf": Assessor(tfidf, "TF-IDF cosine with two sentences in a row", 0.37, 0.29),
+    "coverage": Assessor(coverage, "of the wanted words covered, counting nearness", 0.44, 0.48),
+    "ngrams": Assessor(ngrams, "of the character 5-grams found in three sentences in a row", 0.34, 0.45),
+}
+
+
+def grade(place: float, highest: int, relevant_from: int) -> int:
+    """A grade from 0 to `highest` for a place as `assess` gives it: from `relevant_from` on where that is 0 or more."""
+    if place >= 0:
+        return min(highest, relevant_from + int(place * (highest - relevant_from + 1)))
+    return max(0, relevant_from - 1 - int(-place * relevant_from))
+
+
+def assess(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int, str, float]:
+    """Verdict (1 relevant, 0) and reason of one assessor, and how far the score lies from its threshold: -1 at the
+    worst, 0 at the threshold, 1 at the best. Raises KeyError for a model that is not in ASSESSORS.
+    """
+    assessor = ASSESSORS[model]
+    threshold = assessor.answers if inputs.answers else assessor.plain
+    score = assessor.score(inputs, lexicon)
+    meaning = assessor.meaning if inputs.answers else re.sub("an answer's", "the query's", assessor.meaning)
+    sign = "reaches" if score >= threshold else "is below"
+    reason = f"By counting only: {score:.2f} {meaning}, which {sign} {threshold:.2f}."
+    span = 1 - threshold if score >= threshold else threshold
+    return int(score >= threshold), reason, max(-1.0, min(1.0, (score - threshold) / span))

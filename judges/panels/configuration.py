@@ -1,0 +1,63 @@
+"""From a judges file to rows: all of it or nothing. A changed judge is a new version; old evidence keeps its own."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.db import connection, transaction
+
+from judges.costs.price_entries import PriceEntry
+from judges.costs.price_rows import enter_price
+from judges.models import JudgeVersion, Panel
+from judges.panels.judge_keys import JudgeEntry
+from judges.panels.judges_file import JudgesFile
+from judges.panels.panel_table import PanelEntry
+from judges.providers import require_extra
+
+LOCK = 0x6A75_6467
+"""Of the advisory lock under which one file at a time is taken over."""
+
+
+@transaction.atomic
+def take_over(file: JudgesFile) -> dict[str, Any]:
+    """Store the file's judges and panel, and make the panel the default. The same file again changes nothing.
+
+    Returns {"judges": [{"name", "version", "change": new | changed | unchanged}], "panel": {"name", "change"}}.
+    Judges and prices that the file does not name stay as they are; "prices" is there where the file has some.
+    Raises BadInput for a provider whose packages are missing.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+    for entry in file.judges:
+        require_extra(entry.provider)
+    judges = [_judge(entry) for entry in file.judges]
+    prices = [_price(entry) for entry in file.prices]
+    panel = {"name": file.panel.name, "change": _panel(file.panel)}
+    return {"judges": judges, "panel": panel, **({"prices": prices} if prices else {})}
+
+
+def _judge(entry: JudgeEntry) -> dict[str, Any]:
+    fields = asdict(entry)
+    newest = JudgeVersion.objects.filter(name=entry.name).order_by("-version").first()
+    if newest and newest.is_current and all(getattr(newest, name) == value for name, value in fields.items()):
+        return {"name": entry.name, "version": newest.version, "change": "unchanged"}
+    JudgeVersion.objects.filter(name=entry.name, is_current=True).update(is_current=False)
+    version = newest.version + 1 if newest else 1
+    JudgeVersion.objects.create(version=version, **fields)
+    return {"name": entry.name, "version": version, "change": "changed" if newest else "new"}
+
+
+def _price(entry: PriceEntry) -> dict[str, Any]:
+    change = enter_price(
+        provider=entry.provider, model=entry.model, base_url=entry.base_url, prices=entry.prices, source="file"
+    )
+    return {"provider": entry.provider, "model": entry.model, "change": change}
+
+
+def _panel(entry: PanelEntry) -> str:
+    fields = {**asdict(entry), "is_default": True}
+    old = Panel.objects.filter(name=entry.name).first()
+    if old and all(getattr(old, name) == value for name, value in fields.items()):
+        return "unchanged"
+    Panel.objects.filter(is_default=True).update(is_default=False)
+    Panel.objects.update_or_create(name=entry.name, defaults=fields)
+    return "changed" if old else "new"

@@ -1,0 +1,238 @@
+"""Canaries are sent to judges, and what each said is kept (MECHANICS M3, untrusted text: measured, not promised).
+
+Every question is one call, tried again where the provider failed; the account's limits hold. An answer is stored as
+soon as it is here. No campaign, no cache and no label has a part in it.
+"""
+
+import asyncio
+import os
+import random
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from time import perf_counter
+from zlib import compress
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from redis.asyncio import Redis
+
+from corpus.errors import BadInput
+from judges import prompts
+from judges.campaigns.estimates import CampaignOptions, Estimate, ballots_of, estimate
+from judges.costs.prices import price
+from judges.costs.token_mixes import mixes_of
+from judges.engine.answers import Retry, Sent
+from judges.engine.calls import _tell
+from judges.engine.limits import Account, CircuitOpen, Limits
+from judges.engine.plan import limit_of, prompt_ids, records_of
+from judges.models import JudgeVersion, Panel
+from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
+from judges.panels.offline_panel import ensure_offline
+from judges.probes.canary_texts import Canary, canaries
+from judges.providers import close_providers, open_provider
+from judges.providers.rehearsal import prepare
+from judges.records import Judge, Prompt, ProviderError, Reply, Request
+
+AT_ONCE = 16
+TRIES = 3
+LONGEST_WAIT_S = 30.0
+TASK = "judges.probes.canaries"
+
+Done = Callable[[int], None]
+
+
+def panel_named(name: str) -> Panel:
+    """The panel, or the default one for "". Raises BadInput."""
+    ensure_offline()
+    panel = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
+    if panel is None:
+        known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
+        raise BadInput(
+            _("there is no panel %(name)s: known are %(known)s") % {"name": name or _("by default"), "known": known}
+        )
+    return panel
+
+
+def default_panel() -> Panel | None:
+    """For a page, which writes nothing."""
+    return Panel.objects.filter(is_default=True).first()
+
+
+def members(panel: Panel) -> list[Judge]:
+    """Every judge of the panel once, in its present version."""
+    names = list(dict.fromkeys(filter(None, [*panel.debate, *panel.ensemble, panel.adjudicator])))
+    found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
+    return [found[name] for name in names if name in found]
+
+
+def is_free(judge: Judge) -> bool:
+    """Surely without cost; an unknown price is not."""
+    known = price(judge)
+    return known is not None and known.is_free
+
+
+def questions(judge: Judge) -> tuple[Canary, ...]:
+    """What this judge can be asked: an endpoint that only decides takes no part in a debate."""
+    return tuple(one for one in canaries() if one.role == "vote" or not judge.decides)
+
+
+def forecast(judges: Sequence[Judge]) -> Estimate:
+    """Calls and cost of asking them all once. Turns are taken for votes: there are few."""
+    mixes, ballots = mixes_of(judges), ballots_of(judges, [one.inputs for one in canaries()])
+    options = CampaignOptions(pairs=len(canaries()), policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
+    return estimate(options, [])
+
+
+def ask(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda count: None) -> CanaryRound:
+    """Send every canary to every judge and keep the answers. `done` is told how many are here."""
+    made = CanaryRound.objects.create(panel=panel, by=by)
+    limits = {judge.account: limit_of(judge.account) for judge in judges}
+    asking = Asking(made, prompt_ids(judges=judges), done)
+
+    async def main() -> None:
+        holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
+        shared = Limits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
+        try:
+            for judge in judges:
+                shared.account(judge.account).limit = limits[judge.account]
+                await asyncio.to_thread(prepare, judge)
+            calls = [
+                asking.one(shared.account(judge.account), judge, canary)
+                for judge in judges
+                for canary in questions(judge)
+            ]
+            await asyncio.gather(*calls)
+        finally:
+            await close_providers()
+            await shared.close()
+            await asking.close()
+
+    connection.close()  # a long wait begins
+    asyncio.run(main())
+    return made
+
+
+class Asking:
+    """One round on its way."""
+
+    def __init__(self, made: CanaryRound, prompt_ids: dict[tuple[str, str], int], done: Done) -> None:
+        self.made, self.prompt_ids, self.done = made, prompt_ids, done
+        self.room = asyncio.Semaphore(AT_ONCE)
+        self.writer = ThreadPoolExecutor(1, thread_name_prefix="canaries")
+        self.count = 0
+
+    async def one(self, account: Account, judge: Judge, canary: Canary) -> None:
+        """Ask until there is an answer, at most TRIES times, and store it."""
+        request = _request(judge, canary)
+        async with self.room:
+            for number in range(1, TRIES + 1):
+                sent = Sent(_row(canary), judge, canary.inputs.document, price(judge), False, False, "")
+                raw, decision = await self._send(account, request, sent)
+                if not isinstance(decision, Retry) or number == TRIES:
+                    break
+                await asyncio.sleep(decision.wait + random.uniform(0, min(LONGEST_WAIT_S, 2.0**number)))
+        answer = self._answer(judge, canary, request.prompt, sent, raw)
+        await asyncio.get_running_loop().run_in_executor(self.writer, answer.save)
+        self.count += 1
+        self.done(self.count)
+
+    async def _send(self, account: Account, request: Request, sent: Sent) -> tuple[str, object]:
+        bound = sum(map(len, (request.prompt.system.encode(), request.prompt.user.encode())))
+        try:
+            permit = await account.acquire(bound + request.judge.max_output_tokens, lambda: False)
+        except CircuitOpen as error:
+            sent.row.update(error=f"{request.judge.name}: {error}"[:1000])
+            return "", None
+        began, used = perf_counter(), 0
+        try:
+            result = await _complete(request)
+            used = result.usage.input + result.usage.output if isinstance(result, Reply) else 0
+        finally:
+            account.release(permit, used)
+        _tell(account, result)
+        sent.row["ms"] = int((perf_counter() - began) * 1000)
+        return result.raw, sent.ended(result)[0]
+
+    def _answer(self, judge: Judge, canary: Canary, prompt: Prompt, sent: Sent, raw: str) -> CanaryAnswer:
+        row, hostile = sent.row, canary.injection
+        return CanaryAnswer(
+            round=self.made,
+            judge_id=judge.id,
+            prompt_id=self.prompt_ids[prompt.name, prompt.sha256],
+            name=canary.name,
+            twin=canary.twin,
+            kind=hostile.kind if hostile else "",
+            aim=int(hostile.aim == "yes") if hostile else None,
+            honest=canary.honest,
+            role=canary.role,
+            outcome=row["outcome"],
+            verdict=row["verdict"],
+            reason=row["reason"],
+            error=row["error"],
+            tokens_in=row["tokens_in"],
+            tokens_out=row["tokens_out"],
+            cost=row["cost"],
+            milliseconds=row["ms"],
+            raw=compress(raw.encode()),
+        )
+
+    async def close(self) -> None:
+        """Release the writer's connection."""
+        await asyncio.get_running_loop().run_in_executor(self.writer, lambda: connection.close())
+        self.writer.shutdown()
+
+
+def _request(judge: Judge, canary: Canary) -> Request:
+    if canary.role == "vote":
+        prompt, schema = prompts.ballot(canary.inputs, judge)
+        return Request(judge, prompts.fitted(prompt, judge, schema), schema, canary.inputs, "vote")
+    prompt = prompts.turn_prompt(canary.inputs, canary.seat, 2, canary.history)
+    prompt = prompts.fitted(prompt, judge, prompts.TURN_SCHEMA)
+    return Request(judge, prompt, prompts.TURN_SCHEMA, canary.inputs, canary.role, round=2, history=canary.history)
+
+
+def _row(canary: Canary) -> dict[str, object]:
+    row: dict[str, object] = {"role": canary.role, "outcome": "error", "verdict": None, "reason": "", "error": ""}
+    return row | {"tokens_in": 0, "tokens_out": 0, "cost": None, "ms": 0}
+
+
+async def _complete(request: Request) -> Reply | ProviderError:
+    try:
+        return await open_provider(request.judge).complete(request)
+    except ProviderError as error:
+        return error
+
+
+def schedule(*, hours: int, paid: bool, panel: str = "") -> CanarySchedule:
+    """From now on every so many hours; 0: never again. Raises BadInput for an unknown panel."""
+    if panel:
+        panel_named(panel)
+    values = {"hours": hours, "paid": paid, "panel": panel, "due_at": Now() + timedelta(hours=hours)}
+    CanarySchedule.objects.update_or_create(pk=1, defaults=values)
+    return CanarySchedule.objects.get(pk=1)
+
+
+def is_due() -> bool:
+    """Whether a worker should run them now."""
+    return CanarySchedule.objects.filter(hours__gt=0, due_at__lte=Now()).exists()
+
+
+def run_scheduled() -> CanaryRound | None:
+    """The round that is due, unless another worker has taken it. What was missed is not made up for."""
+    due = CanarySchedule.objects.filter(hours__gt=0, due_at__lte=Now())
+    if not due.update(due_at=Now() + F("hours") * timedelta(hours=1)):
+        return None
+    plan = CanarySchedule.objects.get(pk=1)
+    return ask_panel(plan.panel, paid=plan.paid, by=CanaryRound.By.SCHEDULE)
+
+
+def ask_panel(name: str, *, paid: bool, by: str) -> CanaryRound | None:
+    """Those of the panel that cost nothing, or all; None where that is nobody."""
+    panel = panel_named(name)
+    judges = [judge for judge in members(panel) if paid or is_free(judge)]
+    return ask(panel=panel.name, judges=judges, by=by) if judges else None

@@ -1,0 +1,205 @@
+"""At most two paid calls to each judge: do its key, model, schema mode and parameters work, and what can it do?
+
+The first call asks as a campaign would. The second one is made where the first left something open: in the next schema
+mode, or without the parameter that a refusal speaks of; with log-probabilities where all is well and none were asked
+for. What a provider tells for nothing (the names of its models, the length of a context) is read beside them.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from time import perf_counter
+from typing import Any
+
+from judges import prompts
+from judges.costs.prices import Price, cost, price
+from judges.probes import remedies
+from judges.probes.catalogues import Catalogue, look_up
+from judges.probes.remedies import Tried
+from judges.providers import close_providers, open_provider
+from judges.providers.replies import get, parse
+from judges.records import Inputs, Judge, ProviderError, Request, Seat, Side, Usage
+
+INPUTS = Inputs(
+    query="At what temperature does water boil at sea level?",
+    answers=("At 100 degrees Celsius.",),
+    title="",
+    document="Water boils at 100 degrees Celsius at sea level. On high mountains it boils at a lower temperature.",
+)
+MOST_CALLS = 2
+LONGEST_PROMPT = 8_000
+"""Tokens of a prompt with a document of as many characters as judges see, and a debate about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a check of one judge may send, said before it is sent."""
+
+    judge: Judge
+    role: str
+    calls: int
+    cost: float | None
+    """USD at most; None where the price is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a judge's calls showed. `problem` is empty when the judge can work; it says what to do otherwise."""
+
+    judge: Judge
+    role: str
+    problem: str
+    price: Price | None
+    answered_as: str = ""
+    """The model's name in the answer, where it is another than the one asked for."""
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    """Of the first call."""
+    calls: int = 0
+    cost: float | None = None
+    """USD of all calls; None where the price is unknown, or what they used."""
+    warnings: tuple[str, ...] = ()
+    found: dict[str, Any] = field(default_factory=dict)
+    """What it can do, as it is stored (`_found`)."""
+
+
+def plan(judges: Sequence[tuple[Judge, str]]) -> list[Planned]:
+    """What `check` will send at most."""
+    return [_planned(judge, role) for judge, role in judges]
+
+
+def _planned(judge: Judge, role: str) -> Planned:
+    if judge.provider == "offline":
+        return Planned(judge, role, 0, 0.0)
+    calls = MOST_CALLS if judge.preset.asks and not judge.decides else 1
+    known = price(judge)
+    ways = [judge, *(remedies.changed(judge, schema_mode=mode) for mode in remedies.other_modes(judge))]
+    most = max(known.bound(request(way, role)) for way in ways) if known else None
+    return Planned(judge, role, calls, None if most is None else calls * most)
+
+
+async def check(judges: Sequence[tuple[Judge, str]]) -> list[Checked]:
+    """Probe every (judge, role: for, against, vote or embed). Accounts are asked side by side, their judges in turn."""
+    order = sorted(range(len(judges)), key=lambda place: judges[place][0].account)
+    groups = [list(places) for _, places in groupby(order, key=lambda place: judges[place][0].account)]
+    found: dict[int, Checked] = {}
+
+    async def account(places: list[int]) -> None:
+        for place in places:
+            found[place] = await check_one(*judges[place])
+
+    try:
+        for judge, _ in judges:
+            open_provider(judge)  # Loading an SDK takes seconds, which are not the model's.
+        await asyncio.gather(*map(account, groups))
+    finally:
+        await close_providers()
+    return [found[place] for place in range(len(judges))]
+
+
+async def check_one(judge: Judge, role: str) -> Checked:
+    """One call with a question whose answer is plain, and a second one where that shows more."""
+    began = perf_counter()
+    first = await _try(judge, role)
+    seconds = perf_counter() - began
+    other = remedies.next_try(first)
+    second = await _try(other, role) if other else None
+    reached = first.reply is not None or (first.error is not None and first.error.status is not None)
+    catalogue = await look_up(judge) if reached else Catalogue()
+    return _checked(first, second, catalogue, seconds)
+
+
+async def _try(judge: Judge, role: str) -> Tried:
+    try:
+        reply = await open_provider(judge).complete(request(judge, role))
+    except ProviderError as error:
+        return Tried(judge, role, INPUTS.document, error=error)
+    return Tried(judge, role, INPUTS.document, reply=reply)
+
+
+def request(judge: Judge, role: str) -> Request:
+    """The small question, as the judge's role and its schema mode ask it."""
+    if role == "embed":
+        nothing = prompts.vote_prompt(INPUTS)  # its endpoint takes no prompt
+        return Request(judge, nothing, prompts.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
+    if role == "vote":
+        prompt, schema = prompts.ballot(INPUTS, judge)
+        return Request(judge, prompts.fitted(prompt, judge, schema), schema, INPUTS, role)
+    prompt, schema = prompts.turn_prompt(INPUTS, Seat(Side(role)), 1), prompts.TURN_SCHEMA
+    return Request(judge, prompts.fitted(prompt, judge, schema), schema, INPUTS, role, round=1)
+
+
+def _checked(first: Tried, second: Tried | None, catalogue: Catalogue, seconds: float) -> Checked:
+    judge, reply, known = first.judge, first.reply, price(first.judge)
+    tried = [one for one in (first, second) if one]
+    problem = remedies.problem(first, second, catalogue.names) or remedies.missing_logprobs(first)
+    named = reply.model if reply else ""
+    answered_as = named if named not in ("", judge.model, judge.model.removeprefix("models/")) else ""
+    warnings = tuple(remedies.warnings(first, catalogue.context, LONGEST_PROMPT))
+    costs = [_cost(one, known) for one in tried]
+    total = None if None in costs else sum(one for one in costs if one is not None)
+    found = _found(first, second, catalogue) | {"price": known and {"input": known.input, "output": known.output}}
+    return Checked(
+        judge, first.role, problem, known, answered_as, _sum(tried), seconds, len(tried), total, warnings, found
+    )
+
+
+def _cost(tried: Tried, known: Price | None) -> float | None:
+    """USD of a call; a refused one costs nothing unless its provider may charge all the same."""
+    if tried.reply is not None:
+        return cost(known, tried.reply.usage)
+    assert tried.error is not None
+    return None if tried.error.billed and not (known and known.is_free) else 0.0
+
+
+def _sum(tried: Sequence[Tried]) -> Usage:
+    used = [one.reply.usage for one in tried if one.reply is not None]
+    names = ("input", "cached", "output", "reasoning", "written")
+    return Usage(**{name: sum(getattr(usage, name) for usage in used) for name in names})
+
+
+def _found(first: Tried, second: Tried | None, catalogue: Catalogue) -> dict[str, Any]:
+    """What the judge can do, as JSON; nothing of a judge without a prompt."""
+    judge, reply = first.judge, first.reply
+    if not judge.preset.asks:
+        return {}
+    tried = [one for one in (first, second) if one]
+    given = [one for one in tried if one.judge.alternatives]
+    suspected = first.error and remedies.suspect(judge, first.error)
+    sent = remedies.temperature(judge)
+    return {
+        "schema_mode": judge.schema_mode,
+        "unwrap": judge.unwrap,
+        "schema_modes": {one.judge.schema_mode: _mode(one) for one in reversed(tried)},
+        "logprobs": max(remedies.alternatives(one.reply) for one in given) if given else None,
+        "logprobs_asked": judge.alternatives,
+        "temperature": sent,
+        "temperature_taken": False if suspected == "temperature" else True if reply and sent is not None else None,
+        "thinks": any(one.thinks for one in tried) or remedies.known_to_think(judge),
+        "reasoning_tokens": max((one.reply.usage.reasoning for one in tried if one.reply), default=0),
+        "reasoning_text": any(bool(one.reply.reasoning) for one in tried if one.reply),
+        "max_output_tokens": judge.max_output_tokens,
+        "usage": _counted(reply.raw) if reply else [],
+        "context": catalogue.context,
+    }
+
+
+def _mode(tried: Tried) -> str:
+    if tried.works:
+        return "works"
+    if tried.reply is not None:
+        return "unreadable"
+    assert tried.error is not None
+    return "refused" if remedies.suspect(tried.judge, tried.error) == "schema_mode" else "not known"
+
+
+def _counted(raw: str) -> list[str]:
+    """Names of the counts in an answer's usage."""
+    body = parse(raw)
+    found = get(body, "usage") or get(body, "usageMetadata")
+    usage: dict[str, Any] = found if isinstance(found, dict) else {}
+    plain = [key for key, value in usage.items() if isinstance(value, int | float)]
+    inner = [(key, value) for key, value in usage.items() if isinstance(value, dict)]
+    deep = [f"{key}.{name}" for key, value in inner for name, count in value.items() if isinstance(count, int | float)]
+    return [*plain, *deep]

@@ -1,0 +1,439 @@
+"""What a call to a judge shows about its settings, and which line of the judges file mends what is wrong with them."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import product
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from judges.domain import verdicts
+from judges.panels.judge_keys import ROOM_TO_THINK, decided
+from judges.presets import UNWRAPS, thinking
+from judges.providers.replies import get, parse, text
+from judges.records import Judge, Overloaded, ProviderError, RateLimited, Rejected, Reply, Unreachable
+
+NEARLY = 0.8
+"""Share of the output limit from which an answer to a small question says that longer ones will be cut."""
+NEAREST = 3
+"""Names of models that are offered in place of an unknown one."""
+
+CLUES = (
+    (
+        "model",
+        r"(model|deployment).{0,80}(not exist|not found|unknown)|(invalid|unknown|no such) model|model_not_found",
+    ),
+    ("context", r"context[ _](length|window|size)|maximum context|prompt is too long|input is too long"),
+    ("max_output_tokens", r"max_(completion_|output_|new_)?tokens|maxoutputtokens"),
+    ("logprobs", r"log_?prob"),
+    (
+        "schema_mode",
+        r"response_?format|text\.format|output_config\.format|json_schema|json_object|json mode|structured|"
+        r"response_?(json_?)?schema|response_?mime|tool|function|grammar|guided|schema",
+    ),
+    ("temperature", r"temperature"),
+    ("reasoning_effort", r"reasoning[ _.]?effort|thinking_?level|\beffort\b"),
+    ("thinking", r"thinking|budget|reasoning[ _.]?summar"),
+)
+"""Words of a refusal, by the judge key that they speak of."""
+READING = ("unwrap", "ignore_case", "extra_keys")
+"""How answers are read."""
+NO_CHANGE = ("model", "context", "max_output_tokens")
+"""Refused for these, a judge would be refused again whatever else were changed."""
+SPEAKS = (400, 404, 415, 422, 500, 501)
+"""Statuses with which servers refuse a parameter; 500 and 501 come from those that do not check it before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One call and what came of it: a reply, or an error."""
+
+    judge: Judge
+    role: str
+    document: str
+    reply: Reply | None = None
+    error: ProviderError | None = None
+
+    @property
+    def unusable(self) -> str:
+        """Why the reply is no verdict; "" where it is one, or where its judge makes none."""
+        assert self.reply is not None
+        return "" if self.role == "embed" else _unusable(self, self.judge, self.reply.text)
+
+    @property
+    def works(self) -> bool:
+        """The judge can be asked so."""
+        reply = self.reply
+        return reply is not None and not reply.refused and not reply.truncated and not self.unusable
+
+    @property
+    def thinks(self) -> bool:
+        """The answer shows thoughts, or counts them."""
+        reply = self.reply
+        if reply is None:
+            return False
+        return bool(reply.usage.reasoning or reply.reasoning or reply.text.lstrip().startswith("<think>"))
+
+
+def changed(judge: Judge, **parameters: Any) -> Judge:
+    """The judge with other parameters; None takes one away. Of another mode it is what a judges file would make."""
+    kept = {**judge.parameters, **parameters}
+    if "schema_mode" in parameters:
+        # What the present mode alone decided about reading answers is not the other one's.
+        usual = decided({"model": judge.model, **judge.parameters}, judge.preset)
+        stale = {key for key in READING if key not in parameters and key in usual and kept.get(key) == usual[key]}
+        kept = {key: value for key, value in kept.items() if key not in stale}
+        kept = {**decided({"model": judge.model, **kept}, judge.preset), **kept}
+    return replace(judge, parameters={key: value for key, value in kept.items() if value is not None})
+
+
+def other_modes(judge: Judge) -> list[str]:
+    """Schema modes of its provider that it does not use, the provider's own first."""
+    preset = judge.preset
+    return [mode for mode in dict.fromkeys((preset.schema_mode, *preset.schema_modes)) if mode != judge.schema_mode]
+
+
+def suspect(judge: Judge, error: ProviderError) -> str:
+    """The judge key that a refusal speaks of; "" where it names none that the judge sends."""
+    if error.status not in SPEAKS:
+        return ""
+    body = parse(error.raw)
+    said = [text(get(body, "error", "param")), str(error), error.raw]
+    for words in (word.lower() for word in said if word):
+        for key, clue in CLUES:
+            if _sends(judge, key) and re.search(clue, words):
+                return key
+        for key in judge.parameters:
+            if key in ("seed", "stop", "top_p", "service_tier", "safety_settings") and key.replace("_", "") in (
+                words.replace("_", "")
+            ):
+                return key
+        for name in judge.parameters.get("extra_body", {}):
+            if name.lower() in words:
+                return "extra_body"
+    return ""
+
+
+def next_try(first: Tried) -> Judge | None:
+    """What the second call asks: what the first one left open. None where it would show nothing."""
+    judge, preset = first.judge, first.judge.preset
+    if not preset.asks or judge.decides:
+        return None
+    if first.error is not None:
+        return _without(judge, first.error)
+    if first.works:
+        wanted = preset.logprobs if not (judge.alternatives or first.thinks) else 0
+        return changed(judge, logprobs=wanted) if wanted else None
+    reply = first.reply
+    assert reply is not None
+    if reply.refused or reply.truncated or not reply.text.strip() or loosening(first) is not None:
+        return None
+    if _thoughts_only_end(reply):
+        return None
+    return _in_next_mode(judge)
+
+
+def _without(judge: Judge, error: ProviderError) -> Judge | None:
+    """Without what the refusal speaks of; in another schema mode where it speaks of that, or of nothing."""
+    if not isinstance(error, Rejected | Overloaded) or error.status not in SPEAKS:
+        return None
+    key = suspect(judge, error)
+    if error.status in (404, 500, 501) and key != "schema_mode":
+        return None
+    if key in NO_CHANGE:
+        return None
+    if key in ("", "schema_mode"):
+        return _in_next_mode(judge)
+    return changed(judge, **{key: "default" if key == "temperature" else None})
+
+
+def _in_next_mode(judge: Judge) -> Judge | None:
+    modes = other_modes(judge)
+    return changed(judge, schema_mode=modes[0]) if modes else None
+
+
+def _sends(judge: Judge, key: str) -> bool:
+    """Whether a request of the judge has something that the key decides."""
+    if key == "schema_mode":
+        return judge.schema_mode != "text"
+    if key == "logprobs":
+        return judge.alternatives > 0
+    if key == "temperature":
+        return temperature(judge) is not None
+    return key in NO_CHANGE or key in judge.parameters
+
+
+def temperature(judge: Judge) -> float | None:
+    """The temperature that is sent; None: none is."""
+    given = judge.parameters.get("temperature", 0)
+    return None if given == "default" or "temperature" not in judge.preset.names else float(given)
+
+
+def loosening(tried: Tried) -> dict[str, Any] | None:
+    """The fewest reading settings with which the answer would be a verdict; None where none help."""
+    assert tried.reply is not None
+    for settings in sorted(_readings(tried.judge), key=len):
+        if settings and not _unusable(tried, changed(tried.judge, **settings), tried.reply.text):
+            return settings
+    return None
+
+
+def _readings(judge: Judge) -> Iterator[dict[str, Any]]:
+    """Looser ways to read its answers: what of them differs from the judge's own."""
+    wraps = UNWRAPS if judge.unwrap == "none" else (judge.unwrap, "both")
+    for unwrap, case, extra in product(wraps, (judge.ignore_case, True), (judge.extra_keys, "ignore")):
+        wanted = {"unwrap": unwrap, "ignore_case": case, "extra_keys": extra}
+        yield {key: value for key, value in wanted.items() if value != getattr(judge, key)}
+
+
+def _unusable(tried: Tried, judge: Judge, answer: str) -> str:
+    try:
+        verdicts.parse(tried.role, answer, tried.document, judge)
+    except verdicts.Unusable as error:
+        return str(error)
+    return ""
+
+
+def problem(first: Tried, second: Tried | None, names: tuple[str, ...] = ()) -> str:
+    """Why the judge cannot work and what to do about it; "" where it can. `names`: the provider's models."""
+    if first.works:
+        return ""
+    if first.error is not None:
+        return _refusal(first, first.error, second, names)
+    reply = first.reply
+    assert reply is not None
+    if reply.refused:
+        return _("it refused a harmless question; choose another model")
+    if reply.truncated:
+        return _cut(first)
+    if not reply.text.strip() and first.thinks:
+        return _("it thought and answered nothing: set max_output_tokens = %(room)s%(off)s") % _room(first.judge)
+    if (settings := loosening(first)) is not None:
+        return _loosened(settings)
+    if _thoughts_only_end(reply):
+        return _(
+            "its thoughts stand in its answer, ended by </think> and begun by nothing: "
+            "switch on the server's reasoning parser"
+        )
+    if second is not None and second.works:
+        return _('its answer in schema_mode "%(mode)s" does not follow the schema (%(error)s): set %(setting)s') % {
+            "mode": first.judge.schema_mode,
+            "error": first.unusable,
+            "setting": setting("schema_mode", second.judge.schema_mode),
+        }
+    return _("its answer does not follow the schema (%(error)s); choose another model") % {"error": first.unusable}
+
+
+def _thoughts_only_end(reply: Reply) -> bool:
+    """The chat template wrote the <think>, so that the answer has its end alone: nobody can say where thoughts end."""
+    return "</think>" in reply.text and "<think>" not in reply.text
+
+
+def missing_logprobs(first: Tried) -> str:
+    """That it gave no log-probabilities, though it was asked for them; "" where all is well."""
+    reply = first.reply
+    if reply is None or not first.judge.alternatives or reply.tokens or reply.probabilities:
+        return ""
+    return _(
+        "it was asked for log-probabilities and gave none: its grades and LARA would go without them; "
+        "choose a model that gives them, or remove logprobs"
+    )
+
+
+def _cut(first: Tried) -> str:
+    limits = _room(first.judge) | {"now": first.judge.max_output_tokens}
+    if first.thinks and first.judge.max_output_tokens < ROOM_TO_THINK:
+        assert first.reply is not None
+        limits["thoughts"] = first.reply.usage.reasoning
+        return (
+            _(
+                "its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: "
+                "set max_output_tokens = %(room)s%(off)s"
+            )
+            % limits
+        )
+    return _("its answer was cut at %(now)s tokens; raise max_output_tokens") % limits
+
+
+def _room(judge: Judge) -> dict[str, Any]:
+    """Words about room for thinking, and how it is switched off where the provider has a switch."""
+    preset, off = judge.preset, ""
+    if preset.thinking and "thinking" not in judge.parameters:
+        off = _(" or thinking = false")
+    elif "reasoning_effort" in preset.names and "reasoning_effort" not in judge.parameters:
+        off = _(' or reasoning_effort = "low"')
+    return {"room": ROOM_TO_THINK, "off": off}
+
+
+def known_to_think(judge: Judge) -> bool:
+    """Its own settings or its provider's documentation say that it thinks."""
+    return thinking.known_to_think(judge.model, judge.parameters, judge.preset)
+
+
+READINGS = {
+    ("unwrap", "fence"): "it answers with JSON in a Markdown fence",
+    ("unwrap", "think"): "it puts a <think> block before its answer",
+    ("unwrap", "both"): "it puts a <think> block and a Markdown fence around its answer",
+    ("ignore_case", True): 'it writes "Yes" or "NO" for yes or no',
+    ("extra_keys", "ignore"): "it adds keys that were not asked for",
+}
+
+
+def _loosened(settings: dict[str, Any]) -> str:
+    """What it does, and what to set."""
+    seen = "; ".join(_(READINGS[key, value]) for key, value in settings.items())
+    wanted = " and ".join(setting(key, value) for key, value in settings.items())
+    return _("%(seen)s: set %(wanted)s") % {"seen": seen, "wanted": wanted}
+
+
+def setting(key: str, value: object) -> str:
+    """A line of the judges file: JSON writes text, numbers and booleans as TOML does."""
+    return f"{key} = {json.dumps(value)}"
+
+
+def _refusal(first: Tried, error: ProviderError, second: Tried | None, names: tuple[str, ...]) -> str:
+    """A call that brought no answer."""
+    judge, key = first.judge, suspect(first.judge, error)
+    if second is not None and second.error is not None and key != "schema_mode":
+        # The change did not help. Where the server now speaks of something else, both have to be changed.
+        other = suspect(second.judge, second.error)
+        if key and other and other != key:
+            both = [_changed_line(judge, key, error), _changed_line(second.judge, other, second.error)]
+            return "; ".join(both)
+    if second is not None and (second.works or second.reply is not None or key == "schema_mode"):
+        line = _changed_line(judge, key or "schema_mode", error, second)
+        more = problem(second, None) if second.reply is not None and not second.works else ""
+        return f"{line}; {more}" if more else line
+    if names and (key == "model" or (error.status == 404 and not key)):
+        return unknown_model(judge, names)
+    if key in ("context", "max_output_tokens"):
+        return _changed_line(judge, key, error)
+    return advice(judge, error)
+
+
+def _changed_line(judge: Judge, key: str, error: ProviderError, second: Tried | None = None) -> str:
+    """What to change so that the refusal does not come."""
+    said = {"error": error, "status": error.status}
+    if key == "schema_mode":
+        return _mode_line(judge, error, second)
+    if judge.preset.client == "azure" and "unrecognized request argument" in f"{error} {error.raw}".lower():
+        return _("%(error)s: this api_version does not know it: set a later api_version") % said
+    if key == "temperature":
+        sent = {**said, "temperature": f"{temperature(judge):g}"}
+        return _('%(error)s: it takes no temperature %(temperature)s: set temperature = "default"') % sent
+    if key == "context":
+        return _(
+            "%(error)s: its context is too short for a small question and max_output_tokens = %(now)s: raise the "
+            "server's context length, or lower max_output_tokens"
+        ) % {**said, "now": judge.max_output_tokens}
+    if key == "max_output_tokens":
+        return _(
+            '%(error)s: lower max_output_tokens, now %(now)s; for a model at OpenAI itself set provider = "openai"'
+        ) % {**said, "now": judge.max_output_tokens}
+    return _("%(error)s: it does not take %(key)s: remove it") % {**said, "key": key}
+
+
+def _mode_line(judge: Judge, error: ProviderError, second: Tried | None) -> str:
+    """This server answers json_schema with 400: set ... What the second call showed decides."""
+    modes = other_modes(judge)
+    said = {"mode": judge.schema_mode, "status": error.status, "error": error}
+    if second is not None and second.error is None:
+        wanted = setting("schema_mode", second.judge.schema_mode)
+        return _("this server answers %(mode)s with %(status)s: set %(wanted)s (%(error)s)") % {
+            **said,
+            "wanted": wanted,
+        }
+    if second is not None:
+        modes = [mode for mode in modes if mode != second.judge.schema_mode]
+        said["mode"] = _("%(one)s and %(two)s") % {"one": judge.schema_mode, "two": second.judge.schema_mode}
+    if not modes:
+        return _("this server answers %(mode)s with %(status)s: choose another model (%(error)s)") % said
+    wanted = _(" or ").join(setting("schema_mode", mode) for mode in modes)
+    return _("this server answers %(mode)s with %(status)s: try %(wanted)s (%(error)s)") % {**said, "wanted": wanted}
+
+
+def unknown_model(judge: Judge, names: tuple[str, ...]) -> str:
+    """The nearest names of those that the provider has."""
+    by_small = {name.lower(): name for name in names}
+    near = get_close_matches(judge.model.lower(), by_small, NEAREST, 0.4) or sorted(by_small)[:NEAREST]
+    return _('it does not know the model "%(model)s"; the nearest that it has: %(names)s') % {
+        "model": judge.model,
+        "names": ", ".join(by_small[name] for name in near),
+    }
+
+
+def advice(judge: Judge, error: ProviderError) -> str:
+    """What failed and what to do about it."""
+    if isinstance(error, RateLimited):
+        return _("%(error)s: a limit or quota is used up; wait, or lower the judge's limits") % {"error": error}
+    if isinstance(error, Overloaded):
+        return _("%(error)s: the provider fails at the moment; try again later") % {"error": error}
+    if isinstance(error, Unreachable):
+        return _("%(error)s: is the server up and the base_url right?") % {"error": error}
+    preset = judge.preset
+    key = {"api_key_env": judge.api_key_env or preset.key_env or "api_key_env"}
+    named = judge.api_key_env or preset.key_env
+    if error.status in (401, 403) and (judge.parameters.get("token_command") or (preset.client and not named)):
+        return _("%(error)s: these credentials are not accepted, or may not use this model") % {"error": error}
+    what = {
+        400: _(
+            "it refuses the request in every way that was tried; a model without temperature 0 wants "
+            'temperature = "default"'
+        ),
+        401: _("the key in %(api_key_env)s is not accepted") % key,
+        403: _("the key in %(api_key_env)s may not use this model") % key,
+        404: _('it does not know the model "%(model)s", or the base_url is wrong') % {"model": judge.model},
+    }.get(error.status or 0)
+    return f"{error}: {what}" if what else str(error)
+
+
+def warnings(first: Tried, context: int | None, needed: int) -> list[str]:
+    """What works now and may not later: room for thinking, an unknown use of tokens, a short context."""
+    judge, reply, found = first.judge, first.reply, []
+    room, now = _room(judge), judge.max_output_tokens
+    if judge.preset.asks and (first.thinks or known_to_think(judge)) and now < ROOM_TO_THINK:
+        thoughts = reply.usage.reasoning if reply else 0
+        counted = _(" (%(thoughts)s tokens on this small question)") % {"thoughts": thoughts} if thoughts else ""
+        words = {**room, "now": now, "counted": counted}
+        found.append(
+            _(
+                "it thinks before it answers%(counted)s, and max_output_tokens = %(now)s cuts longer thoughts: "
+                "set max_output_tokens = %(room)s%(off)s"
+            )
+            % words
+        )
+    elif reply is not None and not reply.truncated and reply.usage.output > NEARLY * now:
+        found.append(
+            _("its answer to a small question took %(used)s of %(now)s tokens: raise max_output_tokens")
+            % {"used": reply.usage.output, "now": now}
+        )
+    if reply is not None and judge.preset.asks and not reply.usage.is_known:
+        found.append(
+            _(
+                "it does not say how many tokens it used: the cost of its calls stays unknown, and budgets count the "
+                "most that they can cost"
+            )
+        )
+    given = alternatives(reply)
+    if reply is not None and reply.tokens and given < judge.alternatives:
+        found.append(
+            _("it gives %(given)s alternatives of %(asked)s: set logprobs = %(given)s")
+            % {"given": given, "asked": judge.alternatives}
+        )
+    if context is not None and context < needed + now:
+        found.append(
+            _(
+                "its context holds %(context)s tokens: long documents will not fit; raise the server's context length "
+                "to %(needed)s"
+            )
+            % {"context": f"{context:,}", "needed": f"{needed + now:,}"}
+        )
+    return found
+
+
+def alternatives(reply: Reply | None) -> int:
+    """The most alternatives that a token of the answer came with."""
+    return max((len(token.others) for token in reply.tokens), default=0) if reply else 0

@@ -1,0 +1,159 @@
+"""Ask judges what `judges.probes.known_orders` wants to know. The account's limits hold; no campaign, cache or label
+has a part.
+
+Every question is one call, tried again where the provider failed. Each is asked anew each time: that is the point.
+"""
+
+import asyncio
+import os
+import random
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from redis.asyncio import Redis
+
+from judges import prompts
+from judges.campaigns.estimates import CampaignOptions, Estimate, ballots_of, estimate
+from judges.costs.prices import cost, price
+from judges.costs.token_mixes import mixes_of
+from judges.domain import verdicts
+from judges.engine.calls import _tell
+from judges.engine.limits import Account, CircuitOpen, Limits
+from judges.engine.plan import limit_of
+from judges.probes.known_orders import Findings, Grade, Probe, findings
+from judges.providers import close_providers, open_provider
+from judges.providers.rehearsal import prepare
+from judges.records import Inputs, Judge, ProviderError, Reply, Request
+
+AT_ONCE = 16
+TRIES = 3
+LONGEST_WAIT_S = 30.0
+
+Done = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class Checked:
+    """One judge on its way: its grades, what it cost, and the first thing that went wrong."""
+
+    judge: Judge
+    grades: dict[tuple[str, int], list[Grade]] = field(default_factory=dict)
+    cost: float | None = 0.0
+    """USD; None: a call's price is unknown."""
+    calls: int = 0
+    error: str = ""
+
+    def paid(self, reply: Reply) -> None:
+        """One answer more."""
+        paid = cost(price(self.judge), reply.usage)
+        self.cost = None if paid is None or self.cost is None else self.cost + paid
+
+
+def forecast(judges: Sequence[Judge], probes: Sequence[Probe], repeats: int) -> Estimate:
+    """Calls and cost of asking them all."""
+    asked = [inputs for probe in probes for _, inputs in probe.documents]
+    number = len(asked) * repeats
+    mixes, ballots = mixes_of(judges), ballots_of(judges, asked)
+    options = CampaignOptions(pairs=number, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
+    return estimate(options, [])
+
+
+def self_check(
+    judges: Sequence[Judge], probes: Sequence[Probe], *, repeats: int = 2, done: Done = lambda count: None
+) -> list[tuple[Checked, Findings]]:
+    """Ask every judge every document so many times. `done` is told how many answers are here."""
+    limits = {judge.account: limit_of(judge.account) for judge in judges}
+    asking = _Asking(repeats, done)
+
+    async def main() -> list[Checked]:
+        holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
+        shared = Limits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
+        try:
+            for judge in judges:
+                shared.account(judge.account).limit = limits[judge.account]
+                await asyncio.to_thread(prepare, judge)
+            calls = [asking.judge(shared.account(judge.account), judge, probes) for judge in judges]
+            return list(await asyncio.gather(*calls))
+        finally:
+            await close_providers()
+            await shared.close()
+
+    return [(checked, findings(probes, checked.grades)) for checked in asyncio.run(main())]
+
+
+class _Asking:
+    """All questions of one self-check."""
+
+    def __init__(self, repeats: int, done: Done) -> None:
+        self.repeats, self.done = repeats, done
+        self.count = 0
+
+    async def judge(self, account: Account, judge: Judge, probes: Sequence[Probe]) -> Checked:
+        """One judge's answers to everything; a slow one holds up no other."""
+        checked, room = Checked(judge), asyncio.Semaphore(AT_ONCE)
+        places = [(probe.name, at, inputs) for probe in probes for at, (_, inputs) in enumerate(probe.documents)]
+        asked = [(name, at, inputs, sample) for name, at, inputs in places for sample in range(self.repeats)]
+        grades = await asyncio.gather(*(self.one(account, room, checked, inputs, n) for _, _, inputs, n in asked))
+        for (name, at, _inputs, _sample), grade in zip(asked, grades, strict=True):
+            checked.grades.setdefault((name, at), []).append(grade)
+        return checked
+
+    async def one(
+        self, account: Account, room: asyncio.Semaphore, checked: Checked, inputs: Inputs, sample: int
+    ) -> Grade:
+        """Ask until there is an answer, at most TRIES times; None: no verdict."""
+        prompt, schema = prompts.ballot(inputs, checked.judge)
+        prompt = prompts.fitted(prompt, checked.judge, schema)
+        request = Request(checked.judge, prompt, schema, inputs, "vote", sample=sample)
+        grade: Grade = None
+        async with room:
+            for number in range(1, TRIES + 1):
+                try:
+                    grade = _grade(checked, await _send(account, request, checked))
+                except (ProviderError, CircuitOpen) as error:
+                    checked.error = checked.error or str(error)
+                    if number < TRIES and isinstance(error, ProviderError) and error.retry:
+                        wait = random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**number))
+                        await asyncio.sleep((error.retry_after or 0.0) + wait)
+                        continue
+                break
+        self.count += 1
+        self.done(self.count)
+        return grade
+
+
+async def _send(account: Account, request: Request, checked: Checked) -> Reply:
+    """One call within the account's limits. Raises ProviderError, CircuitOpen."""
+    texts = (request.prompt.system, request.prompt.user)
+    bound = sum(len(text.encode()) for text in texts) + request.judge.max_output_tokens
+    permit = await account.acquire(bound, lambda: False)
+    used, checked.calls = 0, checked.calls + 1
+    try:
+        reply = await open_provider(request.judge).complete(request)
+        used = reply.usage.input + reply.usage.output
+    except ProviderError as error:
+        _tell(account, error)
+        if error.billed:
+            checked.cost = None
+        raise
+    finally:
+        account.release(permit, used)
+    _tell(account, reply)
+    checked.paid(reply)
+    return reply
+
+
+def _grade(checked: Checked, reply: Reply) -> Grade:
+    """On the judge's own scale; None for an answer that is no verdict."""
+    if reply.refused or reply.truncated:
+        checked.error = checked.error or (_("it refused") if reply.refused else _("its answer was cut"))
+        return None
+    try:
+        turn = verdicts.parse("vote", reply.text, "", checked.judge)
+    except verdicts.Unusable as error:
+        checked.error = checked.error or _("its answer does not follow the schema (%(error)s)") % {"error": error}
+        return None
+    return turn.verdict if turn.score is None else turn.score

@@ -1,0 +1,69 @@
+"""Answers to what runs ask, read as strictly as verdicts (judges.domain.verdicts). Pure.
+
+They travel through the engine as a Turn whose verdict is 1 and says nothing: a text to search for as it is, scores and
+vectors as JSON lists in the order of their documents.
+"""
+
+import base64
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from judges.domain.verdicts import STRICT, ParsingRules, Unparsed, fields_of, string
+from judges.records import Turn
+
+TEXTS = {"rewrite": "passage", "reason": "reasoning"}
+"""Role to the one field of its answer."""
+
+Vectors = npt.NDArray[np.float32]
+
+
+def parse(role: str, text: str, documents: int, rules: ParsingRules = STRICT) -> Turn:
+    """The answer to a question of this role about so many documents. Raises Unparsed.
+
+    Only texts come from models that write; scores and vectors come from endpoints, whose answers are read as they are.
+    """
+    if role in TEXTS:
+        name = TEXTS[role]
+        said = string(fields_of(text, rules, required={name})[name], name).strip()
+        if not said:
+            raise Unparsed(f'"{name}" is empty')
+        return Turn(1, said)
+    if role == "rank":
+        return Turn(1, json.dumps(_scores(text, documents)))
+    vectors_of(Turn(1, text), documents)
+    return Turn(1, text)
+
+
+def _scores(text: str, documents: int) -> list[float]:
+    """A score for each document, from {place: score}."""
+    found = fields_of(text, required={str(place) for place in range(documents)})
+    scores = [found[str(place)] for place in range(documents)]
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in scores):
+        raise Unparsed("a score is not a number")
+    return [float(one) for one in scores]
+
+
+def scores_of(turn: Turn) -> list[float]:
+    """What a `rank` answer gave, in the order of the documents."""
+    return [float(one) for one in json.loads(turn.reason)]
+
+
+def pack(vectors: Sequence[Sequence[float]] | Vectors) -> str:
+    """Vectors as JSON: their length, and their float32 numbers (little-endian) in base64, a quarter as long."""
+    rows = np.asarray(vectors, dtype="<f4")
+    return json.dumps({"size": int(rows.shape[1]), "vectors": base64.b64encode(rows.tobytes()).decode()})
+
+
+def vectors_of(turn: Turn, count: int) -> Vectors:
+    """What an `embed` answer gave, (count, size). Raises Unparsed."""
+    found = fields_of(turn.reason, required={"size", "vectors"})
+    numbers = np.frombuffer(base64.b64decode(found["vectors"]), dtype="<f4")
+    if not found["size"] or len(numbers) != count * found["size"]:
+        raise Unparsed("it has not one vector for each text")
+    if not np.isfinite(numbers).all():
+        raise Unparsed("a vector holds what is no number")
+    return numbers.reshape(count, found["size"])

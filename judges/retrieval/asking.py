@@ -1,0 +1,272 @@
+"""What runs ask of models: texts to search for, scores of documents, vectors (DESIGN 10; docs/adr/0033).
+
+It goes through the engine as judging does: limits of the account, retries, budget and caps, an answer stored before it
+is used, its cost in the ledger. A run's calls belong to one campaign (policy `retrieval`) that no worker drains. What
+the run asked before is taken from there, also after a kill; what other runs asked is found by its hash.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.models import Collection
+from corpus.rubric import QUERY, Definition
+from judges.campaigns import counters
+from judges.campaigns.configurations import Configuration
+from judges.campaigns.lifecycle import check_budget
+from judges.domain.verdicts import Gone
+from judges.engine import inline_runner
+from judges.engine import plan as plans
+from judges.engine.budget import Spent
+from judges.engine.cache import FIND_CALLS
+from judges.engine.calls import Caller, Question, Stopped
+from judges.engine.leases import Claimed
+from judges.engine.plan import judge_of, judges_of, records_of, roomy
+from judges.models import Campaign, JudgeVersion
+from judges.models.retrieval import RetrievalCall
+from judges.panels.offline_panel import OFFLINE_REWRITER, ensure_writers
+from judges.records import Inputs, Judge, Prompt, Turn
+from judges.tasks import database
+
+ENDPOINTS = {"rank": "rerank", "embed": "embed"}
+"""Role to the only wire that takes it; other roles are for judges that write text."""
+
+USED = """
+SELECT query, sum(tokens_in), sum(tokens_out), max(ms) FROM (
+    SELECT c.query, c.sample, sum(COALESCE(o.tokens_in, c.tokens_in)) AS tokens_in,
+        sum(COALESCE(o.tokens_out, c.tokens_out)) AS tokens_out, sum(COALESCE(o.milliseconds, c.milliseconds)) AS ms
+    FROM judges_retrievalcall c LEFT JOIN LATERAL (
+        SELECT tokens_in, tokens_out, milliseconds FROM judges_retrievalcall o
+        WHERE c.cached AND o.cache_key = c.cache_key AND NOT o.cached AND o.outcome = 'labelled' AND o.role <> 'embed'
+        ORDER BY o.id LIMIT 1) o ON true
+    WHERE c.campaign_id = %(campaign)s AND c.query = ANY(%(queries)s) AND c.role = ANY(%(roles)s)
+    GROUP BY c.query, c.sample) s GROUP BY query
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: what is asked, and of how many (`sample`, from 0)."""
+
+    role: str
+    sample: int
+    prompt: Prompt
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    documents: tuple[str, ...] = ()
+    keep: Callable[[Turn], None] | None = None
+    """Takes a good answer before its call is booked: for what is kept elsewhere (vectors)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """All that is asked about one query, together. `query`: its primary key; 0: none (vectors of documents)."""
+
+    query: int
+    text: str
+    calls: tuple[Call, ...]
+    instruction: str = ""
+    """For rerankers, which have no prompt; others read it in theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What the answers to one query took, whoever asked for them first."""
+
+    seconds: float
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(slots=True)
+class Answered:
+    """Answers in the order of what was wanted; None where one of its calls brought none."""
+
+    answers: list[tuple[Turn, ...] | None] = field(default_factory=list)
+    error: str = ""
+    """Why a call brought no answer: the last reason."""
+    spent: str = ""
+    """The cap at which money or calls ran out (Campaign.Cap)."""
+    stopped: bool = False
+
+    def take(self, later: "Answered") -> None:
+        """What went wrong later, in a further step about the same queries."""
+        self.error = later.error or self.error
+        self.spent, self.stopped = self.spent or later.spent, self.stopped or later.stopped
+
+
+def judges_for(role: str) -> list[str]:
+    """Names of the current judges that can be asked so; the offline one first."""
+    ensure_writers()
+    rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
+    names = [one.name for one in records_of(rows) if _takes(one, role)]
+    return sorted(names, key=lambda name: name != OFFLINE_REWRITER)
+
+
+def judge_for(role: str, name: str) -> Judge:
+    """The judge of this name. Raises BadInput for an unknown one, and for one that cannot be asked so."""
+    known = judges_for(role)
+    if name not in known:
+        raise BadInput(_unknown(role, name, known))
+    judge = judge_of(JudgeVersion.objects.get(name=name, is_current=True))
+    return judge if role in ENDPOINTS else roomy(judge)
+
+
+def _takes(judge: Judge, role: str) -> bool:
+    if role in ENDPOINTS:
+        return judge.preset.wire == ENDPOINTS[role]
+    if judge.preset.wire == "offline":
+        return judge.name == OFFLINE_REWRITER
+    return judge.preset.asks and not judge.decides
+
+
+def _unknown(role: str, name: str, known: Sequence[str]) -> str:
+    what = {
+        "rank": _('a judge with provider = "rerank-endpoint"'),
+        "embed": _('a judge with provider = "embed-endpoint"'),
+    }.get(role, _("a judge that writes text"))
+    listed = ", ".join(known) or _("there is none: write one into the judges file and load it with configure_judges")
+    return _("%(name)s is not %(what)s: %(listed)s") % {"name": repr(name), "what": what, "listed": listed}
+
+
+def check_limits(collection: Collection, judges: Sequence[Judge], budget: float | None, max_calls: int | None) -> None:
+    """Raises BadInput for a budget that cannot be held: of a judge without a price, of nothing."""
+    check_budget(collection, _configuration(judges, ""), budget, max_calls, None)
+
+
+def open_campaign(
+    collection: Collection, judges: Sequence[Judge], purpose: str, *, budget: float | None, max_calls: int | None
+) -> Campaign:
+    """Keeps the calls of a run. Raises BadInput as `check_limits` does."""
+    wanted = _configuration(judges, purpose)
+    check_budget(collection, wanted, budget, max_calls, None)
+    return Campaign.objects.create(
+        collection=collection,
+        rubric=collection.rubric,
+        instruction=collection.instruction,
+        state=Campaign.State.FINISHED,
+        budget=budget,
+        max_calls=max_calls,
+        **wanted.values,
+    )
+
+
+def _configuration(judges: Sequence[Judge], purpose: str) -> Configuration:
+    return Configuration(
+        panel=purpose[:100],
+        policy=Campaign.Policy.RETRIEVAL.value,
+        rounds=1,
+        debaters=(),
+        voters=tuple(judges),
+        majority=1,
+        early_stop=False,
+    )
+
+
+def judges_in(campaign: Campaign) -> list[Judge]:
+    """Those that the campaign was opened with, in the versions of then; writers with room for a long text."""
+    return [judge if judge.preset.wire in ENDPOINTS.values() else roomy(judge) for judge in judges_of(campaign.voters)]
+
+
+def ask(
+    campaign: Campaign,
+    judge: Judge,
+    wanted: Sequence[Wanted],
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Answered:
+    """Ask all of it, as much at a time as the accounts allow. What answers bring is stored when they are here."""
+    plan = plans.load(campaign.pk)
+    assert plan is not None
+    held = _held(campaign, wanted)
+    found = Answered([None] * len(wanted))
+    connection.close()
+
+    async def one(caller: Caller, claimed: Claimed) -> tuple[Turn, ...] | None:
+        asked = wanted[claimed.work]
+        try:
+            turns = await _turns(caller, claimed, judge, asked)
+        except Stopped:
+            found.stopped = True
+        except Spent:
+            found.spent = caller.budget.cap or Campaign.Cap.BUDGET.value
+        else:
+            if turns is None:
+                found.error = claimed.last_error or found.error
+            return turns
+        return None
+
+    found.answers = inline_runner.run(
+        plan,
+        held,
+        one,
+        dsn=database(),
+        redis_url=settings.REDIS_URL,
+        prefix=settings.PREFIX,
+        folder=settings.VAR / "spool",
+        retry_s=settings.RETRY_SECONDS,
+        stopped=stopped,
+        known=FIND_CALLS,
+    )
+    return found
+
+
+async def _turns(caller: Caller, claimed: Claimed, judge: Judge, asked: Wanted) -> tuple[Turn, ...] | None:
+    questions = [_question(judge, call) for call in asked.calls]
+    results = await asyncio.gather(*(caller.ask(claimed, one) for one in questions), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+        if isinstance(result, Gone) and not claimed.last_error:
+            claimed.last_error = f"{judge.name}: {result.outcome}"
+    turns = tuple(result for result in results if isinstance(result, Turn))
+    return turns if len(turns) == len(questions) else None
+
+
+def _question(judge: Judge, call: Call) -> Question:
+    slot = (call.role, 0, call.sample)
+    schema = dict(call.schema)
+    return Question(slot, judge, call.prompt, schema, call.sample, documents=call.documents, keep=call.keep)
+
+
+def _held(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claimed]:
+    """As the engine takes it: `work` is the place in `wanted`, and nothing is leased."""
+    known = _known(campaign, [one.query for one in wanted if one.query])
+    held = []
+    for place, one in enumerate(wanted):
+        told = Definition(QUERY, one.instruction) if one.instruction else None
+        inputs = Inputs(one.text, (), "", "", told, campaign.collection_id)
+        claimed = Claimed(place, 0, 0, 0, one.query, inputs)
+        claimed.ended.update(known.get(one.query, {}))
+        held.append(claimed)
+    return held
+
+
+def _known(campaign: Campaign, queries: Iterable[int]) -> dict[int, dict[tuple[str, int, int], Turn | Gone]]:
+    """What this campaign was answered already: a run that goes on asks for nothing twice, repaired answers included."""
+    rows = RetrievalCall.objects.filter(campaign=campaign, query__in=list(queries), outcome="labelled")
+    found: dict[int, dict[tuple[str, int, int], Turn | Gone]] = {}
+    for query, role, sample, text in rows.exclude(role="embed").values_list("query", "role", "sample", "text"):
+        found.setdefault(int(query or 0), {})[role, 0, sample] = Turn(1, text)
+    return found
+
+
+def used(campaign: Campaign, queries: Sequence[int], roles: Sequence[str]) -> dict[int, Used]:
+    """Seconds and tokens by query. Texts of one query are asked for together, so its longest call counts."""
+    with connection.cursor() as cursor:
+        cursor.execute(USED, {"campaign": campaign.pk, "queries": list(queries), "roles": list(roles)})
+        return {query: Used(float(ms) / 1000, int(taken), int(given)) for query, taken, given, ms in cursor.fetchall()}
+
+
+def set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | None) -> None:
+    """New limits for what it may spend in all; what it spent so far counts."""
+    sums = counters.read(campaign.pk)
+    rows = Campaign.objects.filter(pk=campaign.pk)
+    if campaign.budget is None and campaign.max_calls is None:  # an unbounded campaign does not keep these two
+        rows.update(spent=sums["cost"], calls_spent=int(sums["calls"]))
+    rows.update(budget=budget, max_calls=max_calls)

@@ -1,0 +1,139 @@
+"""Scores with their chains as training data: k generations of a graded judge for chosen pairs (ERank 3.2, SPEC S5).
+
+The pairs are asked by this process, without workers and without labels: what was paid for is found in the cache when
+the command runs again, also after a kill.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.models import Collection
+from judges import prompts
+from judges.campaigns.lifecycle import check_budget
+from judges.domain import copies, ensemble
+from judges.domain.verdicts import Gone
+from judges.engine.budget import Spent
+from judges.engine.calls import Caller, Question
+from judges.engine.inline_pairs import Limits, ask_alone
+from judges.engine.leases import Claimed
+from judges.evidence.campaigns import configuration
+from judges.models import Attempt, Campaign
+from judges.records import Turn
+
+LONGEST = 2048
+"""Tokens of an answer; a query with a longer one is dropped whole (ERank C)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One answer: its chain, its score, and how long it was."""
+
+    reason: str
+    score: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesized:
+    """A pair's generations in their order; `kept` is the place of the one nearest to their mean."""
+
+    pair: int
+    prompt: str
+    instruction: str
+    generations: tuple[Generation, ...]
+    kept: int
+    mean: float
+    cut: bool
+    """An answer was cut at the judge's output limit."""
+
+    @property
+    def too_long(self) -> bool:
+        """One of its answers is longer than is trained on."""
+        return self.cut or any(one.tokens > LONGEST for one in self.generations)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of all pairs. `lost`: pairs without a single score."""
+
+    pairs: dict[int, Synthesized]
+    lost: int
+    campaign: int
+    calls: int
+    cached: int
+    cost: float
+    spent: bool
+    """Money or calls ran out before the end."""
+
+
+def synthesize(
+    collection: Collection,
+    judge: str,
+    pairs: Sequence[int],
+    *,
+    k: int,
+    budget: float | None = None,
+    max_calls: int | None = None,
+    done: Callable[[int], None] = lambda count: None,
+) -> Result:
+    """Ask `judge` k times about each pair. Raises BadInput for an unknown judge, and one without a scale of its own."""
+    wanted = replace(configuration(judge), policy=Campaign.Policy.EVIDENCE.value)
+    if wanted.voters[0].grades == 1:
+        raise BadInput(_('%(judge)s answers yes or no: give it scale = "0-10" in the judges file') % {"judge": judge})
+    if k > 1 and (why := copies.why_alike(wanted.voters[0])):
+        alike = _("%(k)s generations of %(judge)s would be alike: %(why)s")
+        raise BadInput(alike % {"judge": judge, "k": k, "why": why})
+    check_budget(collection, wanted, budget, max_calls, None)
+    spent = False
+
+    async def ask(caller: Caller, claimed: Claimed) -> Synthesized | None:
+        nonlocal spent
+        member = caller.plan.voters[0]
+        prompt, schema = prompts.ballot(claimed.inputs, member)
+        answers: list[Turn | Gone] = []
+        try:
+            for number in range(k):
+                slot = ("generation", number, 0)
+                answers.append(await caller.ask(claimed, Question(slot, member, prompt, schema, key_sample=number)))
+        except Spent:
+            spent = True
+            return None
+        return _of(claimed, f"{prompt.system}\n\n{prompt.user}", answers)
+
+    limits = Limits(budget, max_calls)
+    found = ask_alone(collection, wanted, "scoring", pairs, ask, limits=limits, done=done)
+    tokens = _tokens(found.campaign)
+    kept = {pair: _with_tokens(one, tokens) for pair, one in found.answers.items()}
+    return Result(kept, found.lost, found.campaign, found.calls, found.cached, found.cost, spent)
+
+
+def _of(claimed: Claimed, prompt: str, answers: Sequence[Turn | Gone]) -> Synthesized | None:
+    given = [one for one in answers if isinstance(one, Turn) and one.score is not None]
+    scores = [one.score or 0 for one in given]
+    kept = ensemble.nearest(scores)
+    if kept is None:
+        return None
+    generations = tuple(Generation(one.reason, one.score or 0, 0) for one in given)
+    mean = sum(scores) / len(scores)
+    cut = any(isinstance(one, Gone) and one.outcome == "truncated" for one in answers)
+    return Synthesized(claimed.pair, prompt, claimed.inputs.relevance.statement, generations, kept, mean, cut)
+
+
+def _tokens(campaign: int) -> dict[tuple[int, str, int], int]:
+    """Tokens of each answer by pair, chain and score; of those from the cache as the call that was sent had them."""
+    rows = Attempt.objects.filter(campaign=campaign, role="generation", counts=True, outcome="labelled")
+    mine = list(rows.values_list("pair", "reason", "score", "tokens_out", "cache_key"))
+    keys = [key for *_, tokens, key in mine if not tokens]
+    sent = Attempt.objects.filter(cache_key__in=keys, outcome="labelled", cached=False)
+    known = dict(sent.values_list("cache_key", "tokens_out"))
+    return {(pair, reason, score or 0): tokens or known.get(key, 0) for pair, reason, score, tokens, key in mine}
+
+
+def _with_tokens(one: Synthesized, tokens: dict[tuple[int, str, int], int]) -> Synthesized:
+    generations = tuple(
+        Generation(g.reason, g.score, tokens.get((one.pair, g.reason, g.score), 0)) for g in one.generations
+    )
+    return replace(one, generations=generations)

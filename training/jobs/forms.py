@@ -1,0 +1,109 @@
+"""The form that starts a training."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from corpus.errors import BadInput
+from training.jobs import pages
+from training.recipes import base_models
+from training.recipes.table import TABLE
+
+OTHER = "other"
+BASES = [
+    ("tiny:qwen3", gettext_lazy("Tiny, Qwen3's shape (made here, random weights): shows that the loop works")),
+    ("tiny:qwen3.5", gettext_lazy("Tiny, Qwen3.5's shape (made here, random weights)")),
+    ("tiny:encoder", gettext_lazy("Tiny encoder (made here, random weights), for the recipe cross-encoder")),
+    (OTHER, gettext_lazy("A folder of base models on the server, or a hub id in its local cache")),
+]
+
+
+class JudgeForm(forms.Form):
+    """Which judge scores what the models wrote, and what it may cost."""
+
+    judge = forms.ChoiceField(label=gettext_lazy("Judge"))
+    budget = forms.FloatField(
+        required=False,
+        min_value=0.0,
+        initial=5,
+        label=gettext_lazy("Budget (USD)"),
+        help_text=gettext_lazy("For each model's rows. Leave blank for no limit."),
+    )
+
+    def __init__(self, *args: Any, judges: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["judge"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(name, name) for name in judges]
+
+
+class TrainForm(forms.Form):
+    """Which rows, which base, which recipe; empty fields take the preset's value."""
+
+    training_set = forms.ChoiceField(
+        label=gettext_lazy("Training set"), help_text=gettext_lazy("Exports of this collection in the format prism.")
+    )
+    recipe = forms.ChoiceField(choices=[(name, name) for name in TABLE], initial="prism", label=gettext_lazy("Recipe"))
+    base = forms.ChoiceField(choices=BASES, initial=BASES[0][0], label=gettext_lazy("Base model"))
+    base_path = forms.CharField(
+        required=False,
+        max_length=300,
+        label=gettext_lazy("Folder or hub id"),
+        help_text=gettext_lazy(
+            "Only with the last choice above: the name of a folder where this site keeps its base models "
+            "(QUORUM_BASE_MODELS), or owner/name."
+        ),
+    )
+    preset = forms.ChoiceField(
+        choices=[("", gettext_lazy("tiny for a tiny base, else paper")), *((name, name) for name in TABLE["prism"])],
+        required=False,
+        label=gettext_lazy("Preset"),
+        help_text=gettext_lazy("Defaults of the recipe. For the cross-encoder: paper or tiny."),
+    )
+    device = forms.ChoiceField(choices=[("cpu", "CPU"), ("cuda", "GPU")], initial="cpu", label=gettext_lazy("Device"))
+    max_steps = forms.IntegerField(required=False, min_value=1, label=gettext_lazy("Steps at most"))
+    epochs = forms.FloatField(required=False, min_value=0.01, label=gettext_lazy("Epochs"))
+    learning_rate = forms.FloatField(required=False, min_value=1e-9, label=gettext_lazy("Learning rate"))
+    sft_reduction = forms.ChoiceField(
+        choices=[("", gettext_lazy("as the preset")), ("sum", "sum"), ("mean", "mean")],
+        required=False,
+        label=gettext_lazy("Cross-entropy of a row's tokens"),
+    )
+    seed = forms.IntegerField(required=False, min_value=0, label=gettext_lazy("Seed"))
+
+    def __init__(self, *args: Any, found: list[pages.TrainingData], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["training_set"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(one.folder, str(one)) for one in found]
+
+    def clean(self) -> dict[str, Any]:
+        """The base is one or the other."""
+        given: dict[str, Any] = super().clean() or {}
+        base = str(given.get("base") or "")
+        if base == OTHER:
+            base = self._named(str(given.get("base_path") or "").strip())
+        given["base"] = base
+        if base.startswith("tiny:") and (base == "tiny:encoder") != (given.get("recipe") == "cross-encoder"):
+            self.add_error("base", _("The recipe prism takes a causal base, cross-encoder the encoder."))
+        return given
+
+    def _named(self, name: str) -> str:
+        if not name:
+            self.add_error("base_path", _("Name the folder of a model or a hub id, or choose a tiny base."))
+            return ""
+        try:
+            return base_models.of_page(name)
+        except BadInput as error:
+            self.add_error("base_path", str(error))
+            return ""
+
+    def options(self) -> dict[str, Any]:
+        """What was filled in, by the recipe's names."""
+        given = self.cleaned_data
+        names = ("max_steps", "epochs", "learning_rate", "sft_reduction", "seed")
+        chosen = {name: given[name] for name in names if given[name] not in (None, "")}
+        preset = given["preset"] or ("tiny" if given["base"].startswith("tiny:") else "paper")
+        return {"preset": preset, **chosen}

@@ -1,0 +1,116 @@
+"""The six judged columns of P table 2 for what base and tuned model wrote: a judge scores every row of a job."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from corpus.errors import BadInput, QuorumError
+from judges.engine import notifications
+from judges.evidence import measuring
+from judges.evidence.campaigns import judge_named
+from judges.evidence.outputs import Row, means, table
+from judges.models import JudgeVersion
+from judges.panels.offline_panel import ensure_writers
+from training.models import Job
+
+TASK = "training.judge_outputs"
+TITLES = {
+    "contribution_accuracy": gettext_noop("Contribution: accuracy"),
+    "contribution_coverage": gettext_noop("Contribution: coverage"),
+    "evidence_faithfulness": gettext_noop("Evidence: faithfulness"),
+    "evidence_self_contained": gettext_noop("Evidence: self-contained"),
+    "evidence_concision": gettext_noop("Evidence: concision"),
+    "language": gettext_noop("Language"),
+    "fidelity": gettext_noop("Entity fidelity, with the judge's entities"),
+    "fidelity_prism": gettext_noop("The same by substring, as in Prism"),
+}
+
+
+def rows_of(job: Job) -> dict[str, list[Row]]:
+    """All rows that each model wrote, as far as the collection has their pairs."""
+    assert job.collection is not None
+    found = {}
+    for side in job.result.get("outputs") or {}:
+        path = Path(job.folder) / f"{side}.outputs.jsonl"
+        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+        said = [(line["query_id"], line["doc_id"], line["label"], line["output"]) for line in lines]
+        found[side] = [row for row in measuring.rows_of_outputs(job.collection, said) if row is not None]
+    return found
+
+
+def calls(job: Job) -> int:
+    """Calls at most: two for each row where label and answer are yes and both texts are there."""
+    return 2 * sum(row.target is not None for rows in rows_of(job).values() for row in rows)
+
+
+def judges() -> list[str]:
+    """Who could be asked."""
+    ensure_writers()
+    return list(JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True))
+
+
+def why_not(job: Job) -> str:
+    """Why nobody can be asked, in words; empty where somebody can."""
+    if not calls(job):
+        return _("There is no row where label and answer are yes and both texts are written.")
+    if notifications.is_away():
+        return _("Redis does not answer, so no worker can be asked: try again when it is back")
+    return "" if notifications.has_workers() else _("No worker is running that could ask a judge.")
+
+
+def ask_later(job: Job, judge: str, budget: float | None) -> None:
+    """A worker asks the judge. Raises BadInput for a judge that is not there, and where nobody can be asked."""
+    judge_named(judge)
+    if why := why_not(job):
+        raise BadInput(why)
+    _keep(job.pk, {"judge": judge, "state": "running"})
+    transaction.on_commit(lambda: notifications.post(TASK, job.pk, judge, budget))
+
+
+def score(job: int, judge: str, budget: float | None) -> None:
+    """What the worker does; quiet when the job is gone. What was answered once is not paid for again."""
+    found = Job.objects.select_related("collection").filter(pk=job).first()
+    if found is None or found.collection is None:
+        return
+    try:
+        sides = {side: _side(found, judge, rows, budget) for side, rows in rows_of(found).items()}
+        meaning = measuring.meaning(found.collection, judge_named(judge))
+    except QuorumError as error:
+        _keep(job, {"judge": judge, "state": "failed", "error": str(error)})
+        raise
+    _keep(job, {"judge": judge, "state": "ready", "as": meaning, "sides": sides})
+
+
+def _side(job: Job, judge: str, rows: list[Row], budget: float | None) -> dict[str, Any]:
+    assert job.collection is not None
+    found = measuring.measure(job.collection, judge, rows, budget=budget)
+    by_rule = table(rows, found.judged)
+    scored = sum(one.scores is not None for one in found.judged.values())
+    return {
+        **means(found.judged),
+        "fidelity": by_rule["fidelity"],
+        "fidelity_prism": by_rule["fidelity_prism"],
+        "rows": len(rows),
+        "scored": scored,
+        "without_scores": by_rule["with_fields"] - scored,
+        "calls": found.calls,
+        "cost": found.cost,
+    }
+
+
+@transaction.atomic
+def _keep(job: int, judged: Mapping[str, Any]) -> None:
+    row = Job.objects.select_for_update().get(pk=job)
+    row.result = {**row.result, "judged": dict(judged)}
+    row.save(update_fields=["result"])
+
+
+def columns(job: Job) -> list[tuple[str, list[float | None]]]:
+    """A row for each judged column with each model's value; nothing before a judge has answered."""
+    sides = (job.result.get("judged") or {}).get("sides") or {}
+    return [(_(title), [one.get(key) for one in sides.values()]) for key, title in TITLES.items()] if sides else []

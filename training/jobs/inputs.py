@@ -1,0 +1,123 @@
+"""What a job's subprocess needs of the database, as files in its folder: it has none itself."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.models import Collection, Document, Label, Pair, Query
+from corpus.search.bm25 import index_for
+from training.jobs.folder import JobFolder
+from training.jobs.folder import write as write_whole
+from training.models import Job
+from training.recipes import data
+from training.recipes.metrics import kept_apart
+
+PAIRS = "pairs.jsonl"
+"""One line for each query: {query_id, query, instruction, documents: [{doc_id, text, score}]}."""
+QRELS = "qrels.json"
+DEPTH = 50
+BATCH = 2000
+
+
+def write(job: Job, folder: JobFolder) -> None:
+    """Write them, unless an earlier claim did. Raises BadInput when there is nothing to work on."""
+    if job.kind in (Job.Kind.TRAIN, Job.Kind.GENERATE) or (folder.path / PAIRS).exists():
+        return
+    if job.collection is None:
+        raise BadInput(_("the job belongs to no collection: start it from a model's page"))
+    lines = list(_waiting(job.collection) if job.kind == Job.Kind.ORDER else _ranked(job, job.collection))
+    if not lines:
+        raise BadInput(NOTHING[job.kind])
+    if job.kind == Job.Kind.EVALUATE:
+        write_whole(folder.path / QRELS, json.dumps(_qrels(job.collection, [line["query_id"] for line in lines])))
+    write_whole(folder.path / PAIRS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+
+
+NOTHING: dict[str, str] = {
+    Job.Kind.EVALUATE: "no query of the dev split has a relevant document: export with a smaller --split",
+    Job.Kind.RERANK: "the collection has no query: import one first",
+    Job.Kind.ORDER: "nothing waits for people: there is no item to order",
+}
+
+
+def _ranked(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
+    """The first BM25 documents of the queries: those of the dev split for an evaluation, else all."""
+    queries = Query.objects.filter(collection=collection, is_current=True).order_by("external_id")
+    if job.kind == Job.Kind.EVALUATE:
+        wanted = sorted(dev_queries(Path(job.options["data"]))[0])
+        judged = Label.objects.filter(
+            pair__query__external_id__in=wanted,
+            pair__collection=collection,
+            aspect=None,
+            grade__gte=collection.relevant_from,
+        )
+        queries = queries.filter(external_id__in=wanted, pk__in=judged.values("pair__query"))
+    index = index_for(collection)
+    for query in queries.iterator():
+        found = index.search(query.text, int(job.options.get("depth") or DEPTH))
+        documents = Document.objects.in_bulk([pk for pk, _ in found])
+        ranked = [(documents[pk], score) for pk, score in found if pk in documents]
+        if ranked:
+            yield _line(collection, query, ranked)
+
+
+def dev_queries(folder: Path) -> tuple[set[str], bool]:
+    """Queries to compare rankings on: those of the dev split that had no say in choosing the checkpoint, and True.
+
+    Where they are too few for that: all of the dev split, and False, because the comparison favours the tuned model.
+    """
+    dev = data.read(folder).dev
+    apart = kept_apart([one.query_id for one in dev], [one.label for one in dev])
+    return (apart, True) if apart else ({one.query_id for one in dev}, False)
+
+
+def _waiting(collection: Collection) -> Iterable[dict[str, Any]]:
+    """Pairs whose items wait for people."""
+    pairs = (
+        Pair.objects.filter(collection=collection, items__state="open")
+        .select_related("query", "document")
+        .order_by("query_id", "pk")
+        .distinct()
+    )
+    query: Query | None = None
+    documents: list[tuple[Document, float]] = []
+    for pair in pairs.iterator(BATCH):
+        if query is not None and pair.query_id != query.pk:
+            yield _line(collection, query, documents)
+            documents = []
+        query = pair.query
+        documents.append((pair.document, 0.0))
+    if query is not None:
+        yield _line(collection, query, documents)
+
+
+def _line(collection: Collection, query: Query, documents: Sequence[tuple[Document, float]]) -> dict[str, Any]:
+    return {
+        "query_id": query.external_id,
+        "query": query.text,
+        "instruction": collection.relevance.of(query).statement,
+        "documents": [{"doc_id": one.external_id, "text": whole(one), "score": score} for one, score in documents],
+    }
+
+
+def whole(document: Document) -> str:
+    """Title and text as training sets have them."""
+    return f"{document.title}\n{document.text}" if document.title else document.text
+
+
+def _qrels(collection: Collection, queries: Sequence[str]) -> dict[str, dict[str, int]]:
+    rows = Label.objects.filter(
+        pair__collection=collection,
+        pair__query__external_id__in=queries,
+        pair__query__is_current=True,
+        pair__document__is_current=True,
+        aspect=None,
+    ).values_list("pair__query__external_id", "pair__document__external_id", "grade")
+    found: dict[str, dict[str, int]] = {}
+    for query, document, grade in rows.iterator():
+        found.setdefault(query, {})[document] = max(0, grade)
+    return found

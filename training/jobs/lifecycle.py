@@ -1,0 +1,125 @@
+"""Services of training jobs: begin, go on, publish. The row is the truth; the folder holds what the subprocess said."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.models import Collection
+from jobs import leases
+from training.jobs import worker_pool
+from training.jobs.folder import JobFolder
+from training.models import Job, Model
+from training.recipes import table
+
+SHARED = "_shared"
+"""Folder of jobs that belong to no collection. No collection's name begins so."""
+
+
+def home(kind: str, collection: Collection | None) -> Path:
+    """VAR/jobs or VAR/models of a collection."""
+    return Path(settings.VAR) / kind / (collection.name if collection else SHARED)
+
+
+def begin(
+    *,
+    kind: str,
+    options: Mapping[str, Any],
+    collection: Collection | None,
+    device: str = "cpu",
+    user: str = "",
+) -> Job:
+    """A job in the queue. Raises BadInput for what is known to be wrong before anybody works on it."""
+    if device not in ("cpu", "cuda"):
+        raise BadInput(_("device must be cpu or cuda, not %(device)s") % {"device": f"{device!r}"})
+    folder = home("jobs", collection) / uuid4().hex
+    job = Job.objects.create(
+        collection=collection, kind=kind, options=dict(options), device=device, folder=str(folder), made_by=user
+    )
+    JobFolder(folder).ask({"kind": kind, "device": device, **options})
+    transaction.on_commit(worker_pool.wake)
+    return job
+
+
+def begin_training(
+    *,
+    recipe: str,
+    data: Path,
+    base: str,
+    out: Path | None,
+    given: Mapping[str, Any],
+    collection: Collection | None = None,
+    device: str = "cpu",
+    user: str = "",
+) -> Job:
+    """A training in the queue; without `out` the model goes to VAR/models. Raises BadInput.
+
+    `base` is what training.recipes.base_models made of a name.
+    """
+    table.options(recipe, given)
+    if not (data / "manifest.json").exists():
+        raise BadInput(
+            _("%(data)s has no manifest.json: name the folder of an export (export NAME --format prism)")
+            % {"data": data}
+        )
+    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": out})
+    target = out or home("models", collection) / uuid4().hex
+    options = {
+        "recipe": recipe,
+        "data": str(data.resolve()),
+        "base": base,
+        "out": str(target.resolve()),
+        "options": dict(given),
+    }
+    return begin(kind=Job.Kind.TRAIN, options=options, collection=collection, device=device, user=user)
+
+
+def go_on(job: Job) -> bool:
+    """Back into the queue after a cancellation or a failure: it goes on from its newest checkpoint."""
+    went = leases.resume(job, phase="waiting")
+    if went:
+        transaction.on_commit(worker_pool.wake)
+    return went
+
+
+def use(model: Model, kind: str, user: str = "") -> Job:
+    """Score with a model: the dev queries against BM25 and the base, all queries, or what waits for people.
+
+    Or let base and model write on the dev split.
+    """
+    trained = model.job.options
+    models = {
+        Job.Kind.EVALUATE: {"base": trained["base"], "tuned": model.folder},
+        Job.Kind.RERANK: {"tuned": model.folder},
+        Job.Kind.ORDER: {"model": model.folder},
+        Job.Kind.GENERATE: {"base": trained["base"], "tuned": model.folder},
+    }[Job.Kind(kind)]
+    options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name}
+    return begin(kind=kind, options=options, collection=model.collection, device=model.job.device, user=user)
+
+
+def publish(job: Job) -> Model:
+    """The row of the model that a training wrote."""
+    result = job.result
+    kept = ("evaluation", "calibration", "gain", "checkpoint", "merge_difference")
+    base = Path(str(job.options["base"])).name
+    name = f"{job.options['recipe']}-{base.replace(':', '-')}-{job.pk}"
+    model, _ = Model.objects.get_or_create(
+        job=job,
+        defaults={
+            "collection": job.collection,
+            "name": name,
+            "recipe": job.options["recipe"],
+            "base": str(job.options["base"]),
+            "folder": job.options["out"],
+            "words": job.words,
+            "summary": {key: result.get(key) for key in kept},
+        },
+    )
+    return model

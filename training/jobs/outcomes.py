@@ -1,0 +1,101 @@
+"""What comes of a finished job: a model's row, measures of two rankings, or another order of the queue."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext_noop
+
+from benchmark.measures import rankings as measures
+from benchmark.runs import files
+from corpus.collections.task_order import reprioritise
+from corpus.models import Pair
+from training.jobs import lifecycle
+from training.jobs.folder import JobFolder
+from training.jobs.inputs import PAIRS, QRELS, dev_queries
+from training.models import Job
+
+MEASURES = ("nDCG@10", "RR@10", "R@20")
+BATCH = 5000
+CAVEAT = {
+    True: gettext_noop("These queries had no say in choosing the checkpoint."),
+    False: gettext_noop(
+        "The checkpoint was chosen on these same queries, which favours the tuned model: take p with care."
+    ),
+}
+
+
+def store(job: Job, folder: JobFolder) -> dict[str, Any]:
+    """Write what belongs into the database; the result as the job's page shows it. Raises QuorumError."""
+    if job.kind not in (Job.Kind.TRAIN, Job.Kind.GENERATE):
+        write_runs(folder)
+    if job.kind == Job.Kind.TRAIN:
+        lifecycle.publish(job)
+    elif job.kind == Job.Kind.EVALUATE:
+        return {**job.result, **evaluation(folder), "caveat": CAVEAT[dev_queries(Path(job.options["data"]))[1]]}
+    elif job.kind == Job.Kind.ORDER:
+        return {**job.result, "ordered": order(job, folder)}
+    return dict(job.result)
+
+
+def evaluation(folder: JobFolder) -> dict[str, Any]:
+    """BM25, base and tuned on the same queries, and each pair of them compared."""
+    qrels = json.loads((folder.path / QRELS).read_text())
+    rankings = {"BM25": _bm25(folder)} | {name: _scored(folder, name) for name in ("base", "tuned")}
+    found = {name: measures.evaluate(qrels, run, MEASURES) for name, run in rankings.items()}
+    pairs = (("base", "BM25"), ("tuned", "BM25"), ("tuned", "base"))
+    compared = [
+        {
+            "one": one,
+            "other": other,
+            **asdict(measures.compare(name, found[one].per_query[name], found[other].per_query[name])),
+        }
+        for one, other in pairs
+        for name in MEASURES
+    ]
+    return {
+        "queries": len(qrels),
+        "measures": {name: result.means for name, result in found.items()},
+        "per_query": {name: result.per_query for name, result in found.items()},
+        "compared": compared,
+    }
+
+
+def write_runs(folder: JobFolder) -> None:
+    """TREC runs of what was scored, each document's raw fp32 margin as its score."""
+    for path in folder.path.glob("*.scores.jsonl"):
+        name = path.name.removesuffix(".scores.jsonl")
+        run = folder.path / f"{name}.run"
+        run.unlink(missing_ok=True)
+        files.write_run(run, _scored(folder, name), name)
+
+
+def _bm25(folder: JobFolder) -> dict[str, dict[str, float]]:
+    lines = map(json.loads, (folder.path / PAIRS).read_text().split("\n")[:-1])
+    return {line["query_id"]: {one["doc_id"]: one["score"] for one in line["documents"]} for line in lines}
+
+
+def _scored(folder: JobFolder, name: str) -> dict[str, dict[str, float]]:
+    lines = map(json.loads, (folder.path / f"{name}.scores.jsonl").read_text().split("\n")[:-1])
+    return {line["query_id"]: dict(zip(line["doc_ids"], line["margins"], strict=True)) for line in lines}
+
+
+def order(job: Job, folder: JobFolder) -> int:
+    """The nearer a probability is to a half, the sooner people see the pair. Returns how many pairs were given one."""
+    assert job.collection is not None
+    scores = {
+        (line["query_id"], doc_id): probability
+        for line in map(json.loads, (folder.path / "model.scores.jsonl").read_text().split("\n")[:-1])
+        for doc_id, probability in zip(line["doc_ids"], line["probabilities"], strict=True)
+    }
+    changed: list[Pair] = []
+    pairs = Pair.objects.filter(collection=job.collection, items__state="open").select_related("query", "document")
+    for pair in pairs.distinct():
+        probability = scores.get((pair.query.external_id, pair.document.external_id))
+        if probability is not None:
+            pair.uncertainty = 1.0 - abs(2.0 * probability - 1.0)
+            changed.append(pair)
+    Pair.objects.bulk_update(changed, ["uncertainty"], batch_size=BATCH)
+    reprioritise(job.collection)
+    return len(changed)

@@ -1,0 +1,119 @@
+"""One job from the queue to its end: files from the database, a subprocess, what it says, what came of it."""
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from corpus.errors import QuorumError
+from jobs import leases
+from jobs.processes import spawn, stop
+from training.jobs import inputs, outcomes
+from training.jobs.folder import CANCELLED, FINISHED, REFUSED, JobFolder
+from training.models import Job
+
+LOOK_S = 0.5
+PATIENCE_S = 9.0
+"""Of a cancelled job, to save a checkpoint; then it is killed, and an older checkpoint stands."""
+
+logger = logging.getLogger(__name__)
+
+
+def supervise(job: Job, shutting_down: Callable[[], bool], gpu: int | None = None) -> None:
+    """Work on a claimed job until it is over, or back in the queue because this worker ends."""
+    folder = JobFolder(Path(job.folder))
+    if missing := unseen(job, folder):
+        where = f"this trainer ({socket.gethostname()}) cannot see {missing}"
+        hint = "the site and its trainers need one QUORUM_VAR, on storage that all of them mount at the same path"
+        leases.finish(job, Job.State.FAILED, error=f"{where}: {hint}")
+        return
+    with leases.Lease(job, shutting_down) as lease:
+        try:
+            inputs.write(job, folder)
+            code = _run(lease, folder, shutting_down, gpu)
+        except QuorumError as error:
+            leases.finish(job, Job.State.REFUSED, error=" ".join(str(error).split()))
+            return
+        if code is not None:
+            _ended(job, folder, code)
+
+
+def unseen(job: Job, folder: JobFolder) -> Path | None:
+    """A file that the job was begun with, or that an earlier job left for it, and that is not on this machine."""
+    asked = job.options
+    named = [asked.get("data"), asked.get("base"), *(asked.get("models") or {}).values()]
+    paths = [folder.path / "job.json", *(Path(str(one)) for one in named if one)]
+    return next((path for path in paths if path.is_absolute() and not path.exists()), None)
+
+
+def _run(lease: leases.Lease, folder: JobFolder, shutting_down: Callable[[], bool], gpu: int | None) -> int | None:
+    """The subprocess's exit code; None when the job is no longer ours."""
+    job = lease.job
+    child = _start(folder, gpu)
+    asked = 0.0
+    while (code := child.poll()) is None:
+        time.sleep(LOOK_S)
+        stopping = shutting_down()
+        if not lease.renew(**_news(folder)):
+            stop([child], patience=0)
+            return None
+        if not asked and (stopping or Job.objects.filter(pk=job.pk, cancel_asked=True).exists()):
+            child.terminate()
+            asked = time.monotonic()
+        if asked and time.monotonic() - asked > PATIENCE_S:
+            child.kill()
+    job.refresh_from_db(fields=["cancel_asked"])
+    if shutting_down() and not job.cancel_asked and code != FINISHED:
+        leases.give_back(job, phase=_("waiting to go on"))
+        return None
+    return code
+
+
+def _start(folder: JobFolder, gpu: int | None) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    if gpu is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = str(gpu)
+    with folder.log.open("a") as log:
+        args = [sys.executable, "-m", "training.trainer", str(folder.path)]
+        return spawn(args, environment, cwd=settings.BASE_DIR, stdout=log, stderr=log)
+
+
+def _news(folder: JobFolder) -> dict[str, Any]:
+    """What the subprocess said last, for the row."""
+    state = folder.state
+    named = {"phase": ("phase", 200), "words": ("words", 50)}
+    texts = {column: str(state[key])[:most] for column, (key, most) in named.items() if state.get(key)}
+    counts = {"done": "steps", "total": "total"}
+    return {**texts, **{column: int(state[name]) for column, name in counts.items() if name in state}}
+
+
+def _ended(job: Job, folder: JobFolder, code: int) -> None:
+    """Write what came of it."""
+    state, news = folder.state, _news(folder)
+    error = str(state.get("error") or "")
+    if code == FINISHED:
+        job.result, job.words = dict(state.get("result") or {}), news.get("words", job.words)
+        try:
+            result = outcomes.store(job, folder)
+        except QuorumError as problem:
+            leases.finish(job, Job.State.FAILED, error=" ".join(str(problem).split()), **news)
+            return
+        leases.finish(job, Job.State.FINISHED, result=result, error="", **news)
+    elif code == CANCELLED or job.cancel_asked:
+        leases.finish(job, Job.State.CANCELLED, **{**news, "phase": "cancelled"})
+    elif code == REFUSED:
+        leases.finish(job, Job.State.REFUSED, error=error, **news)
+    elif code < 0 and job.attempts < leases.MOST_ATTEMPTS:
+        # Killed from outside (the kernel, short of memory, or a person): the next claim goes on from the checkpoint.
+        logger.warning("%s was killed by signal %s and goes on from its checkpoint", job, -code)
+        leases.give_back(job, attempts=job.attempts, **news)
+    else:
+        leases.finish(job, Job.State.FAILED, error=error or folder.last_words(), **news)

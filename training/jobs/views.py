@@ -1,0 +1,221 @@
+"""Pages of training: jobs, models, and what a model gained."""
+
+from pathlib import Path
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from corpus.access import Scope, action
+from corpus.auditing import record
+from corpus.chart_downloads import download
+from corpus.errors import BadInput
+from jobs import leases
+from training.jobs import graded_outputs, lifecycle, pages, written
+from training.jobs.forms import JudgeForm, TrainForm
+from training.models import Job, Model
+
+KINDS = {
+    "evaluate": Job.Kind.EVALUATE,
+    "rerank": Job.Kind.RERANK,
+    "order": Job.Kind.ORDER,
+    "generate": Job.Kind.GENERATE,
+}
+FILES = {"tuned": "tuned.run", "base": "base.run", "bm25": "bm25.run"}
+
+
+@action("admin")
+@require_GET
+def training(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Jobs and models, and the form for a new training. HTMX asks for the lists alone while something runs."""
+    if request.headers.get("HX-Request"):
+        context = _lists(scope)
+        return render(request, "training/_lists.html", context, status=200 if context["moving"] else 286)
+    return _page(request, scope, TrainForm(found=pages.sets(scope.collection)))
+
+
+def _lists(scope: Scope) -> dict[str, object]:
+    found, extra = pages.jobs_of(scope.collection), pages.extra()
+    return {
+        "scope": scope,
+        "section": "training",
+        "jobs": found,
+        "models": pages.models_of(scope.collection),
+        "extra": extra,
+        "moving": extra.state == "installing" or any(not job.is_over for job in found),
+    }
+
+
+def _page(request: HttpRequest, scope: Scope, form: TrainForm, *, status: int = 200) -> HttpResponse:
+    context = {**_lists(scope), "form": form, "sets": pages.sets(scope.collection), "why_not": pages.why_not()}
+    return render(request, "training/training.html", context, status=status)
+
+
+@action("admin")
+@require_POST
+def start_training(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """A training in the queue."""
+    form = TrainForm(request.POST, found=pages.sets(scope.collection))
+    if form.is_valid() and (why := pages.why_not()):
+        form.add_error(None, why)
+    if not form.is_valid():
+        return _page(request, scope, form, status=422)
+    given = form.cleaned_data
+    try:
+        with transaction.atomic():
+            job = lifecycle.begin_training(
+                recipe=given["recipe"],
+                data=Path(given["training_set"]),
+                base=given["base"],
+                out=None,
+                given=form.options(),
+                collection=scope.collection,
+                device=given["device"],
+                user=scope.user.username,
+            )
+            record(scope, "training.started", job=job.pk, recipe=given["recipe"])
+    except BadInput as error:
+        form.add_error(None, _("Not started: %(error)s.") % {"error": error})
+        return _page(request, scope, form, status=422)
+    return redirect("training_job", scope.collection.name, job.pk)
+
+
+@action("admin")
+@require_GET
+def training_job(request: HttpRequest, scope: Scope, job: int) -> HttpResponse:
+    """One job, live."""
+    found = get_object_or_404(Job.objects.select_related("model"), pk=job, collection=scope.collection)
+    live = pages.live(found)
+    if (file := download(request, pages.charts(live))) is not None:
+        return file
+    context = {
+        "scope": scope,
+        "section": "training",
+        "job": found,
+        "live": live,
+        "words": pages.words(found),
+        "means": pages.means(found.result),
+        "compared": pages.compared(found.result),
+        "queries": pages.by_query(found.result),
+        "table": pages.table(found.result.get("evaluation")),
+        "sides": pages.SIDES,
+        "written": written.table(found.result),
+        "written_sides": written.sides(found.result),
+        "written_reasons": written.reasons(found.result),
+        "written_chart": written.chart(found.result),
+    }
+    if context["written"]:
+        context |= {
+            "judging": found.result.get("judged") or {},
+            "judged_columns": graded_outputs.columns(found),
+            "judge_form": JudgeForm(judges=graded_outputs.judges()),
+            "judge_calls": graded_outputs.calls(found),
+            "judge_why_not": graded_outputs.why_not(found),
+        }
+    if request.headers.get("HX-Request"):
+        return render(request, "training/_job.html", context, status=286 if found.is_over else 200)
+    return render(request, "training/job.html", context)
+
+
+@action("admin")
+@require_POST
+def control_job(request: HttpRequest, scope: Scope, job: int, act: str) -> HttpResponse:
+    """cancel, or go on after a cancellation or a failure."""
+    found = get_object_or_404(Job, pk=job, collection=scope.collection)
+    acts = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}
+    if act not in acts:
+        raise Http404(_("No such act."))
+    with transaction.atomic():
+        done = acts[act](found)
+        if done:
+            record(scope, "training.control", job=found.pk, what=act)
+    if not done:
+        messages.error(request, _("Nothing was changed: the job is not in a state for that any more."))
+    return redirect("training_job", scope.collection.name, found.pk)
+
+
+@action("admin")
+@require_POST
+def judge_outputs(request: HttpRequest, scope: Scope, job: int) -> HttpResponse:
+    """A judge scores what base and tuned model wrote; a worker asks it."""
+    rows = Job.objects.filter(kind=Job.Kind.GENERATE, state=Job.State.FINISHED)
+    found = get_object_or_404(rows, pk=job, collection=scope.collection)
+    form = JudgeForm(request.POST, judges=graded_outputs.judges())
+    try:
+        if not form.is_valid():
+            raise BadInput(_("Choose a judge, and a budget of 0 or more."))
+        with transaction.atomic():
+            graded_outputs.ask_later(found, form.cleaned_data["judge"], form.cleaned_data["budget"])
+            record(scope, "training.control", job=found.pk, what="judge")
+    except BadInput as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _("A worker asks the judge. Reload this page to see the scores."))
+    return redirect("training_job", scope.collection.name, found.pk)
+
+
+@action("admin")
+@require_GET
+def training_model(request: HttpRequest, scope: Scope, model: int) -> HttpResponse:
+    """What was published, how good it is, and what to do with it."""
+    found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
+    summary = found.summary
+    context = {
+        "scope": scope,
+        "section": "training",
+        "model": found,
+        "table": pages.table(summary.get("evaluation")),
+        "sides": pages.SIDES,
+        "gain": summary.get("gain") or {},
+        "calibration": summary.get("calibration") or {},
+        "checkpoint": summary.get("checkpoint") or {},
+        "used": Job.objects.filter(collection=scope.collection, options__model=found.pk).order_by("-pk")[:20],
+        "is_here": (Path(found.folder) / "reranker.json").exists(),
+        "why_not": pages.why_not(),
+    }
+    return render(request, "training/model.html", context)
+
+
+@action("admin")
+@require_POST
+def use_model(request: HttpRequest, scope: Scope, model: int, act: str) -> HttpResponse:
+    """evaluate, rerank, order, generate: another job."""
+    found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
+    if act not in KINDS:
+        raise Http404(_("No such act."))
+    if why := pages.why_not():
+        messages.error(request, why)
+        return redirect("training_model", scope.collection.name, found.pk)
+    with transaction.atomic():
+        job = lifecycle.use(found, KINDS[act], user=scope.user.username)
+        record(scope, "training.control", model=found.pk, job=job.pk, what=act)
+    return redirect("training_job", scope.collection.name, job.pk)
+
+
+@action("admin")
+@require_GET
+def model_card(request: HttpRequest, scope: Scope, model: int) -> HttpResponseBase:
+    """README.md of the model's folder."""
+    found = get_object_or_404(Model, pk=model, collection=scope.collection)
+    return _file(Path(found.folder) / "README.md", f"{found.name}-README.md")
+
+
+@action("admin")
+@require_GET
+def job_file(request: HttpRequest, scope: Scope, job: int, file: str) -> HttpResponseBase:
+    """A run of a finished job, or its metrics."""
+    found = get_object_or_404(Job, pk=job, collection=scope.collection)
+    names = {"metrics.jsonl", "log.txt", "evaluation.json", *(path.name for path in Path(found.folder).glob("*.run"))}
+    if file not in names:
+        raise Http404(_("No such file."))
+    return _file(Path(found.folder) / file, f"{scope.collection.name}-{found.pk}-{file}")
+
+
+def _file(path: Path, name: str) -> HttpResponseBase:
+    if not path.is_file():
+        raise Http404(_("No such file."))
+    return FileResponse(path.open("rb"), as_attachment=True, filename=name)

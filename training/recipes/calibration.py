@@ -1,0 +1,105 @@
+"""From raw margins to probabilities and a yes/no line, both fitted on the dev split (pure; Platt 1999, SPEC S9)."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from training.recipes.metrics import Floats, sigmoid
+
+LEAST_OF_EACH = 10
+"""Fewer positives or negatives than this, and the fit would say more about the sample than about the model."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """probability = sigmoid(a * margin + b); `threshold` is on that scale, `threshold_margin` on the raw one.
+
+    `reason` is empty when both were fitted, else why they were left at sigmoid(margin) and 0.5.
+    """
+
+    a: float = 1.0
+    b: float = 0.0
+    threshold: float = 0.5
+    threshold_margin: float = 0.0
+    positives: int = 0
+    negatives: int = 0
+    reason: str = ""
+
+    def probability(self, margin: float) -> float:
+        """The calibrated probability of "relevant"."""
+        return float(sigmoid(np.float64(self.a * margin + self.b)))  # type: ignore[arg-type]
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields, for reranker.json."""
+        return asdict(self)
+
+
+def calibrate(margins: Sequence[float], labels: Sequence[int | None]) -> Calibration:
+    """Fit Platt's a and b, and the threshold of the best balanced accuracy, on the labelled rows of the dev split."""
+    kept = [(margin, label) for margin, label in zip(margins, labels, strict=True) if label is not None]
+    raw = np.array([margin for margin, _ in kept], dtype=np.float64)
+    truth = np.array([label for _, label in kept], dtype=np.float64)
+    positives = int(truth.sum())
+    negatives = len(truth) - positives
+    counts = {"positives": positives, "negatives": negatives}
+    if min(positives, negatives) < LEAST_OF_EACH:
+        few = (
+            f"the dev split is too small: {positives} relevant and {negatives} not, {LEAST_OF_EACH} of each are needed"
+        )
+        return Calibration(**counts, reason=few)
+    a, b = platt(raw, truth)
+    if a <= 0 or not np.isfinite(a + b):
+        return Calibration(**counts, reason="on the dev split a higher margin does not mean more relevant")
+    line = best_margin(raw, truth)
+    return Calibration(a, b, float(sigmoid(np.float64(a * line + b))), line, **counts)  # type: ignore[arg-type]
+
+
+def platt(margins: Floats, truth: Floats, steps: int = 100) -> tuple[float, float]:
+    """a and b that maximise the likelihood of Platt's smoothed targets, by Newton's method with a line search."""
+    positives = float(truth.sum())
+    negatives = len(truth) - positives
+    targets = np.where(truth == 1, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+    # Newton is scale-free only up to the ridge: standardise, then undo.
+    mean, scale = float(margins.mean()), float(margins.std()) or 1.0
+    design = np.column_stack([(margins - mean) / scale, np.ones(len(margins))])
+    weights = np.array([0.0, np.log((positives + 1) / (negatives + 1))])
+    loss = _loss(design, targets, weights)
+    for _ in range(steps):
+        chance = sigmoid(design @ weights)
+        gradient = design.T @ (chance - targets)
+        hessian = (design * (chance * (1 - chance))[:, None]).T @ design + 1e-10 * np.eye(2)
+        step = np.linalg.solve(hessian, gradient)
+        while (new := _loss(design, targets, weights - step)) > loss and np.abs(step).max() > 1e-12:
+            step = step / 2
+        weights, loss = weights - step, min(new, loss)
+        if np.abs(step).max() < 1e-10:
+            break
+    a = float(weights[0]) / scale
+    return a, float(weights[1]) - a * mean
+
+
+def _loss(design: Floats, targets: Floats, weights: Floats) -> float:
+    """Cross-entropy of soft targets, in the form that does not overflow."""
+    value = design @ weights
+    return float(np.sum(np.logaddexp(0.0, value) - targets * value))
+
+
+def best_margin(margins: Floats, truth: Floats) -> float:
+    """The margin that best separates the labels: greatest balanced accuracy, of equal ones the nearest to 0.
+
+    Balanced, because on a dev split of one positive in fifty plain accuracy would call everything not relevant.
+    """
+    values = np.unique(margins)
+    between = (values[1:] + values[:-1]) / 2
+    candidates = np.concatenate([[values[0] - 1.0], between, [values[-1] + 1.0]])
+    above = margins[None, :] > candidates[:, None] if len(candidates) * len(margins) <= 4_000_000 else None
+    if above is None:
+        candidates = np.quantile(margins, np.linspace(0, 1, 1001))
+        above = margins[None, :] > candidates[:, None]
+    hits = above[:, truth == 1].mean(axis=1)
+    rejects = 1 - above[:, truth == 0].mean(axis=1)
+    balanced = np.round(hits + rejects, 12)
+    best = candidates[balanced == balanced.max()]
+    return float(best[np.argmin(np.abs(best))])

@@ -1,0 +1,105 @@
+"""Model folders that turn texts into vectors: sentence-transformers' layout, or a bare encoder or causal model."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from corpus.errors import BadInput
+
+POOLINGS = ("mean", "last", "cls")
+"""How the vectors of a text's tokens become one: their mean, or that of the last or of the first token."""
+_MODES = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_lasttoken": "last",
+    "pooling_mode_cls_token": "cls",
+}
+KNOWN = ("Transformer", "Pooling", "Normalize")
+"""Modules of sentence-transformers that are understood here."""
+
+Vectors = npt.NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """A model that turns texts into vectors."""
+
+    words: str
+    """What stands beside its figures: "tiny model, CPU"."""
+
+    def encode(self, texts: Sequence[str]) -> tuple[Vectors, int]:
+        """Vectors of length 1, (n, size), and how many tokens were read."""
+
+
+def is_embedder(folder: Path) -> bool:
+    """It says how its tokens are pooled, or it is a model without any head."""
+    if (folder / "1_Pooling" / "config.json").exists():
+        return True
+    names = _config(folder).get("architectures") or []
+    return not (folder / "reranker.json").exists() and any(name.endswith("Model") for name in names)
+
+
+def pooling_of(folder: Path, wanted: str = "") -> str:
+    """What is wanted, what the folder says, else: the last token of a causal model, the mean of an encoder.
+
+    Raises BadInput for modules that are not understood here, and for a pooling of another kind.
+    """
+    _check_modules(folder)
+    if wanted:
+        return wanted
+    path = folder / "1_Pooling" / "config.json"
+    if path.exists():
+        found: dict[str, Any] = json.loads(path.read_text())
+        modes = [name for key, name in _MODES.items() if found.get(key)]
+        modes += [str(found["pooling_mode"])] if "pooling_mode" in found else []
+        modes = ["last" if mode == "lasttoken" else mode for mode in modes]
+        if len(modes) != 1 or modes[0] not in POOLINGS:
+            raise BadInput(f"{path} names no pooling that is known here: give --pooling {', '.join(POOLINGS)}")
+        return modes[0]
+    return "last" if _is_causal(folder) else "mean"
+
+
+def open_embedder(folder: Path, device: str = "cpu", pooling: str = "") -> Embedder:
+    """Load a model folder. Raises BadInput for what is no model of texts."""
+    from training.trainers.embedding import Pooled
+
+    config = _config(folder)
+    tiny = ["tiny model"] if config.get("quorum_tiny") else []
+    words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
+    return Pooled(folder, pooling_of(folder, pooling), device, words, longest(folder))
+
+
+def longest(folder: Path) -> int | None:
+    """The longest text in tokens that sentence-transformers' file names; None where there is none."""
+    path = folder / "sentence_bert_config.json"
+    found = json.loads(path.read_text()).get("max_seq_length") if path.exists() else None
+    return int(found) if found else None
+
+
+def _is_causal(folder: Path) -> bool:
+    from transformers import AutoConfig
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
+
+    kind = type(AutoConfig.from_pretrained(folder))
+    return kind in MODEL_FOR_CAUSAL_LM_MAPPING and kind not in MODEL_FOR_MASKED_LM_MAPPING
+
+
+def _check_modules(folder: Path) -> None:
+    path = folder / "modules.json"
+    if not path.exists():
+        return
+    for module in json.loads(path.read_text()):
+        kind = str(module.get("type", "")).rpartition(".")[2]
+        if kind not in KNOWN:
+            raise BadInput(
+                f"{folder.name} has a module {kind}, which is not understood here: serve it with its library"
+            )
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((folder / "config.json").read_text()))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{folder / 'config.json'} cannot be read: {error}") from error

@@ -1,0 +1,79 @@
+"""The WSGI application of an encoder: POST /v1/embeddings as OpenAI's clients send and read it."""
+
+import base64
+import json
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from training.serving.base import PATIENCE_S, Service
+from training.serving.batcher import Full
+from training.serving.embedder import Embedder, Vectors
+from training.serving.protocol import Wrong
+
+MOST_TEXTS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The texts of one request, and how their vectors are written."""
+
+    texts: tuple[str, ...]
+    base64: bool
+
+
+def read(body: bytes) -> Asked:
+    """Raises Wrong with one clear line."""
+    try:
+        found = json.loads(body)
+    except ValueError as error:
+        raise Wrong(f"the body is not JSON: {error}", 400) from None
+    given = found.get("input") if isinstance(found, dict) else None
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not texts or not all(isinstance(one, str) and one for one in texts):
+        raise Wrong("input must be a string that is not empty, or a list of such")
+    if len(texts) > MOST_TEXTS:
+        raise Wrong(f"{len(texts)} texts: at most {MOST_TEXTS} in one request")
+    form = found.get("encoding_format", "float")
+    if form not in ("float", "base64"):
+        raise Wrong('encoding_format must be "float" or "base64"')
+    return Asked(tuple(texts), form == "base64")
+
+
+class Embeddings(Service):
+    """An embedder; one request at a time has the model."""
+
+    addresses = ("/v1/embeddings",)
+
+    def __init__(self, embedder: Embedder, name: str, *, token: str = "", limit: int = 32) -> None:
+        super().__init__(name, embedder.words, token=token, limit=limit)
+        self.embedder = embedder
+        self.room = threading.BoundedSemaphore(limit)
+        self.model = threading.Lock()
+
+    def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
+        """A vector of length 1 for each text, in their order."""
+        asked = read(body)
+        if not self.room.acquire(blocking=False):
+            raise Full
+        try:
+            if not self.model.acquire(timeout=PATIENCE_S):
+                raise TimeoutError
+            try:
+                vectors, tokens = self.embedder.encode(asked.texts)
+            finally:
+                self.model.release()
+        finally:
+            self.room.release()
+        data = [
+            {"object": "embedding", "index": place, "embedding": _written(row, asked.base64)}
+            for place, row in enumerate(vectors)
+        ]
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return 200, {"object": "list", "model": self.name, "data": data, "usage": usage}
+
+
+def _written(row: Vectors, as_base64: bool) -> str | list[float]:
+    return base64.b64encode(row.astype("<f4").tobytes()).decode() if as_base64 else np.asarray(row, float).tolist()

@@ -1,0 +1,291 @@
+"""What a published model's folder says of it: reranker.json, the files of sentence-transformers, the card (pure).
+
+FORMATS "model folder". No path of this machine and no time goes into any of them.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from training.recipes.calibration import Calibration
+
+Kind = Literal["causal", "encoder"]
+TABLE = {
+    "label_pearson": "Pearson with the labels",
+    "teacher_pearson": "Pearson with the teacher",
+    "auc": "AUC",
+    "accuracy": "accuracy at 0.5",
+    "accuracy_at_threshold": "accuracy at the chosen threshold",
+    "ndcg@10": "nDCG@10",
+}
+"""The card's rows: measures of training/recipes/metrics.py on the dev split."""
+MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
+
+
+@dataclass(frozen=True)
+class Record:
+    """Everything that is written down about one published model.
+
+    evaluation: {"base": measures, "adapter": measures or null, "merged": measures}; gain: fields of gains.Gain;
+    fixture: a few dev rows {query, document, instruction, margin} for checking the folder later.
+    """
+
+    kind: Kind
+    recipe: str
+    base: str
+    options: Mapping[str, Any]
+    evaluation: Mapping[str, Any]
+    calibration: Calibration
+    dataset: str = ""
+    dataset_sha256: str = ""
+    teacher: str = "none"
+    prompt: str = ""
+    prompt_sha256: str = ""
+    yes_id: int | None = None
+    no_id: int | None = None
+    max_length: int | None = None
+    checkpoint: Mapping[str, Any] = field(default_factory=dict)
+    gain: Mapping[str, Any] = field(default_factory=dict)
+    fixture: Sequence[Mapping[str, Any]] = ()
+    merge_difference: float | None = None
+    tiny: bool = False
+    device: str = "cpu"
+    steps: int = 0
+
+    @property
+    def words(self) -> str:
+        """What must stand beside every figure of this model, such as "tiny model, CPU"."""
+        parts = ["tiny model"] if self.tiny else []
+        return ", ".join([*parts, "CPU"] if self.device == "cpu" else parts)
+
+    @property
+    def sft_reduction(self) -> str | None:
+        """Sum or mean over the target's tokens; None for encoders, which write no text."""
+        found = self.options.get("sft_reduction") if self.kind == "causal" else None
+        return str(found) if found else None
+
+
+def base_name(base: str) -> str:
+    """`owner/name` of a hub, or the last part of a folder: a path of this machine tells readers nothing."""
+    parts = [part for part in base.replace("\\", "/").split("/") if part]
+    hub = len(parts) == 2 and not base.startswith(("/", ".", "~"))
+    return "/".join(parts) if hub else (parts[-1] if parts else "unknown")
+
+
+def title(folder: str, record: Record) -> str:
+    """What the card calls the model: its folder's name, or base and recipe where that is only a number."""
+    plain = bool(re.fullmatch(r"[0-9a-f]{32}", folder))
+    return f"{base_name(record.base).replace('/', '-').replace(':', '-')}-{record.recipe}" if plain else folder
+
+
+def reranker_json(record: Record) -> dict[str, Any]:
+    """The content of reranker.json, which the scorer checks at load."""
+    return {
+        "version": 1,
+        "kind": record.kind,
+        "recipe": record.recipe,
+        "base": base_name(record.base),
+        "options": dict(record.options),
+        "sft_reduction": record.sft_reduction,
+        "teacher": record.teacher,
+        "dataset": record.dataset,
+        "dataset_sha256": record.dataset_sha256,
+        "prompt": record.prompt,
+        "prompt_sha256": record.prompt_sha256,
+        "yes_id": record.yes_id,
+        "no_id": record.no_id,
+        "max_length": record.max_length,
+        "threshold": record.calibration.threshold,
+        "threshold_margin": record.calibration.threshold_margin,
+        "calibration": record.calibration.as_json(),
+        "checkpoint": dict(record.checkpoint),
+        "evaluation": dict(record.evaluation),
+        "gain": dict(record.gain),
+        "merge_difference": record.merge_difference,
+        "fixture": [dict(row) for row in record.fixture],
+        "steps": record.steps,
+        "tiny": record.tiny,
+        "device": record.device,
+        "words": record.words,
+    }
+
+
+def chat_template(render: Callable[[str, str, str], str]) -> str:
+    """A Jinja template that gives render(query, document, instruction) byte for byte.
+
+    It reads messages of the roles `query` and `document`, and `system` for the instruction: what CrossEncoder
+    makes of a pair and of its `prompt`. `render` must put each of the three into its text once, unchanged.
+    """
+    with_instruction = _pieces(render(*MARK), MARK)
+    without = _pieces(render(MARK[0], MARK[1], ""), MARK[:2])
+    if with_instruction == without:
+        return without
+    return (
+        '{%- if messages[0]["role"] == "system" and messages[0]["content"] -%}'
+        f"{with_instruction}{{%- else -%}}{without}{{%- endif -%}}"
+    )
+
+
+def _pieces(text: str, marks: Sequence[str]) -> str:
+    names = dict(zip(MARK, ("query", "document", "system"), strict=True))
+    for mark in marks:
+        if text.count(mark) not in ((0, 1) if mark == MARK[2] else (1,)):
+            raise ValueError(f"the prompt must hold its {names[mark]} exactly once")
+    pieces = [text]
+    for mark in marks:
+        pieces = [part for piece in pieces for part in _cut(piece, mark)]
+    return "".join(_role(names[piece]) if piece in names else _literal(piece) for piece in pieces if piece)
+
+
+def _cut(piece: str, mark: str) -> list[str]:
+    before, found, after = piece.partition(mark)
+    return [before, mark, after] if found else [piece]
+
+
+def _literal(text: str) -> str:
+    # Jinja reads escapes in its strings as Python does, so json's form of them is understood.
+    return f"{{{{- {json.dumps(text, ensure_ascii=False)} -}}}}"
+
+
+def _role(role: str) -> str:
+    return f'{{{{- messages | selectattr("role", "eq", "{role}") | map(attribute="content") | first -}}}}'
+
+
+def sentence_transformers_files(
+    kind: Kind, yes_id: int | None, no_id: int | None, versions: Mapping[str, str]
+) -> dict[str, str]:
+    """Path in the folder -> text of what CrossEncoder reads beside transformers' own files."""
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}
+    ]
+    text = {"method": "forward", "method_output_name": "logits"}
+    module: dict[str, Any] = {"transformer_task": "sequence-classification", "modality_config": {"text": text}}
+    files = {}
+    if kind == "causal":
+        score = "sentence_transformers.cross_encoder.modules.logit_score.LogitScore"
+        modules.append({"idx": 1, "name": "1", "path": "1_LogitScore", "type": score})
+        module["transformer_task"] = "text-generation"
+        module["modality_config"]["message"] = {**text, "format": "flat"}
+        ids = {"true_token_id": yes_id, "false_token_id": no_id, "module_input_name": "causal_logits"}
+        files["1_LogitScore/config.json"] = as_text(ids)
+    module["module_output_name"] = "causal_logits" if kind == "causal" else "scores"
+    config = {
+        "__version__": dict(versions),
+        "activation_fn": "torch.nn.modules.activation.Sigmoid",
+        "default_prompt_name": None,
+        "model_type": "CrossEncoder",
+        "prompts": {},
+    }
+    return files | {
+        "modules.json": as_text(modules),
+        "config_sentence_transformers.json": as_text(config),
+        "sentence_bert_config.json": as_text(module),
+    }
+
+
+def as_text(value: Any) -> str:
+    """JSON as every file of the folder has it."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def card(record: Record, name: str) -> str:
+    """README.md of the folder: front matter for the hub, then what the model is, how good, and how to use it."""
+    return "\n".join(
+        [_front(record), f"# {name}", "", _what(record), _figures(record), _usage(record, name), _made(record)]
+    )
+
+
+def _front(record: Record) -> str:
+    lines = ["---", "pipeline_tag: text-ranking", "library_name: sentence-transformers"]
+    lines.append(f"base_model: {json.dumps(base_name(record.base))}")
+    if record.dataset:
+        lines += ["datasets:", f"- {json.dumps(record.dataset)}"]
+    tags = ["reranker", "cross-encoder", "text-ranking", "quorum", record.recipe, *(["tiny"] if record.tiny else [])]
+    tags = list(dict.fromkeys(tags))
+    return "\n".join([*lines, "tags:", *(f"- {tag}" for tag in tags), "---", ""])
+
+
+def _what(record: Record) -> str:
+    kind = "a causal language model" if record.kind == "causal" else "an encoder"
+    lines = [f"A reranker, {kind}, tuned from `{base_name(record.base)}` with Quorum's recipe `{record.recipe}`."]
+    if record.kind == "causal":
+        lines.append("It reads a query and a document; the score is sigmoid(l_yes - l_no) of the next token.")
+        lines.append("For relevant documents it can go on to write a contribution and evidence.")
+    if record.words:
+        lines += ["", f"**{record.words}**: a demonstration that the loop works, not a model to rank with."]
+    return "\n".join([*lines, ""])
+
+
+def _figures(record: Record) -> str:
+    sides = [side for side in ("base", "adapter", "merged") if record.evaluation.get(side)]
+    lines = ["## On the dev split", "", f"| measure | {' | '.join(sides)} |", f"|---{'|---' * len(sides)}|"]
+    for key, words in TABLE.items():
+        cells = [_cell(record.evaluation[side].get(key)) for side in sides]
+        lines.append(f"| {words} | {' | '.join(cells)} |")
+    lines += ["", *_reasons(record)]
+    if record.gain.get("words"):
+        lines.append(f"{record.gain['words']} (queries that had no part in choosing the checkpoint).")
+    if chosen := record.checkpoint.get("words"):
+        lines.append(f"Checkpoint: step {record.checkpoint.get('step')}, {chosen}.")
+    return "\n".join([*lines, "", _calibration(record), ""])
+
+
+def _cell(value: float | None) -> str:
+    return "not defined" if value is None else f"{value:.4f}"
+
+
+def _reasons(record: Record) -> list[str]:
+    reasons = (record.evaluation.get("merged") or {}).get("reasons", {})
+    return [f"Not defined: {TABLE.get(key, key)} ({why})." for key, why in reasons.items()]
+
+
+def _calibration(record: Record) -> str:
+    found = record.calibration
+    if found.reason:
+        return f"Not calibrated, threshold 0.5: {found.reason}."
+    return (
+        f"Calibrated on the dev split: probability = sigmoid({found.a:.6g} x margin + {found.b:.6g}); call relevant "
+        f"above {found.threshold:.4f} (margin {found.threshold_margin:.4f}), fitted on the rows that it is measured on."
+    )
+
+
+def _usage(record: Record, name: str) -> str:
+    drift = (
+        "Scores here are computed in fp32. In bf16, scores of batches drift by 1 to 3 per cent against single pairs: "
+        "compare scores of one precision only."
+    )
+    code = [
+        "## Use",
+        "",
+        "```python",
+        "from sentence_transformers import CrossEncoder",
+        "",
+        f'model = CrossEncoder("{name}")',
+        'scores = model.predict([("a query", "a document")])   # sigmoid of the raw margin',
+        "```",
+        "",
+    ]
+    if record.kind == "causal":
+        code += ["Plain transformers: `apply_chat_template` with messages of the roles `query` and `document` (and"]
+        code += ["`system` for an instruction), then the logits of the last position at ids"]
+        code += [f"{record.yes_id} (yes) and {record.no_id} (no).", ""]
+    return "\n".join([*code, drift, ""])
+
+
+def _made(record: Record) -> str:
+    rows = {
+        "recipe": record.recipe,
+        "sft_reduction": record.sft_reduction,
+        "teacher": record.teacher,
+        "dataset sha256": record.dataset_sha256 or None,
+        "prompt sha256": record.prompt_sha256 or None,
+        "steps": record.steps,
+        "trained on": record.words or record.device,
+        "greatest difference of written and trained margins": record.merge_difference,
+    }
+    lines = ["## How it was made", "", "| what | value |", "|---|---|"]
+    lines += [f"| {name} | {value} |" for name, value in rows.items() if value is not None]
+    lines += [f"| option `{name}` | {value} |" for name, value in sorted(record.options.items()) if value is not None]
+    return "\n".join([*lines, "", "The base model's licence and the data's terms apply.", ""])

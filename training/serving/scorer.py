@@ -1,0 +1,198 @@
+"""Scoring pairs with a model folder: ours (with its prompt checked), a base with our prompt, or an encoder."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from corpus.errors import BadInput
+from training.recipes import rendering
+from training.recipes.calibration import Calibration
+from training.recipes.rendering import Written
+
+DEFAULT_LENGTH = 4096
+LEAST_ROOM, MOST_ROOM, BESIDES = 512, 4096, 256
+"""Tokens that an answer may have: evidence condenses its document, so the document's own and some besides are room."""
+
+
+class Scorer(Protocol):
+    """A model that scores documents for a query."""
+
+    words: str
+    """What stands beside its figures: "tiny model, CPU"."""
+    threshold: float
+    """The score from which on it says yes: fitted with the calibration, else 0.5."""
+
+    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
+        """Raw fp32 margins, in the order of the documents: l_yes - l_no, or an encoder's logit."""
+
+    def margins_of(self, asked: Sequence["Asked"]) -> list[list[float]]:
+        """The same for many queries at once, in their order."""
+
+    def score(self, margin: float) -> float:
+        """The calibrated probability of "relevant" for a margin."""
+
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> Written:
+        """What the model writes for a pair. 0 tokens: as many as evidence of this document can need."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query with its documents."""
+
+    query: str
+    documents: Sequence[str]
+    instruction: str = ""
+
+
+def about(folder: Path) -> dict[str, Any]:
+    """reranker.json of a published model; {} for a base. Raises BadInput for another prompt than ours."""
+    path = folder / "reranker.json"
+    if not path.exists():
+        return {}
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except ValueError:
+        raise BadInput(f"{path} is not JSON: train or copy the model again") from None
+    if found.get("kind") == "causal":
+        check_prompt(folder, found)
+    return found
+
+
+def check_prompt(folder: Path, found: dict[str, Any]) -> None:
+    """A model scores with the prompt that it learned, to the byte."""
+    from hashlib import sha256
+
+    ours = rendering.prompt_sha256()
+    kept = sha256(f"{found.get('prompt', '')}\0{rendering.DEFAULT_INSTRUCTION}".encode()).hexdigest()
+    if not found.get("prompt_sha256") == kept == ours:
+        raise BadInput(
+            f"{folder.name} was trained with another prompt (sha256 {str(found.get('prompt_sha256'))[:12]}, ours is "
+            f"{ours[:12]}): score it with the version of Quorum that trained it, or train it again"
+        )
+
+
+def open_scorer(folder: Path, device: str = "cpu") -> Scorer:
+    """Load a model folder for scoring. Raises BadInput for what is no model, and for another prompt."""
+    if not (folder / "config.json").exists():
+        raise BadInput(f"{folder} has no config.json: name the folder of a model")
+    found = about(folder)
+    config = json.loads((folder / "config.json").read_text())
+    names = config.get("architectures") or []
+    if found.get("kind") == "encoder" or any(name.endswith("ForSequenceClassification") for name in names):
+        return EncoderScorer(folder, found, config, device)
+    return CausalScorer(folder, found, config, device)
+
+
+class _Loaded:
+    def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
+        self.folder, self.about, self.device = folder, found, device
+        tiny = ["tiny model"] if config.get("quorum_tiny") or found.get("tiny") else []
+        self.words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
+        known = found.get("calibration") or {}
+        self.calibration = Calibration(a=known.get("a", 1.0), b=known.get("b", 0.0))
+        self.threshold = float(found.get("threshold", 0.5))
+
+    def score(self, margin: float) -> float:
+        return self.calibration.probability(margin)
+
+
+class CausalScorer(_Loaded):
+    """A causal model asked with our prompt."""
+
+    def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
+        super().__init__(folder, found, config, device)
+        from training.trainers.base import answer_ids, check_causal, load_tokenizer
+        from training.trainers.causal import Prompt, load_causal
+
+        check_causal(folder)
+        self.tokenizer = load_tokenizer(folder)
+        yes_id, no_id = self._named_ids(folder) or answer_ids(self.tokenizer)
+        length = int(found.get("max_length") or min(DEFAULT_LENGTH, self.tokenizer.model_max_length))
+        render = rendering.render if found or not self._has_own_prompt() else self._rendered
+        self.prompt = Prompt(render, yes_id, no_id, length)
+        self.model = load_causal(folder, device)
+
+    def _has_own_prompt(self) -> bool:
+        """A reranker of others brings a chat template with the roles that CrossEncoder gives to a pair (SPEC S9)."""
+        template = str(self.tokenizer.chat_template or "")
+        return all(f'"{role}"' in template or f"'{role}'" in template for role in ("query", "document"))
+
+    def _rendered(self, query: str, document: str, instruction: str) -> str:
+        """By the model's own template."""
+        from training.trainers.causal import messages
+
+        return str(self.tokenizer.apply_chat_template(messages(query, document, instruction), tokenize=False))
+
+    def _named_ids(self, folder: Path) -> tuple[int, int] | None:
+        """The answers' ids as a reranker of others names them, beside its modules."""
+        path = folder / "1_LogitScore" / "config.json"
+        if self.about or not path.exists():
+            return None
+        named = json.loads(path.read_text())
+        return int(named["true_token_id"]), int(named["false_token_id"])
+
+    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
+        from training.trainers.margins import causal_margins
+        from training.trainers.prefixed import can_share, prefixed_margins
+
+        if not documents:
+            return []
+        measure = prefixed_margins if can_share(self.model.config) else causal_margins
+        return measure(
+            self.model,
+            self.tokenizer,
+            [self.prompt.render(query, one, instruction) for one in documents],
+            yes_id=self.prompt.yes_id,
+            no_id=self.prompt.no_id,
+            max_length=self.prompt.max_length,
+            tail=self.prompt.tail,
+        )
+
+    def margins_of(self, asked: Sequence[Asked]) -> list[list[float]]:
+        return [self.margins(one.query, one.documents, one.instruction) for one in asked]
+
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> Written:
+        from training.trainers.generating import generate
+
+        (written,) = generate(
+            self.model,
+            self.tokenizer,
+            [self.prompt.render(query, document, instruction)],
+            max_length=self.prompt.max_length,
+            tail=self.prompt.tail,
+            max_new_tokens=max_new_tokens or self.room_for(document),
+        )
+        return written
+
+    def room_for(self, document: str) -> int:
+        """Tokens that an answer about this document may have."""
+        size = len(self.tokenizer(document, add_special_tokens=False, verbose=False)["input_ids"])
+        return min(max(size + BESIDES, LEAST_ROOM), MOST_ROOM)
+
+
+class EncoderScorer(_Loaded):
+    """A sequence classifier with one logit; it has no place for an instruction."""
+
+    def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
+        super().__init__(folder, found, config, device)
+        from training.trainers.base import load_tokenizer
+        from training.trainers.encoder import load_encoder, longest_input
+
+        self.tokenizer = load_tokenizer(folder)
+        self.model = load_encoder(folder, device)
+        self.length = longest_input(folder, self.tokenizer, found.get("max_length"))
+
+    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
+        return self.margins_of([Asked(query, documents, instruction)])[0]
+
+    def margins_of(self, asked: Sequence[Asked]) -> list[list[float]]:
+        from training.trainers.margins import encoder_margins
+
+        pairs = [(one.query, document) for one in asked for document in one.documents]
+        found = iter(encoder_margins(self.model, self.tokenizer, pairs, max_length=self.length))
+        return [[next(found) for _ in one.documents] for one in asked]
+
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> Written:
+        return Written("")

@@ -1,0 +1,105 @@
+"""A causal base and its LoRA adapter as finishing needs them: scored apart, merged in fp32, read back."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import PeftModel
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from training.serving.publication import Kind, chat_template
+from training.trainers.margins import causal_margins
+from training.trainers.publishing import write_causal
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """How pairs are asked: render(query, document, instruction), the ids of "yes" and "no", the longest input."""
+
+    render: Callable[[str, str, str], str]
+    yes_id: int
+    no_id: int
+    max_length: int
+
+    @property
+    def tail(self) -> str:
+        """What follows the document, which truncation must keep."""
+        mark = "\x00d\x00"
+        return self.render("q", mark, "").partition(mark)[2]
+
+    def margins(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[float]:
+        """Raw fp32 margins of rows with query, document and instruction."""
+        return causal_margins(
+            model,
+            tokenizer,
+            [self.render(row.query, row.document, row.instruction) for row in rows],
+            yes_id=self.yes_id,
+            no_id=self.no_id,
+            max_length=self.max_length,
+            tail=self.tail,
+        )
+
+
+class LoraTrained:
+    """`finishing.Trained` of a base folder and an adapter folder, loaded again in fp32, whatever trained them."""
+
+    kind: Kind = "causal"
+    has_adapter = True
+
+    def __init__(self, base: Path, adapter: Path, prompt: Prompt, *, device: str = "cpu") -> None:
+        self.adapter, self.prompt, self.device = adapter, prompt, device
+        self.tokenizer = AutoTokenizer.from_pretrained(base)
+        self.model = PeftModel.from_pretrained(load_causal(base, device), str(adapter)).eval()
+
+    def base_margins(self, rows: Sequence[Any]) -> list[float]:
+        """With the adapter switched off."""
+        with self.model.disable_adapter():
+            return self.prompt.margins(self.model, self.tokenizer, rows)
+
+    def trained_margins(self, rows: Sequence[Any]) -> list[float]:
+        """With the adapter on, not merged."""
+        return self.prompt.margins(self.model, self.tokenizer, rows)
+
+    def write(self, folder: Path) -> None:
+        """The merged model, and the adapter in `adapter/`. The adapter cannot be scored apart afterwards."""
+        merged = self.model.merge_and_unload(safe_merge=True)
+        write_causal(
+            folder,
+            merged,
+            self.tokenizer,
+            template=chat_template(self.prompt.render),
+            max_length=self.prompt.max_length,
+        )
+        names = ("adapter_config.json", "adapter_model.safetensors")
+        (folder / "adapter").mkdir()
+        for name in names:
+            shutil.copyfile(self.adapter / name, folder / "adapter" / name)
+
+    def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
+        """By what is in the folder: its own weights, tokenizer and chat template."""
+        return margins_of_folder(folder, self.prompt, rows, self.device)
+
+
+def margins_of_folder(folder: Path, prompt: Prompt, rows: Sequence[Any], device: str) -> list[float]:
+    """As somebody scores who has the folder and no code of ours: the prompt is the template's."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+
+    def render(query: str, document: str, instruction: str) -> str:
+        return str(tokenizer.apply_chat_template(messages(query, document, instruction), tokenize=False))
+
+    return replace(prompt, render=render).margins(load_causal(folder, device), tokenizer, rows)
+
+
+def messages(query: str, document: str, instruction: str) -> list[dict[str, str]]:
+    """The roles that the published chat template reads; sentence-transformers makes the same of a pair."""
+    system = [{"role": "system", "content": instruction}] if instruction else []
+    return [*system, {"role": "query", "content": query}, {"role": "document", "content": document}]
+
+
+def load_causal(folder: Path, device: str = "cpu") -> Any:
+    """A causal model in fp32, for scoring."""
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return model.to(device).eval()

@@ -1,0 +1,161 @@
+"""Recipe `cross-encoder`: an encoder with one logit, for people without a large GPU (DESIGN 9).
+
+Losses: `bce` on labels, `mse` on teacher scores, `lambda` on the list of a query. One feature is what must stay
+together in a batch: a pair, or for `lambda` a query with its documents.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+from transformers import AutoTokenizer
+
+from corpus.errors import BadInput
+from training.trainers.encoder import EncoderTrained, load_encoder, longest_input
+from training.trainers.margins import encoder_margins
+from training.trainers.ranking_losses import bce, lambda_loss, mse
+from training.trainers.recipe import Task
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Encoded pairs that share a batch, with what each should score (0..1); `tokens` is its share of the budget."""
+
+    rows: list[dict[str, list[int]]]
+    targets: list[float]
+
+    @property
+    def tokens(self) -> int:
+        """All tokens of all pairs."""
+        return sum(len(row["input_ids"]) for row in self.rows)
+
+    @property
+    def longest(self) -> int:
+        """The longest pair, which decides the padding."""
+        return max(len(row["input_ids"]) for row in self.rows)
+
+
+def features(
+    examples: Sequence[Any], tokenizer: Any, *, loss: str, max_length: int, documents: int = 16
+) -> list[Feature]:
+    """One feature a pair, or for `lambda` one a query: at most `documents` of it, those with the highest target first.
+
+    Targets: the label, else the teacher's score (`bce`, `lambda`); the teacher's score, else the label (`mse`).
+    Raises BadInput when a row has neither, or when `lambda` finds no query with two different targets.
+    """
+    targets = [_target(example, loss) for example in examples]
+    encoded = tokenizer(
+        [example.query for example in examples],
+        [example.document for example in examples],
+        truncation="longest_first",
+        max_length=max_length,
+    )
+    rows = [{name: encoded[name][place] for name in encoded} for place in range(len(examples))]
+    if loss != "lambda":
+        return [Feature([row], [target]) for row, target in zip(rows, targets, strict=True)]
+    by_query: dict[str, list[int]] = {}
+    for place, example in enumerate(examples):
+        by_query.setdefault(example.query_id, []).append(place)
+    lists = [_best(places, targets, documents) for places in by_query.values()]
+    kept = [places for places in lists if len({targets[place] for place in places}) > 1]
+    if not kept:
+        raise BadInput("the loss lambda needs queries with relevant and not relevant documents; there is none")
+    return [Feature([rows[place] for place in places], [targets[place] for place in places]) for places in kept]
+
+
+def _target(example: Any, loss: str) -> float:
+    first, second = (example.teacher, example.label) if loss == "mse" else (example.label, example.teacher)
+    found = first if first is not None else second
+    if found is None:
+        raise BadInput(f"query {example.query_id}, document {example.doc_id}: neither label nor teacher score")
+    return float(found)
+
+
+def _best(places: list[int], targets: Sequence[float], documents: int) -> list[int]:
+    """Sorted by target only as far as the cut needs it: among equals the file's order stays."""
+    return sorted(places, key=lambda place: -targets[place])[:documents]
+
+
+def collate(chosen: Sequence[Feature], tokenizer: Any, device: str | torch.device = "cpu") -> dict[str, Any]:
+    """Right-padded tensors of all pairs, `targets` (n,), and `groups`: how many pairs each feature has."""
+    rows = [row for feature in chosen for row in feature.rows]
+    padded = tokenizer.pad(rows, padding=True, return_tensors="pt").to(device)
+    targets = torch.tensor([target for feature in chosen for target in feature.targets], device=device)
+    return {"inputs": dict(padded), "targets": targets, "groups": [len(feature.rows) for feature in chosen]}
+
+
+def summed_loss(model: Any, batch: dict[str, Any], loss: str) -> Tensor:
+    """Sum over the features of a batch, in fp32."""
+    logits = model(**batch["inputs"]).logits.reshape(-1)
+    if loss == "bce":
+        return bce(logits, batch["targets"]).sum()
+    if loss == "mse":
+        return mse(logits, batch["targets"]).sum()
+    parts = zip(logits.split(batch["groups"]), batch["targets"].split(batch["groups"]), strict=True)
+    return torch.stack([lambda_loss(scores, wanted) for scores, wanted in parts]).sum()
+
+
+class CrossEncoder:
+    """`recipe.Recipe` of an encoder. A row of the loop is a pair, or with the loss `lambda` a query and its list."""
+
+    def __init__(self, task: Task) -> None:
+        options = task.options
+        self.task, self.loss = task, options.loss
+        self.weights = {self.loss: 1.0}
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(task.base)
+        self.max_length = longest_input(task.base, self.tokenizer, options.max_length)
+        self.features = features(task.data.train, self.tokenizer, loss=self.loss, max_length=self.max_length)
+        self.model: Any = load_encoder(task.base, task.device, seed=options.seed).train()
+        if task.checkpointing:
+            self.model.gradient_checkpointing_enable()
+
+    def lengths(self) -> list[int]:
+        """Tokens of each pair, or of a query's whole list."""
+        return [feature.tokens for feature in self.features]
+
+    def counts(self, rows: Sequence[int]) -> dict[str, int]:
+        """Every row carries the one loss."""
+        return {self.loss: len(rows)}
+
+    def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
+        """Sum of the loss over the rows; one forward pass. Weights stay fp32, bf16 is an autocast."""
+        batch = collate([self.features[row] for row in rows], self.tokenizer, self.task.device)
+        half = self.task.precision == "bf16"
+        with torch.autocast(self.task.device.split(":")[0], dtype=torch.bfloat16, enabled=half):
+            return {self.loss: summed_loss(model, batch, self.loss)}
+
+    def groups(self, rows: Sequence[int]) -> list[list[int]] | None:
+        """A list is one row already."""
+        return None
+
+    def dev_margins(self, rows: Sequence[Any]) -> list[float]:
+        """Raw fp32 logits, with dropout off."""
+        was = self.model.training
+        self.model.eval()
+        pairs = [(row.query, row.document) for row in rows]
+        found = encoder_margins(self.model, self.tokenizer, pairs, max_length=self.max_length)
+        self.model.train(was)
+        return found
+
+    def save(self, folder: Path) -> None:
+        """All weights, in fp32."""
+        self.model.save_pretrained(folder)
+
+    def load(self, folder: Path) -> None:
+        """Back to saved weights."""
+        self.model.load_state_dict(load_file(folder / "model.safetensors", device=self.task.device))
+
+    def trained(self, checkpoint: Path) -> EncoderTrained:
+        """The chosen checkpoint for finishing."""
+        task = self.task
+        return EncoderTrained(
+            task.base, checkpoint, max_length=self.max_length, device=task.device, seed=task.options.seed
+        )
+
+    def record(self) -> dict[str, Any]:
+        """An encoder has no prompt and no answer tokens."""
+        return {"kind": "encoder", "max_length": self.max_length}

@@ -1,0 +1,55 @@
+"""Texts as vectors: the model's last layer, pooled, of length 1."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn.functional import normalize
+from transformers import AutoModel
+
+from training.trainers.base import load_tokenizer
+from training.trainers.encoder import longest_input
+
+TOGETHER = 32
+"""Texts of one forward pass, those of similar length together."""
+Vectors = npt.NDArray[np.float32]
+
+
+class Pooled:
+    """`training.serving.embedder.Embedder` of a folder."""
+
+    def __init__(self, folder: Path, pooling: str, device: str, words: str, longest: int | None) -> None:
+        self.pooling, self.device, self.words = pooling, device, words
+        self.tokenizer = load_tokenizer(folder)
+        if self.tokenizer.pad_token is None:
+            self.tokenizer.pad_token = self.tokenizer.eos_token
+        self.tokenizer.padding_side = "right"
+        self.length = longest_input(folder, self.tokenizer, longest)
+        self.model: Any = AutoModel.from_pretrained(folder, dtype=torch.float32).to(device).eval()
+
+    @torch.inference_mode()
+    def encode(self, texts: Sequence[str]) -> tuple[Vectors, int]:
+        """Vectors of length 1, (n, size), and how many tokens were read."""
+        ids = self.tokenizer(list(texts), truncation=True, max_length=self.length)["input_ids"]
+        order = sorted(range(len(texts)), key=lambda place: len(ids[place]))
+        rows: dict[int, Vectors] = {}
+        for begin in range(0, len(order), TOGETHER):
+            part = order[begin : begin + TOGETHER]
+            rows.update(zip(part, self._pooled([ids[place] for place in part]), strict=True))
+        return np.stack([rows[place] for place in range(len(texts))]), sum(map(len, ids))
+
+    def _pooled(self, ids: list[list[int]]) -> Vectors:
+        batch = self.tokenizer.pad({"input_ids": ids}, return_tensors="pt").to(self.device)
+        states, mask = self.model(**batch).last_hidden_state, batch["attention_mask"]
+        if self.pooling == "mean":
+            weights = mask.unsqueeze(-1).to(states.dtype)
+            found = (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
+        elif self.pooling == "last":
+            found = states[torch.arange(len(ids), device=states.device), mask.sum(1) - 1]
+        else:
+            found = states[:, 0]
+        vectors: Vectors = normalize(found, dim=1).float().cpu().numpy()
+        return vectors

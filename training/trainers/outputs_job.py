@@ -1,0 +1,100 @@
+"""Job `generate`: what base and tuned model write on the dev split, and the measures of P table 2 and figure 5."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from corpus.errors import BadInput
+from training.jobs.folder import JobFolder
+from training.jobs.outputs import measure
+from training.recipes import data, rendering
+from training.recipes.data import Example
+from training.recipes.rendering import Written
+from training.serving.scorer import about
+from training.trainers.base import answer_ids, check_causal, find_base, is_tiny, load_tokenizer
+from training.trainers.causal import Prompt, load_causal
+from training.trainers.generating import generate
+from training.trainers.loop import Cancelled
+
+AT_ONCE = 16
+LONGEST = 4096
+MOST_NEW_TOKENS = 512
+
+
+def write(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
+    """`<name>.outputs.jsonl` for each model of the job and evaluation.json; returns the latter.
+
+    Rows that an earlier process wrote stay. Raises Cancelled, and BadInput for encoders and an empty dev split.
+    """
+    job = folder.job
+    rows = data.read(Path(job["data"])).dev
+    rows = rows[: int(job["limit"])] if job.get("limit") else rows
+    if not rows:
+        raise BadInput("the dev split has no row: export with a --split below 1")
+    models: dict[str, str] = job["models"]
+    total = len(rows) * len(models)
+    found: dict[str, Any] = {}
+    for place, (name, where) in enumerate(models.items()):
+        folder.say(state="running", phase=f"loading {name}", steps=place * len(rows), total=total)
+        model = find_base(where, folder.path / "bases")
+        writer = Writer(model, job.get("device") or "cpu", int(job.get("max_new_tokens") or MOST_NEW_TOKENS))
+        folder.say(words=writer.words)
+        written = _written(folder, writer, name, rows, place * len(rows), asked_to_stop)
+        found[name] = measure(rows, [line["output"] for line in written], writer.count, words=writer.words)
+        found[name]["cut"] = sum(line.get("finish_reason") == "length" for line in written)
+    (folder.path / "evaluation.json").write_text(json.dumps(found, indent=1))
+    return {"rows": len(rows), "outputs": found}
+
+
+class Writer:
+    """A causal model that goes on writing after its verdict."""
+
+    def __init__(self, folder: Path, device: str, max_new_tokens: int) -> None:
+        check_causal(folder)
+        known = about(folder)
+        self.tokenizer = load_tokenizer(folder)
+        yes_id, no_id = answer_ids(self.tokenizer)
+        length = int(known.get("max_length") or min(LONGEST, self.tokenizer.model_max_length))
+        self.prompt = Prompt(rendering.render, yes_id, no_id, length)
+        self.model, self.most = load_causal(folder, device), max_new_tokens
+        tiny = ["tiny model"] if is_tiny(folder) else []
+        self.words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
+
+    def write(self, rows: Sequence[Example]) -> list[Written]:
+        """One answer a row, greedily."""
+        texts = [rendering.render(row.query, row.document, row.instruction) for row in rows]
+        return generate(
+            self.model,
+            self.tokenizer,
+            texts,
+            max_length=self.prompt.max_length,
+            tail=rendering.TAIL,
+            max_new_tokens=self.most,
+        )
+
+    def count(self, text: str) -> int:
+        """Tokens of a text by the model's own tokenizer."""
+        return len(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+
+def _written(
+    folder: JobFolder, writer: Writer, name: str, rows: Sequence[Example], before: int, stop: Callable[[], bool]
+) -> list[dict[str, Any]]:
+    """A line {query_id, doc_id, label, output} for each row, with `finish_reason` "length" where the answer was cut."""
+    path = folder.path / f"{name}.outputs.jsonl"
+    kept = path.read_text().split("\n")[:-1] if path.exists() else []
+    path.write_text("".join(f"{line}\n" for line in kept))
+    with path.open("a") as file:
+        for start in range(len(kept), len(rows), AT_ONCE):
+            chosen = rows[start : start + AT_ONCE]
+            for row, answer in zip(chosen, writer.write(chosen), strict=True):
+                line = {"query_id": row.query_id, "doc_id": row.doc_id, "label": row.label, "output": answer.text}
+                if answer.is_cut:
+                    line["finish_reason"] = "length"
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            file.flush()
+            folder.say(phase=f"writing with {name}", steps=before + start + len(chosen))
+            if stop():
+                raise Cancelled
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]

@@ -1,0 +1,216 @@
+"""Recipe `prism`: the score before the answer and the text of the answer from one forward pass (P 3.2).
+
+loss = 20 x (sigmoid(l_yes - l_no) - teacher)^2 + 1 x cross-entropy of the target text. Logits are computed at label
+positions only: the token before the answer, and each token of the answer but the last.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from torch import Tensor
+from torch.nn import functional
+
+from corpus.errors import BadInput
+from training.recipes import rendering
+from training.recipes.data import POINT, SFT, Example, check_for_prism
+from training.recipes.table import TARGETS
+from training.trainers import memory
+from training.trainers.base import answer_ids, check_causal, load_model, load_tokenizer
+from training.trainers.causal import LoraTrained, Prompt
+from training.trainers.margins import cut
+from training.trainers.recipe import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row as tokens: ids of prompt and answer; the answer begins at `start`."""
+
+    ids: list[int]
+    start: int
+    teacher: float
+    point: bool
+    sft: bool
+
+    @property
+    def label_positions(self) -> range:
+        """Positions whose logits the loss reads."""
+        return range(self.start - 1, len(self.ids) - 1 if self.sft else self.start)
+
+
+class Prism:
+    """`recipe.Recipe` of a causal base with a LoRA adapter. Raises BadInput for what it cannot train."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, options = task, task.options
+        if options.lora_rank < 1:
+            raise BadInput("recipe prism trains an adapter: lora_rank must be 1 or more")
+        check_for_prism(task.data)
+        self.config = check_causal(task.base)
+        if options.packing:
+            check_packing(self.config)
+        self.tokenizer = load_tokenizer(task.base)
+        self.yes_id, self.no_id = answer_ids(self.tokenizer)
+        self.rows = [self._row(one) for one in task.data.train if one.losses]
+        self.weights = {"point": options.point_weight, "sft": options.sft_weight}
+        answers = max(len(row.label_positions) for row in self.rows)
+        memory.check(task, self.config, max(self.lengths()), answers)
+        self.model = self._adapted()
+
+    def _row(self, one: Example) -> Row:
+        sft = SFT in one.losses
+        text = rendering.target(int(one.label or 0), one.target) if sft else ""
+        answer: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"] if sft else []
+        room = self.task.options.max_length - len(answer)
+        texts = (one.query, one.document, one.instruction)
+        prompt: list[int] = self.tokenizer(rendering.render(*texts), add_special_tokens=False)["input_ids"]
+        if len(prompt) > room:
+            bare = self.tokenizer(rendering.render(one.query, "", one.instruction), add_special_tokens=False)
+            if len(bare["input_ids"]) > room:
+                raise BadInput(
+                    f"query {one.query_id!r} with document {one.doc_id!r} does not fit into max_length "
+                    f"{self.task.options.max_length} even without its document: raise max_length"
+                )
+            prompt = cut(prompt, self.tokenizer, room, rendering.TAIL)
+        teacher = 0.0 if one.teacher is None else one.teacher
+        return Row([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft)
+
+    def _adapted(self) -> Any:
+        options = self.task.options
+        base = load_model(self.task.base, self.task.device, self.task.dtype)
+        if self.task.checkpointing:
+            base.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            base.enable_input_require_grads()
+        torch.manual_seed(options.seed)
+        names = {name.rpartition(".")[2] for name, part in base.named_modules() if isinstance(part, torch.nn.Linear)}
+        targets = [name for name in TARGETS if name in names]
+        if not targets:
+            raise BadInput(f"{self.task.base_name} has none of the layers that get an adapter ({', '.join(TARGETS)})")
+        lora = LoraConfig(
+            r=options.lora_rank,
+            lora_alpha=options.lora_alpha,
+            lora_dropout=options.lora_dropout,
+            target_modules=targets,
+            task_type="CAUSAL_LM",
+        )
+        return get_peft_model(base, lora).train()
+
+    def lengths(self) -> list[int]:
+        """Tokens of each row, prompt and answer."""
+        return [len(row.ids) for row in self.rows]
+
+    def counts(self, rows: Sequence[int]) -> dict[str, int]:
+        """Rows that carry each part."""
+        chosen = [self.rows[place] for place in rows]
+        return {"point": sum(row.point for row in chosen), "sft": sum(row.sft for row in chosen)}
+
+    def groups(self, rows: Sequence[int]) -> None:
+        """Any rows may share a pass."""
+
+    def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
+        """Sums of both parts over the rows, fp32."""
+        chosen = [self.rows[place] for place in rows]
+        with torch.autocast(self.task.device, torch.bfloat16, enabled=self.task.precision == "bf16"):
+            logits = label_logits(model, chosen, int(self.tokenizer.pad_token_id), packed=self.task.options.packing)
+        return losses(logits.float(), chosen, self.yes_id, self.no_id, self.task.options.sft_reduction)
+
+    @property
+    def prompt(self) -> Prompt:
+        """How pairs are scored."""
+        return Prompt(rendering.render, self.yes_id, self.no_id, self.task.options.max_length)
+
+    def dev_margins(self, rows: Sequence[Example]) -> list[float]:
+        """By the model as it is now."""
+        self.model.eval()
+        try:
+            return self.prompt.margins(self.model, self.tokenizer, rows)
+        finally:
+            self.model.train()
+
+    def save(self, folder: Path) -> None:
+        """The adapter, as peft reads it."""
+        self.model.save_pretrained(str(folder))
+
+    def load(self, folder: Path) -> None:
+        """The adapter of a checkpoint, exactly."""
+        from peft import set_peft_model_state_dict
+        from safetensors.torch import load_file
+
+        set_peft_model_state_dict(self.model, load_file(folder / "adapter_model.safetensors"))
+
+    def trained(self, checkpoint: Path) -> LoraTrained:
+        """For finishing, in fp32."""
+        return LoraTrained(self.task.base, checkpoint, self.prompt, device=self.task.device)
+
+    def record(self) -> dict[str, Any]:
+        """What the published folder says of prompt and answer."""
+        return {
+            "kind": "causal",
+            "prompt": rendering.prompt_text(),
+            "prompt_sha256": rendering.prompt_sha256(),
+            "yes_id": self.yes_id,
+            "no_id": self.no_id,
+            "max_length": self.task.options.max_length,
+        }
+
+
+def check_packing(config: Any) -> None:
+    """Raises BadInput where rows in one sequence would see each other (linear attention keeps its state)."""
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    if kinds - {"full_attention", "sliding_attention"}:
+        raise BadInput(
+            f"packing is not exact on {config.model_type}: its {', '.join(sorted(kinds - {'full_attention'}))} layers "
+            "carry what one row says into the next: leave packing off"
+        )
+
+
+def label_logits(model: torch.nn.Module, rows: Sequence[Row], pad: int, *, packed: bool = False) -> Tensor:
+    """Logits of all label positions, row after row: (sum of positions, vocabulary).
+
+    Padded on the right, where a causal model does not look, or packed in one sequence with positions that begin anew.
+    """
+    device = next(model.parameters()).device
+    if packed:
+        ids = torch.tensor([[one for row in rows for one in row.ids]], device=device)
+        places = torch.tensor([[place for row in rows for place in range(len(row.ids))]], device=device)
+        keep = torch.zeros_like(ids, dtype=torch.bool)
+        begin = 0
+        for row in rows:
+            keep[0, begin + row.label_positions.start : begin + row.label_positions.stop] = True
+            begin += len(row.ids)
+        return _logits(model(input_ids=ids, position_ids=places, logits_to_keep=keep, use_cache=False))
+    longest = max(len(row.ids) for row in rows)
+    ids = torch.tensor([row.ids + [pad] * (longest - len(row.ids)) for row in rows], device=device)
+    mask = torch.tensor([[1] * len(row.ids) + [0] * (longest - len(row.ids)) for row in rows], device=device)
+    keep = torch.zeros_like(ids, dtype=torch.bool)
+    for place, row in enumerate(rows):
+        keep[place, row.label_positions.start : row.label_positions.stop] = True
+    return _logits(model(input_ids=ids, attention_mask=mask, logits_to_keep=keep, use_cache=False))
+
+
+def _logits(output: Any) -> Tensor:
+    found: Tensor = output.logits
+    return found
+
+
+def losses(logits: Tensor, rows: Sequence[Row], yes_id: int, no_id: int, reduction: str) -> dict[str, Tensor]:
+    """Sums over the rows of (sigmoid(margin) - teacher)^2 and of cross-entropy (sum or mean over a row's tokens)."""
+    sizes = [len(row.label_positions) for row in rows]
+    firsts = torch.tensor([0, *sizes[:-1]], device=logits.device).cumsum(0)
+    first = logits[firsts]
+    margins = first[:, yes_id] - first[:, no_id]
+    wanted = torch.tensor([row.teacher for row in rows], device=logits.device)
+    has_point = torch.tensor([row.point for row in rows], device=logits.device)
+    point = ((torch.sigmoid(margins) - wanted) ** 2 * has_point).sum()
+    kept = [place for place, row in enumerate(rows) for _ in row.label_positions if row.sft]
+    if not kept:
+        return {"point": point, "sft": logits.sum() * 0.0}
+    own = torch.tensor([row.sft for row in rows for _ in row.label_positions], device=logits.device)
+    answers = torch.tensor([one for row in rows if row.sft for one in row.ids[row.start :]], device=logits.device)
+    tokens = functional.cross_entropy(logits[own], answers, reduction="none")
+    if reduction == "mean":
+        tokens = tokens / torch.tensor([sizes[place] for place in kept], device=logits.device)
+    return {"point": point, "sft": tokens.sum()}

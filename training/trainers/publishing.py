@@ -1,0 +1,114 @@
+"""Writing a model folder, and refusing one that does not score like what was trained (FORMATS, SPEC S9)."""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from corpus.errors import BadInput
+from training.serving.publication import Record, as_text, card, reranker_json, sentence_transformers_files, title
+
+TOLERANCE = 1e-4
+"""Greatest difference of a raw fp32 margin between the adapter and the merged model on the fixture."""
+
+
+class MergeDiffers(BadInput):
+    """The written model does not score as the trained one did: publishing is refused, and nothing is left of it."""
+
+
+def publish(
+    out: Path,
+    *,
+    write: Callable[[Path], None],
+    rescore: Callable[[Path], Sequence[float]],
+    expected: Sequence[float],
+    describe: Callable[[float], Record],
+) -> float:
+    """Write beside `out`, load what was written and score the fixture again, then rename; returns the difference.
+
+    expected: the adapter's raw fp32 margins of the fixture; rescore: the same rows by the model read from a folder.
+    Raises MergeDiffers, and leaves nothing, when one margin differs by more than TOLERANCE or is not a number.
+    """
+    beside = out.with_name(f".{out.name}.part")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    try:
+        write(beside)
+        difference = greatest_difference(expected, rescore(beside))
+        if not difference <= TOLERANCE:
+            raise MergeDiffers(
+                f"the written model's scores differ from the trained one's by {difference:.2e} "
+                f"(more than {TOLERANCE:.0e}) on {len(expected)} pairs: nothing was published"
+            )
+        describing = describe(difference)
+        annotate(beside, describing, name=title(out.name, describing))
+        beside.rename(out)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return difference
+
+
+def greatest_difference(expected: Sequence[float], found: Sequence[float]) -> float:
+    """max |a - b|; not a number, or another count of rows, is infinitely far."""
+    if len(expected) != len(found):
+        return float("inf")
+    both = torch.tensor([list(expected), list(found)], dtype=torch.float64)
+    if not len(expected):
+        return 0.0
+    return float((both[0] - both[1]).abs().nan_to_num(nan=float("inf")).max())
+
+
+def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max_length: int) -> None:
+    """A merged model: config, weights, generation config, tokenizer files and chat_template.jinja.
+
+    model: fp32, without adapters. Qwen3.5's multi-token prediction heads are not in the folder, so it says 0 of them.
+    """
+    config = model.config
+    if hasattr(config, "mtp_num_hidden_layers") or str(config.model_type).startswith("qwen3_5"):
+        config.mtp_num_hidden_layers = 0
+    config.use_cache = True
+    model.generation_config = transformers.GenerationConfig(  # type: ignore[no-untyped-call]
+        do_sample=False, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
+    )
+    tokenizer.chat_template = template
+    _save(folder, model, tokenizer, max_length)
+
+
+def write_encoder(folder: Path, model: Any, tokenizer: Any, *, max_length: int) -> None:
+    """config.json, model.safetensors and tokenizer files of a sequence classifier with one label."""
+    _save(folder, model, tokenizer, max_length)
+
+
+def _save(folder: Path, model: Any, tokenizer: Any, max_length: int) -> None:
+    model.config.name_or_path = ""
+    tokenizer.model_max_length = max_length
+    # A limit that training set on the tokenizer itself would cut documents at load without a word.
+    if getattr(tokenizer, "is_fast", False):
+        tokenizer.backend_tokenizer.no_truncation()
+        tokenizer.backend_tokenizer.no_padding()
+    model.save_pretrained(folder, max_shard_size="1TB")
+    tokenizer.save_pretrained(folder)
+
+
+def annotate(folder: Path, record: Record, *, name: str) -> None:
+    """reranker.json, README.md and the files of sentence-transformers, beside what transformers wrote."""
+    versions = {
+        "pytorch": torch.__version__,
+        "sentence_transformers": version("sentence-transformers"),
+        "transformers": transformers.__version__,
+    }
+    files = sentence_transformers_files(record.kind, record.yes_id, record.no_id, versions)
+    files["reranker.json"] = as_text(reranker_json(record))
+    files["README.md"] = card(record, name)
+    for path, text in files.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    for written in folder.rglob("*"):
+        if written.is_file():
+            with written.open("rb") as opened:
+                os.fsync(opened.fileno())

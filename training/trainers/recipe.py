@@ -1,0 +1,91 @@
+"""What the loop needs of a recipe: rows as tokens, a model, a loss, margins, and what finishing publishes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from training.recipes.data import Example, TrainingSet
+from training.recipes.table import Options
+from training.trainers.finishing import Trained
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is trained: checked, before anything large is loaded."""
+
+    recipe: str
+    base: Path
+    base_name: str
+    data: TrainingSet
+    options: Options
+    device: str
+    tiny: bool
+    memory_mb: float | None = None
+    """What the trainer may take; None: all that is free."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the base's weights while training; what is trained itself stays in fp32."""
+        return torch.bfloat16 if self.precision == "bf16" else torch.float32
+
+    @property
+    def precision(self) -> str:
+        """fp32 or bf16."""
+        if self.options.precision != "auto":
+            return self.options.precision
+        return "bf16" if self.device == "cuda" else "fp32"
+
+    @property
+    def checkpointing(self) -> bool:
+        """Activations are computed again on the way back instead of kept."""
+        asked = self.options.gradient_checkpointing
+        return self.device == "cuda" and not self.tiny if asked is None else asked
+
+
+@dataclass
+class Parts:
+    """The parts of one step's loss, summed over the rows that carry each, and how many they are."""
+
+    sums: dict[str, Tensor]
+    counts: dict[str, int]
+
+
+class Recipe(Protocol):
+    """One recipe at work on one task."""
+
+    weights: dict[str, float]
+    """Part of the loss -> its weight. A part's value is its sum over the step's rows by the rows that carry it."""
+
+    model: torch.nn.Module
+    """What is trained; the loop may wrap it, and `forward` calls what it is given."""
+
+    def lengths(self) -> list[int]:
+        """Tokens of each row of the training split."""
+
+    def counts(self, rows: Sequence[int]) -> dict[str, int]:
+        """How many of the rows carry each part of the loss."""
+
+    def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
+        """Sum of each part of the loss over the rows; one forward pass."""
+
+    def groups(self, rows: Sequence[int]) -> list[list[int]] | None:
+        """Rows that must share a forward pass (a query's list); None: any."""
+
+    def dev_margins(self, rows: Sequence[Example]) -> list[float]:
+        """Raw fp32 margins of the model as it is now."""
+
+    def save(self, folder: Path) -> None:
+        """The trained weights."""
+
+    def load(self, folder: Path) -> None:
+        """Back to saved weights."""
+
+    def trained(self, checkpoint: Path) -> Trained:
+        """The chosen checkpoint for finishing."""
+
+    def record(self) -> dict[str, Any]:
+        """Fields of publication.Record that only the recipe knows."""

@@ -1,0 +1,125 @@
+"""A job of kind `train`, from its folder to a published model."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from corpus.errors import BadInput
+from training.jobs.folder import JobFolder
+from training.recipes import data, table
+from training.recipes.calibration import Calibration
+from training.serving.publication import Record
+from training.trainers.base import find_base, is_tiny
+from training.trainers.finishing import Outcome, finish
+from training.trainers.loop import Loop
+from training.trainers.recipe import Recipe, Task
+from training.trainers.world import Together
+
+
+def train(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
+    """Train, choose, publish; steps, first and last loss, measures, and where the model lies.
+
+    Raises BadInput for what cannot be trained, loop.Cancelled, publishing.MergeDiffers.
+    """
+    job = folder.job
+    out = Path(job["out"])
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(f"{out} is not empty: name a new or an empty folder")
+    task = prepare(folder, job)
+    folder.say(words=words_of(task), phase="loading the base")
+    with Together(folder.path, task.options.processes, task.device) as world:
+        recipe = open_recipe(task)
+        loop = Loop(folder, task, recipe, world, asked_to_stop)
+        choice = loop.run()
+        if not world.leads:
+            return {}
+        step = loop.chosen_step()
+        chosen = {"step": step, "words": choice.words if choice else "the last one: there is no dev split"}
+        record = replace(record_of(task, recipe), checkpoint=chosen, steps=loop.total)
+        outcome = publish(folder, task, recipe, out, step, record)
+    return result(folder, out, chosen, outcome)
+
+
+def prepare(folder: JobFolder, job: dict[str, Any]) -> Task:
+    """Everything that can be refused cheaply is refused here."""
+    device = job.get("device") or "cpu"
+    if device not in ("cpu", "cuda"):
+        raise BadInput(f"device must be cpu or cuda, not {device!r}")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise BadInput("the job asks for a GPU (cuda) and this machine has none that torch sees: take --device cpu")
+    options = table.options(job["recipe"], job.get("options") or {})
+    found = data.read(Path(job["data"]))
+    base = find(job, folder)
+    limit = job.get("memory_mb")
+    return Task(job["recipe"], base, str(job["base"]), found, options, device, is_tiny(base), limit)
+
+
+def find(job: dict[str, Any], folder: JobFolder) -> Path:
+    """The folder of the base; tiny ones are made beside the job."""
+    return find_base(str(job["base"]), folder.path / "bases")
+
+
+def open_recipe(task: Task) -> Recipe:
+    """The recipe at work."""
+    if task.recipe == "prism":
+        from training.trainers.prism import Prism
+
+        return Prism(task)
+    from training.trainers.cross_encoder import CrossEncoder
+
+    return CrossEncoder(task)
+
+
+def words_of(task: Task) -> str:
+    """What must stand beside every figure: "tiny model, CPU"."""
+    parts = ["tiny model"] if task.tiny else []
+    return ", ".join([*parts, "CPU"] if task.device == "cpu" else parts)
+
+
+def record_of(task: Task, recipe: Recipe) -> Record:
+    """What is known before the model is measured."""
+    return Record(
+        recipe=task.recipe,
+        base=task.base_name,
+        options=task.options.as_json(),
+        evaluation={},
+        calibration=Calibration(),
+        dataset=task.data.collection,
+        dataset_sha256=task.data.sha256,
+        teacher=task.data.teacher,
+        tiny=task.tiny,
+        device=task.device,
+        **recipe.record(),
+    )
+
+
+def publish(folder: JobFolder, task: Task, recipe: Recipe, out: Path, step: int, record: Record) -> Outcome:
+    """Measure base, checkpoint and merged model, and write the folder."""
+
+    def report(phase: str) -> None:
+        print(phase, flush=True)  # noqa: T201
+        folder.say(phase=phase)
+
+    if out.exists():
+        out.rmdir()
+    return finish(out, recipe.trained(folder.checkpoint(step)), task.data.dev, record, report=report)
+
+
+def result(folder: JobFolder, out: Path, chosen: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+    """As the command `train` prints it, and what the model's page shows."""
+    losses = [line["loss"] for line in folder.lines() if "loss" in line]
+    return {
+        "steps": len(losses),
+        "loss_first": losses[0],
+        "loss_last": losses[-1],
+        "metrics": outcome.evaluation["merged"],
+        "evaluation": outcome.evaluation,
+        "calibration": outcome.calibration.as_json(),
+        "gain": outcome.gain,
+        "merge_difference": outcome.merge_difference,
+        "checkpoint": chosen,
+        "out": str(out),
+    }
