@@ -100,6 +100,18 @@ def _majority(grades: Sequence[int | None]) -> int | None:
     return ranked[0][0]
 
 
+def write_labels(rows: str, *, unless: Sequence[str] = ()) -> str:
+    """The statement that writes a label for each row of a SELECT of (pair, aspect, grade, origin).
+
+    A label that says the same already is left alone, and so is one whose origin is among `unless`.
+    """
+    kept = "".join(f" AND l.origin <> '{origin}'" for origin in unless)
+    return f"""INSERT INTO corpus_label AS l (pair_id, aspect_id, grade, origin) {rows}
+    ON CONFLICT (pair_id, aspect_id) DO UPDATE
+    SET grade = EXCLUDED.grade, origin = EXCLUDED.origin, updated_at = now()
+    WHERE (l.grade, l.origin) IS DISTINCT FROM (EXCLUDED.grade, EXCLUDED.origin){kept}"""
+
+
 _RESOLVE = """
 WITH wanted AS MATERIALIZED ({wanted}),
 standing AS MATERIALIZED (
@@ -145,15 +157,13 @@ gone AS (
     RETURNING 1
 ),
 written AS (
-    INSERT INTO corpus_label AS l (pair_id, aspect_id, grade, origin)
-    SELECT pair_id, aspect_id, grade, origin FROM resolved
-    ON CONFLICT (pair_id, aspect_id) DO UPDATE
-    SET grade = EXCLUDED.grade, origin = EXCLUDED.origin, updated_at = now()
-    WHERE (l.grade, l.origin) IS DISTINCT FROM (EXCLUDED.grade, EXCLUDED.origin)
-    RETURNING 1
+    {written} RETURNING 1
 )
 SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM written)
 """
+
+
+_WRITTEN = write_labels("SELECT pair_id, aspect_id, grade, origin FROM resolved")
 
 
 def rebuild_labels(collection: Collection) -> int:
@@ -176,6 +186,6 @@ def resolve_where(condition: str, parameters: list[int | list[int]]) -> int:
     wanted = f"SELECT id FROM corpus_pair WHERE {condition}"
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM ({wanted} ORDER BY id FOR NO KEY UPDATE) locked", parameters)
-        cursor.execute(_RESOLVE.format(wanted=wanted, measuring=measuring), parameters)
+        cursor.execute(_RESOLVE.format(wanted=wanted, measuring=measuring, written=_WRITTEN), parameters)
         (changed,) = cursor.fetchone()
     return int(changed)

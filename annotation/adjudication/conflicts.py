@@ -17,8 +17,11 @@ from annotation.models import Assignment, Membership
 from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.queue.aggregation import UNDO_WITHIN, why_not_undo
 from annotation.queue.assignment import SHARDS, Lost, Unknown, arm_of, check_time, in_transaction, rows, settled_key
+from annotation.queue.statements import COUNTED
 from annotation.queue.undo import unsettle
+from corpus.labels import ADJUDICATOR, write_labels
 from corpus.models import CurrentJudgment, Item, Judgment
+from judges.campaigns.counters import ADD
 
 SPREAD = 7919
 """A prime: each adjudicator begins elsewhere, so two of them rarely meet on one conflict without any lease."""
@@ -179,7 +182,7 @@ FOR UPDATE OF i FOR NO KEY UPDATE OF p
 
 # Everything that a decision changes. The newest adjudication is a pair's label whatever else was said (corpus.labels),
 # and with the pair locked none can be newer than this one.
-_SETTLE = """
+_SETTLE = f"""
 WITH judged AS (
     INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
                                  milliseconds, idle_milliseconds, comment)
@@ -189,14 +192,9 @@ WITH judged AS (
 ), settled AS (
     UPDATE corpus_item SET state = 'settled', settled_at = now() WHERE id = %(item)s
 ), labelled AS (
-    INSERT INTO corpus_label (pair_id, grade, origin) VALUES (%(pair)s, %(grade)s, 'adjudicator')
-    ON CONFLICT (pair_id, aspect_id) DO UPDATE
-    SET grade = excluded.grade, origin = excluded.origin, updated_at = now()
-    WHERE (corpus_label.grade, corpus_label.origin) IS DISTINCT FROM (excluded.grade, excluded.origin)
+    {write_labels(f"SELECT %(pair)s::bigint, NULL::bigint, %(grade)s::int, '{ADJUDICATOR}'")}
 ), tallied AS (
-    INSERT INTO judges_tally (campaign_id, shard, key, value)
-    SELECT %(campaign)s, %(shard)s, %(tally)s, 1 WHERE %(campaign)s::bigint IS NOT NULL
-    ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = judges_tally.value + 1
+    {ADD.format(rows=COUNTED)}
 )
 SELECT id FROM judged
 """

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from annotation.audit_log.recording import SomeScope, record
 from annotation.models import Membership, Study
-from corpus.collections.task_order import MEASURING, forget_watermarks
+from corpus.collections.task_order import MEASURING, NEXT_SEQ, forget_watermarks, open_items
 from corpus.errors import BadInput
 from corpus.models import Collection
 
@@ -40,19 +40,17 @@ ORDER BY sha256(convert_to(%(seed)s::text || ':' || p.id, 'UTF8')) LIMIT %(pairs
 """
 """Escalated pairs with a debate that nobody has on the desk and that nobody of the study has met, by lot."""
 
-MAKE = """
-WITH wanted AS (
-    SELECT pair, arm, row_number() OVER (PARTITION BY pair ORDER BY arm) AS side
-    FROM unnest(%(pairs)s::bigint[]) pair, unnest(ARRAY['hidden', 'shown']) arm
-), made AS (
-    INSERT INTO corpus_item (collection_id, pair_id, reason, shown_as, seq, arm, reserved, state, priority, overlap,
-                             taken, done)
-    SELECT %(collection)s, pair, 'study', COALESCE((
-               SELECT i.reason FROM corpus_item i WHERE i.pair_id = pair AND i.reason NOT IN ('audit', 'evidence')
-                 AND i.reason <> ALL (%(others)s) ORDER BY i.id DESC LIMIT 1), ''), side - 1 + COALESCE(
-               (SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = pair AND i.reason = 'study'), 0),
-           arm, true, 'open', %(first)s, %(overlap)s, 0, 0
-    FROM wanted ORDER BY sha256(convert_to(%(seed)s::text || ':' || pair, 'UTF8')), arm
+_SIDES = """
+SELECT %(collection)s::bigint AS collection, pair, NULL::bigint AS campaign, 'study' AS reason,
+    %(first)s::float8 AS priority, %(overlap)s::int AS overlap, arm, true AS reserved, COALESCE((
+        SELECT i.reason FROM corpus_item i WHERE i.pair_id = pair AND i.reason NOT IN ('audit', 'evidence')
+          AND i.reason <> ALL (%(others)s) ORDER BY i.id DESC LIMIT 1), '') AS shown_as,
+    row_number() OVER (PARTITION BY pair ORDER BY arm) AS side
+FROM unnest(%(pairs)s::bigint[]) pair, unnest(ARRAY['hidden', 'shown']) arm"""
+_BY_LOT = "sha256(convert_to(%(seed)s::text || ':' || pair, 'UTF8')), arm"
+MAKE = f"""
+WITH made AS (
+    {open_items(_SIDES, order=_BY_LOT, seq=f"side - 1 + {NEXT_SEQ}", also=("shown_as", "arm", "reserved"))}
     RETURNING id, arm
 ), listed AS (
     INSERT INTO annotation_studyitem (study_id, item_id) SELECT %(study)s, id FROM made

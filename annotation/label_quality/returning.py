@@ -2,7 +2,7 @@
 
 from django.db import connection, transaction
 
-from corpus.collections.task_order import PRIORITY_SQL, forget_watermarks
+from corpus.collections.task_order import PRIORITY_SQL, forget_watermarks, open_items
 from judges.campaigns import counters
 from judges.domain.audits import OVERLAP, Route
 from judges.models import Campaign
@@ -17,15 +17,13 @@ WHERE w.campaign_id = %(campaign)s AND w.state = 'labelled' AND w.label = %(labe
          AND t.verdict IS NOT NULL), 0) = %(margin)s
 """
 
+WANTED = f"""
+SELECT p.collection_id AS collection, p.id AS pair, %(campaign)s::bigint AS campaign, 'audit' AS reason,
+       {PRIORITY_SQL.format(order="c.order", seed="c.seed")} AS priority, {OVERLAP} AS overlap
+FROM corpus_pair p JOIN corpus_collection c ON c.id = p.collection_id WHERE p.id IN ({LEFT})"""
+
 OPEN = f"""
-WITH opened AS (
-    INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
-    SELECT p.collection_id, p.id, %(campaign)s, 'audit', 0, 'open',
-           {PRIORITY_SQL.format(order="c.order", seed="c.seed")}, {OVERLAP}, 0, 0
-    FROM corpus_pair p JOIN corpus_collection c ON c.id = p.collection_id
-    WHERE p.id IN ({LEFT}) ORDER BY p.id
-    ON CONFLICT DO NOTHING RETURNING 1
-)
+WITH opened AS ({open_items(WANTED, seq="0")} ON CONFLICT DO NOTHING RETURNING 1)
 SELECT count(*) FROM opened
 """
 

@@ -27,7 +27,7 @@ from corpus.collections.task_order import MEASURING, forget_watermarks
 from corpus.errors import BadInput
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, Item, Judgment, Pair, Query, Target
-from judges.models import Tally
+from judges.campaigns import counters
 
 Step = Judgment.Step
 
@@ -229,8 +229,7 @@ def restate(items: Sequence[Item], *, shard: int) -> None:
         at = timezone.now() if state == Item.State.SETTLED else None
         Item.objects.filter(pk__in=members).update(state=state, settled_at=at)
     for (campaign, key), change in settled.items():
-        row, _made = Tally.objects.get_or_create(campaign_id=campaign, shard=shard, key=key)
-        Tally.objects.filter(pk=row.pk).update(value=F("value") + change)
+        counters.add(campaign, key, change, on=shard)
     resolve_pairs({item.pair_id for item in items})
 
 

@@ -4,6 +4,10 @@ Lock order, which keeps them free of deadlocks: own assignment, its item, what h
 and only then the items of others, always with SKIP LOCKED.
 """
 
+from corpus.collections.task_order import open_items
+from corpus.labels import ADJUDICATOR, PEOPLE, write_labels
+from judges.campaigns.counters import ADD
+
 OWN = """
 SELECT a.id, a.item_id, a.token, a.state, a.judgment_id, a.flagged, a.ended_at, a.lease_until <= now() AS late,
        i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done, i.arm,
@@ -50,8 +54,17 @@ SET state = 'open', ended_at = NULL, first_id = (SELECT id FROM judged), token =
 WHERE id = %(assignment)s
 """
 
+_LABEL = f"""
+    SELECT %(pair)s::bigint, NULL::bigint, %(label)s::int, '{PEOPLE}'
+    WHERE %(label)s::int IS NOT NULL AND NOT EXISTS (
+        SELECT FROM corpus_item newer
+        WHERE newer.pair_id = %(pair)s AND newer.id > %(item)s AND newer.state = 'settled'
+          AND newer.reason <> 'evidence' AND newer.reason <> ALL (%(measuring)s))"""
+COUNTED = "SELECT %(campaign)s::bigint, %(shard)s::int, %(tally)s::text, 1 WHERE %(campaign)s::bigint IS NOT NULL"
+"""What a campaign counts when one of its items is settled."""
+
 # One statement for everything that a judgment changes. `taken` goes up for a late judgment on a returned lease.
-SETTLE = """
+SETTLE = f"""
 WITH judged AS (
     INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
                                  milliseconds, idle_milliseconds, spans, comment)
@@ -69,32 +82,19 @@ WITH judged AS (
         settled_at = CASE WHEN %(state)s::text = 'settled' THEN now() END
     WHERE id = %(item)s
 ), labelled AS (
-    INSERT INTO corpus_label (pair_id, grade, origin)
-    SELECT %(pair)s, %(label)s::int, 'people'
-    WHERE %(label)s::int IS NOT NULL AND NOT EXISTS (
-        SELECT FROM corpus_item newer
-        WHERE newer.pair_id = %(pair)s AND newer.id > %(item)s AND newer.state = 'settled'
-          AND newer.reason <> 'evidence' AND newer.reason <> ALL (%(measuring)s))
-    ON CONFLICT (pair_id, aspect_id) DO UPDATE
-    SET grade = excluded.grade, origin = excluded.origin, updated_at = now()
-    WHERE corpus_label.origin <> 'adjudicator'
+    {write_labels(_LABEL, unless=(ADJUDICATOR,))}
 ), tallied AS (
-    INSERT INTO judges_tally (campaign_id, shard, key, value)
-    SELECT %(campaign)s, %(shard)s, %(tally)s, 1
-    WHERE %(label)s::int IS NOT NULL AND %(campaign)s::bigint IS NOT NULL
-    ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = judges_tally.value + 1
+    {ADD.format(rows=f"{COUNTED} AND %(label)s::int IS NOT NULL")}
 )
 SELECT id FROM judged
 """
 
 # An item that asks for texts and not for a grade: what was written stands in corpus_target.
-FINISH = """
+FINISH = f"""
 WITH ended AS (
     UPDATE annotation_assignment SET state = 'done', ended_at = now(), draft = NULL WHERE id = %(assignment)s
 ), tallied AS (
-    INSERT INTO judges_tally (campaign_id, shard, key, value)
-    SELECT %(campaign)s, %(shard)s, %(tally)s, 1 WHERE %(campaign)s::bigint IS NOT NULL
-    ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = judges_tally.value + 1
+    {ADD.format(rows=COUNTED)}
 )
 UPDATE corpus_item
 SET done = done + 1, taken = taken + %(retaken)s::int, state = 'settled', settled_at = now()
@@ -159,12 +159,9 @@ _STANDING = f"""
 """
 
 # A pair that this member judged some time ago, once more, and just as it was then.
-_REPEAT = """
-    INSERT INTO corpus_item (collection_id, pair_id, reason, seq, state, priority, overlap, taken, done, shown_as, arm,
-                             turns, reserved)
-    SELECT i.collection_id, i.pair_id, 'repeat',
-           coalesce((SELECT max(r.seq) + 1 FROM corpus_item r WHERE r.pair_id = i.pair_id AND r.reason = 'repeat'), 0),
-           'open', i.priority, 1, 1, 0, coalesce(nullif(i.shown_as, ''), i.reason), i.arm, i.turns, true
+_JUDGED = """
+    SELECT i.collection_id AS collection, i.pair_id AS pair, NULL::bigint AS campaign, 'repeat' AS reason, i.priority,
+           1 AS overlap, coalesce(nullif(i.shown_as, ''), i.reason) AS shown_as, i.arm, i.turns, true AS reserved
     FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
     WHERE a.membership_id = %(membership)s AND a.state = 'done' AND NOT a.flagged AND a.judgment_id IS NOT NULL
       AND a.number BETWEEN %(lent)s::int - 500 AND %(lent)s::int - %(separate)s::int
@@ -173,6 +170,9 @@ _REPEAT = """
         SELECT FROM corpus_item r JOIN annotation_assignment mine ON mine.item_id = r.id
         WHERE r.pair_id = i.pair_id AND r.reason = 'repeat' AND mine.membership_id = %(membership)s)
     ORDER BY hashint8extended(i.id, %(membership)s) LIMIT 1
+"""
+_REPEAT = f"""
+    {open_items(_JUDGED, taken=1, also=("shown_as", "arm", "turns", "reserved"))}
     RETURNING id, priority, place, false AS draws, false AS queued
 """
 

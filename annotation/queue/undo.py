@@ -17,7 +17,7 @@ from annotation.queue.assignment import EVIDENCE, SHARDS, Lost, Unknown, retried
 from corpus.collections.task_order import next_place
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, Item, Judgment
-from judges.models import Tally
+from judges.campaigns import counters
 
 
 def undo(membership: Membership, item: int) -> None:
@@ -143,6 +143,4 @@ def unsettle(item: Item, *, shard: int) -> None:
     """The label and the campaign's counter follow an item that is no longer settled."""
     resolve_pairs([item.pair_id])
     if item.campaign is not None:
-        Tally.objects.filter(campaign=item.campaign, shard=shard, key=settled_key(item.reason)).update(
-            value=F("value") - 1
-        )
+        counters.add(item.campaign, settled_key(item.reason), -1, on=shard)

@@ -5,36 +5,32 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from corpus.collections.task_order import MEASURING, PRIORITY_SQL, forget_watermarks
+from corpus.collections.task_order import MEASURING, PRIORITY_SQL, forget_watermarks, open_items
 from corpus.models import Collection, Item
 
 FIRST = -2.0
 """Below every priority of the usual orders (-1 and more): items in the order of what they could settle begin here, and
 keep it when the collection's order changes (corpus.collections.task_order.reprioritise)."""
 
-_WANTED = """
-wanted AS MATERIALIZED (
+_HOLES = """
+holes AS MATERIALIZED (
     SELECT w.pair, w.place, %(first)s + (w.place - 1) / %(count)s::float8 AS in_order
     FROM unnest(%(pairs)s::bigint[]) WITH ORDINALITY AS w(pair, place)
 )"""
-OPEN = f"""
-WITH {_WANTED}
-INSERT INTO corpus_item (collection_id, pair_id, reason, seq, state, priority, overlap, taken, done)
-SELECT c.id, p.id, 'hole',
-    COALESCE((SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = p.id AND i.reason = 'hole'), 0), 'open',
-    CASE WHEN %(ordered)s THEN w.in_order ELSE {PRIORITY_SQL.format(order="c.order", seed="c.seed")} END,
-    c.overlap, 0, 0
-FROM wanted w JOIN corpus_pair p ON p.id = w.pair JOIN corpus_collection c ON c.id = p.collection_id
+_UNASKED = f"""
+SELECT c.id AS collection, p.id AS pair, NULL::bigint AS campaign, 'hole' AS reason,
+    CASE WHEN %(ordered)s THEN h.in_order ELSE {PRIORITY_SQL.format(order="c.order", seed="c.seed")} END AS priority,
+    c.overlap, h.place
+FROM holes h JOIN corpus_pair p ON p.id = h.pair JOIN corpus_collection c ON c.id = p.collection_id
 WHERE NOT EXISTS (
     SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.state IN ('open', 'conflict')
-        AND i.reason <> 'evidence' AND i.reason <> ALL (%(measuring)s))
-ORDER BY w.place
-"""
+        AND i.reason <> 'evidence' AND i.reason <> ALL (%(measuring)s))"""
+OPEN = f"WITH {_HOLES} {open_items(_UNASKED, order='wanted.place')}"
 """A pair that waits for people already, for whatever reason, is not asked about twice."""
 HURRY = f"""
-WITH {_WANTED}
-UPDATE corpus_item i SET priority = w.in_order FROM wanted w
-WHERE i.pair_id = w.pair AND i.reason = 'hole' AND i.state IN ('open', 'conflict') AND i.priority > w.in_order
+WITH {_HOLES}
+UPDATE corpus_item i SET priority = h.in_order FROM holes h
+WHERE i.pair_id = h.pair AND i.reason = 'hole' AND i.state IN ('open', 'conflict') AND i.priority > h.in_order
 """
 WITHDRAW = """
 UPDATE corpus_item SET state = 'withdrawn'

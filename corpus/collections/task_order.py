@@ -1,5 +1,6 @@
 """The order of the queue: an item's priority (smaller is lent first) and its place among equals."""
 
+from collections.abc import Sequence
 from hashlib import sha256
 
 from django.db import connection, transaction
@@ -28,8 +29,27 @@ PRIORITY_SQL = """CASE {order}
 MEASURING = ("study", "check", "repeat", "qualification")
 """Reasons of items whose judgments measure: they come to no label and to no conflict."""
 
+NEXT_SEQ = """COALESCE(
+    (SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = wanted.pair AND i.reason = wanted.reason), 0)"""
+"""The number of the next item of a `wanted` pair and reason."""
+
 LAST = 1e9
 """Added for items that ask for texts: they say that a pair is relevant, so whoever audits it blind gets that first."""
+
+
+def open_items(
+    wanted: str, *, order: str = "pair", seq: str = NEXT_SEQ, taken: int = 0, also: Sequence[str] = ()
+) -> str:
+    """The statement that opens an item for each row of a SELECT; append ON CONFLICT or RETURNING where wanted.
+
+    `wanted` yields collection, pair, campaign, reason, priority and overlap, and the columns named in `also`, which
+    are stored as they are. `order` is that of places in the queue; `taken`: how many people hold the item already.
+    """
+    more = "".join(f", {name}" for name in also)
+    return f"""INSERT INTO corpus_item
+        (collection_id, pair_id, campaign, reason, priority, overlap, seq, state, taken, done{more})
+    SELECT collection, pair, campaign, reason, priority, overlap, {seq}, 'open', {taken}, 0{more}
+    FROM ({wanted}) wanted ORDER BY {order}"""
 
 
 def next_place() -> int:

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.utils.translation import gettext as _
 from psycopg import Connection
 
-from corpus.collections.task_order import MEASURING, PRIORITY_SQL, forget_watermarks
+from corpus.collections.task_order import MEASURING, PRIORITY_SQL, forget_watermarks, open_items
 from corpus.errors import BadInput
 from judges.campaigns import counters
 from judges.campaigns.stopped_routes import PART
@@ -50,6 +50,12 @@ WHERE p.collection_id = %(collection)s AND l.aspect_id IS NULL AND NOT EXISTS (
     SELECT FROM judges_work w WHERE w.campaign_id = %(campaign)s AND w.pair_id = p.id)
 """
 
+WANTED = f"""
+SELECT p.collection_id AS collection, p.id AS pair, %(campaign)s::bigint AS campaign, 'audit' AS reason,
+       {PRIORITY_SQL.format(order="c.order", seed="c.seed")} AS priority, {OVERLAP} AS overlap
+FROM more m JOIN corpus_pair p ON p.id = m.pair_id JOIN corpus_collection c ON c.id = p.collection_id
+WHERE m.item IS NULL"""
+
 DRAW = f"""
 WITH wanted AS (SELECT key AS cell, value::int AS n FROM json_each_text(%(wanted)s::json)),
 ranked AS MATERIALIZED (
@@ -66,13 +72,7 @@ more AS MATERIALIZED (
     WHERE NOT EXISTS (SELECT FROM judges_audit a WHERE a.campaign_id = %(campaign)s AND a.pair_id = r.pair_id)
 ),
 opened AS (
-    INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
-    SELECT p.collection_id, p.id, %(campaign)s, 'audit',
-           COALESCE((SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = p.id AND i.reason = 'audit'), 0),
-           'open', {PRIORITY_SQL.format(order="c.order", seed="c.seed")}, {OVERLAP}, 0, 0
-    FROM more m JOIN corpus_pair p ON p.id = m.pair_id JOIN corpus_collection c ON c.id = p.collection_id
-    WHERE m.item IS NULL ORDER BY p.id
-    RETURNING id, pair_id
+    {open_items(WANTED)} RETURNING id, pair_id
 ),
 audited AS (
     INSERT INTO judges_audit (campaign_id, pair_id, item_id, stratum, probability, label)

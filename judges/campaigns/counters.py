@@ -28,10 +28,11 @@ def shard() -> int:
     return random.randrange(SHARDS)
 
 
-def add(campaign: int, key: str, value: float) -> None:
-    """Add to one counter, in the caller's transaction."""
+def add(campaign: int, key: str, value: float, *, on: int | None = None) -> None:
+    """Add to one counter, in the caller's transaction; on any shard unless one is named."""
+    place = shard() if on is None else on
     with connection.cursor() as cursor:
-        cursor.execute(ADD_ONE, {"campaign": campaign, "shard": shard(), "key": key, "value": value})
+        cursor.execute(ADD_ONE, {"campaign": campaign, "shard": place, "key": key, "value": value})
 
 
 def read(campaign: int) -> dict[str, float]:

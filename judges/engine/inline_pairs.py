@@ -10,17 +10,17 @@ from typing import Generic, TypeVar
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from corpus.models import Collection, Pair
+from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
 from judges.engine import inline_runner
 from judges.engine import plan as plans
 from judges.engine.calls import Caller
 from judges.engine.leases import Claimed
-from judges.models import Campaign, Tally, Work
+from judges.models import Campaign, Work
 from judges.records import Inputs
 from judges.tasks import database
 
@@ -95,7 +95,7 @@ def _held(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
     values = {"state": Work.State.RUNNING, "fence": 1, "claims": 1, "lease_until": until}
     work = Work.objects.bulk_create(Work(campaign=campaign, pair_id=pair, **values) for pair in pairs)
     known = Pair.objects.select_related("query", "document").in_bulk(pairs)
-    Tally.objects.create(campaign=campaign, shard=0, key="pairs", value=len(pairs))
+    counters.add(campaign.pk, "pairs", len(pairs))
     return [
         Claimed(one.pk, one.pair_id, 1, 0, known[one.pair_id].query_id, _inputs(known[one.pair_id], campaign))
         for one in work
@@ -115,9 +115,8 @@ def _ended(campaign: Campaign, given: Mapping[int, T], lost: int) -> Asked[T]:
     work.filter(pair__in=given).update(state=Work.State.LABELLED, ended_at=Now(), lease_until=None)
     work.exclude(pair__in=given).update(state=Work.State.FAILED, reason="error", ended_at=Now(), lease_until=None)
     Campaign.objects.filter(pk=campaign.pk).update(finished_at=Now())
-    Tally.objects.create(campaign=campaign, shard=1, key="written", value=len(given))
-    Tally.objects.create(campaign=campaign, shard=1, key="failed", value=lost)
-    sums = dict(Tally.objects.filter(campaign=campaign).values_list("key").annotate(Sum("value")))
-    calls, cached = int(sums.get("calls", 0)), int(sums.get("calls_cached", 0))
-    unpriced = int(sums.get("calls_without_price", 0))
-    return Asked(given, lost, campaign.pk, calls, cached, float(sums.get("cost", 0.0)), unpriced)
+    counters.add(campaign.pk, "written", len(given))
+    counters.add(campaign.pk, "failed", lost)
+    sums = counters.read(campaign.pk)
+    calls, cached = int(sums["calls"]), int(sums["calls_cached"])
+    return Asked(given, lost, campaign.pk, calls, cached, sums["cost"], int(sums["calls_without_price"]))

@@ -12,7 +12,8 @@ from typing import Any
 
 from psycopg import Connection
 
-from corpus.collections.task_order import MEASURING
+from corpus.collections.task_order import MEASURING, open_items
+from corpus.labels import ADJUDICATOR, PEOPLE, write_labels
 from judges.campaigns.counters import ADD
 from judges.domain.audits import OVERLAP
 from judges.engine.cost_accounting import BOOKING
@@ -117,6 +118,8 @@ SELECT id FROM written
 LOCK_PAIRS = "SELECT id FROM corpus_pair WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
 """Whoever resolves labels locks the pairs first, in this order (corpus.labels)."""
 
+_LABELLED = """
+SELECT e.pair, NULL::bigint, e.grade, e.origin FROM ended e WHERE e.state = 'labelled' ORDER BY e.pair"""
 OUTCOMES = """
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
@@ -140,11 +143,7 @@ judged AS (
     WHERE e.state = 'labelled'
 ),
 labelled AS (
-    INSERT INTO corpus_label AS l (pair_id, grade, origin)
-    SELECT e.pair, e.grade, e.origin FROM ended e WHERE e.state = 'labelled' ORDER BY e.pair
-    ON CONFLICT (pair_id, aspect_id) DO UPDATE
-    SET grade = EXCLUDED.grade, origin = EXCLUDED.origin, updated_at = now()
-    WHERE l.origin NOT IN ('adjudicator', 'people') AND (l.grade, l.origin) <> (EXCLUDED.grade, EXCLUDED.origin)
+    {labels}
 ),
 uncertain AS (
     UPDATE corpus_pair p SET uncertainty = e.uncertainty FROM ended e
@@ -167,7 +166,12 @@ tallied AS ({tally})
 SELECT work FROM ended
 """
 
-ITEMS = """
+_ESCALATED = """
+SELECT e.collection, e.pair, e.campaign, e.reason, e.priority, e.overlap
+FROM ended e WHERE e.state = 'escalated' AND NOT EXISTS (
+    SELECT 1 FROM corpus_item i
+    WHERE i.pair_id = e.pair AND i.reason = e.reason AND i.state IN ('open', 'conflict'))"""
+ITEMS = f"""
 standing AS MATERIALIZED (
     SELECT i.id, i.campaign, e.campaign AS taker FROM ended e JOIN corpus_item i ON i.pair_id = e.pair
         AND i.reason = e.reason AND i.state IN ('open', 'conflict') AND i.campaign IS DISTINCT FROM e.campaign
@@ -176,17 +180,13 @@ standing AS MATERIALIZED (
 taken AS (UPDATE corpus_item i SET campaign = s.taker FROM standing s WHERE i.id = s.id),
 moved AS (SELECT campaign FROM standing WHERE campaign IN (SELECT id FROM judges_campaign)),
 opened AS (
-    INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
-    SELECT e.collection, e.pair, e.campaign, e.reason,
-        COALESCE((SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = e.pair AND i.reason = e.reason), 0),
-        'open', e.priority, e.overlap, 0, 0
-    FROM ended e WHERE e.state = 'escalated' AND NOT EXISTS (
-        SELECT 1 FROM corpus_item i
-        WHERE i.pair_id = e.pair AND i.reason = e.reason AND i.state IN ('open', 'conflict'))
-    ORDER BY e.pair
+    {open_items(_ESCALATED)}
 )"""
 """An open item of the same pair and reason is kept and passes to the newer campaign; else the next one opens."""
 
+_DRAWN = f"""
+SELECT d.collection, d.pair, d.campaign, 'audit' AS reason, d.priority, {OVERLAP} AS overlap
+FROM drawn d WHERE d.item IS NULL"""
 AUDITS = f"""
 routed AS MATERIALIZED (
     SELECT e.* FROM ended e WHERE e.state = 'labelled' AND e.stratum IS NOT NULL AND (
@@ -201,11 +201,7 @@ drawn AS MATERIALIZED (
     WHERE e.drawn
 ),
 audit_items AS (
-    INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
-    SELECT d.collection, d.pair, d.campaign, 'audit',
-        COALESCE((SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = d.pair AND i.reason = 'audit'), 0),
-        'open', d.priority, {OVERLAP}, 0, 0
-    FROM drawn d WHERE d.item IS NULL ORDER BY d.pair
+    {open_items(_DRAWN)}
     ON CONFLICT DO NOTHING
     RETURNING id, pair_id
 ),
@@ -221,9 +217,17 @@ their answers would not be blind, so such pairs belong to no route. An earlier a
 query, because NOT EXISTS may be planned as a join that reads all items.)"""
 
 OUTCOMES = OUTCOMES.format(
-    items=ITEMS, audits=AUDITS, tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums")
+    labels=write_labels(_LABELLED, unless=(ADJUDICATOR, PEOPLE)),
+    items=ITEMS,
+    audits=AUDITS,
+    tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums"),
 )
 
+_UNWRITTEN = """
+SELECT e.collection, e.pair, e.campaign, 'evidence' AS reason, e.priority, 1 AS overlap
+FROM ended e WHERE NOT e.good AND NOT EXISTS (
+    SELECT 1 FROM corpus_item i
+    WHERE i.pair_id = e.pair AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))"""
 TARGETS = """
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
@@ -243,14 +247,7 @@ targets AS (
     FROM ended e ORDER BY e.pair
 ),
 opened AS (
-    INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
-    SELECT e.collection, e.pair, e.campaign, 'evidence',
-        COALESCE((SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = e.pair AND i.reason = 'evidence'), 0),
-        'open', e.priority, 1, 0, 0
-    FROM ended e WHERE NOT e.good AND NOT EXISTS (
-        SELECT 1 FROM corpus_item i
-        WHERE i.pair_id = e.pair AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
-    ORDER BY e.pair
+    {items}
 ),
 sums AS (
     SELECT campaign, %(shard)s::int AS shard, key, sum(value) AS value FROM (
@@ -259,7 +256,7 @@ sums AS (
 ),
 tallied AS ({tally})
 SELECT work FROM ended
-""".format(tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums"))
+""".format(items=open_items(_UNWRITTEN), tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums"))
 """The state `labelled` says that the work is done; its label stays null, and no judgment, label or audit is written."""
 
 
