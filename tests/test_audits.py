@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from django.test import Client
 
 from annotation.agreement.proportions import Stratum, exact, overall, sequence, weighted_sequence
+from annotation.judging import submitting
 from annotation.label_quality import audits
 from annotation.label_quality.audits import verdict
 from annotation.models import Role
@@ -161,12 +162,12 @@ def answer(member, grade):
     """The member judges the next item; its id, or None when nothing is left."""
     member.refresh_from_db()
     desk = Desk.of(member)
-    lent = assignment.in_transaction(lambda db: assignment.claim(db, desk))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, desk))
     if lent is None:
         return None
     lease = member.assignments.get(pk=lent)
     grade = grade(lease.item) if callable(grade) else grade
-    assignment.in_transaction(lambda db: assignment.submit(db, desk, Answer(lease.item_id, lease.token, grade)))
+    assignment.in_transaction(lambda db: submitting.submit(db, desk, Answer(lease.item_id, lease.token, grade)))
     return lease.item_id
 
 

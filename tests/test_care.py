@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import ArgumentsRequest, Batch, Consent, GoldArguments
 from annotation.quality_control import (
@@ -41,13 +42,13 @@ def desk(member: Membership) -> Desk:
 
 
 def claim(member: Membership) -> Assignment | None:
-    lent = assignment.in_transaction(lambda db: assignment.claim(db, desk(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, desk(member)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
 def submit(member: Membership, lease: Assignment, grade: int) -> Assignment | None:
     answer = Answer(lease.item_id, lease.token, grade, "", 1000)
-    lent = assignment.in_transaction(lambda db: assignment.submit(db, desk(member), answer))
+    lent = assignment.in_transaction(lambda db: submitting.submit(db, desk(member), answer))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
@@ -139,7 +140,7 @@ def test_whole_queries_make_up_for_the_places_that_a_page_passes_over():
     attention_checks.make(collection=collection, count=10, seed=1, by=None)
     alice = make_member(collection, "alice")
     for _ in range(30):
-        lease = assignment.in_transaction(lambda db: assignment.claim_query(db, desk(alice)))
+        lease = assignment.in_transaction(lambda db: submitting.claim_query(db, desk(alice)))
         if lease is None:
             break
         for held in Assignment.objects.filter(membership=alice, state="open").select_related("item"):
@@ -662,4 +663,4 @@ def test_a_paused_person_meets_a_calm_page():
     assert refused.status_code == 409 and "mine" in refused.text
     assert not Judgment.objects.exists()
     with pytest.raises(Lost):
-        assignment.in_transaction(lambda db: assignment.skip(db, desk(alice), held.item_id, held.token, "other"))
+        assignment.in_transaction(lambda db: submitting.skip(db, desk(alice), held.item_id, held.token, "other"))

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
 from annotation.queue.annotators import Answer, Desk
@@ -63,7 +64,7 @@ def alice(books: Collection) -> Membership:
 def judge_all(member: Membership, most: int = 1000) -> list[tuple[str, str]]:
     """The member judges what the queue lends, truthfully; the pairs in the order of lending."""
     seen: list[tuple[str, str]] = []
-    lent = assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
     while lent is not None and len(seen) < most:
         lease = Assignment.objects.select_related("item__pair__query", "item__pair__document").get(pk=lent)
         pair = lease.item.pair
@@ -71,7 +72,7 @@ def judge_all(member: Membership, most: int = 1000) -> list[tuple[str, str]]:
         grade = TRUTH.get(seen[-1][0], {}).get(seen[-1][1], 0)
         member.refresh_from_db()
         answer = Answer(lease.item_id, lease.token, grade)
-        lent = assignment.in_transaction(lambda db, answer=answer: assignment.submit(db, Desk.of(member), answer))
+        lent = assignment.in_transaction(lambda db, answer=answer: submitting.submit(db, Desk.of(member), answer))
     return seen
 
 
@@ -160,7 +161,7 @@ def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(
     books: Collection, runs: list[Run], alice: Membership
 ) -> None:
     begun = hole_filling.start(collection=books, runs=runs, depth=3, policy="people")
-    assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(alice)))
+    assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(alice)))
     hole_filling.cancel(begun)
     assert sorted(Item.objects.values_list("state", flat=True)) == ["open"] + ["withdrawn"] * 4
     with pytest.raises(BadInput, match="is over already"):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
+from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
 from annotation.queue.annotators import Answer, Desk
@@ -101,7 +102,7 @@ def judge_by(members: Sequence[Membership], hidden: Grades) -> int:
     count, idle = 0, 0
     for member in cycle(members):
         member.refresh_from_db()
-        lent = assignment.in_transaction(lambda db, member=member: assignment.claim(db, Desk.of(member)))
+        lent = assignment.in_transaction(lambda db, member=member: submitting.claim(db, Desk.of(member)))
         idle = 0 if lent is not None else idle + 1
         if idle == len(members):
             return count
@@ -112,7 +113,7 @@ def judge_by(members: Sequence[Membership], hidden: Grades) -> int:
             grade = hidden.get(pair.query.external_id, {}).get(pair.document.external_id, 0)
             answer = Answer(lease.item_id, lease.token, grade)
             lent = assignment.in_transaction(
-                lambda db, member=member, answer=answer: assignment.submit(db, Desk.of(member), answer)
+                lambda db, member=member, answer=answer: submitting.submit(db, Desk.of(member), answer)
             )
             count += 1
     return count

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from annotation.judging import submitting
 from annotation.models import Role
 from annotation.policies import lara, lara_live
 from annotation.policies.waking import UNCERTAIN
@@ -37,12 +38,12 @@ def people_answer(collection: Collection, truth: dict[int, int], member: object)
     while True:
         member.refresh_from_db()
         desk = Desk.of(member)
-        lent = assignment.in_transaction(lambda db, desk=desk: assignment.claim(db, desk))
+        lent = assignment.in_transaction(lambda db, desk=desk: submitting.claim(db, desk))
         if lent is None:
             return done
         lease = member.assignments.get(pk=lent)
         given = Answer(lease.item_id, lease.token, truth[lease.item.pair_id])
-        assignment.in_transaction(lambda db, desk=desk, given=given: assignment.submit(db, desk, given))
+        assignment.in_transaction(lambda db, desk=desk, given=given: submitting.submit(db, desk, given))
         done += 1
 
 

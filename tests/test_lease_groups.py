@@ -2,6 +2,7 @@
 
 import pytest
 
+from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment, undo
 from annotation.queue.annotators import Answer, Desk
@@ -32,7 +33,7 @@ def desk(member: Membership) -> Desk:
 
 
 def claim_query(member: Membership) -> list[Assignment]:
-    assignment.in_transaction(lambda db: assignment.claim_query(db, desk(member)))
+    assignment.in_transaction(lambda db: submitting.claim_query(db, desk(member)))
     return held(member)
 
 
@@ -75,7 +76,7 @@ def test_claiming_again_keeps_the_group_and_settling_claims_nothing(collection, 
 def test_pairs_that_others_hold_or_that_were_judged_are_not_in_the_group(collection, alice):
     bob = make_member(collection, "bob")
     tides = items_of_query(collection, 3)
-    assignment.in_transaction(lambda db: assignment.claim(db, desk(bob)))
+    assignment.in_transaction(lambda db: submitting.claim(db, desk(bob)))
     taken = held(bob)[0].item_id
     assert {lease.item_id for lease in claim_query(alice)} == {item.pk for item in tides} - {taken}
 
@@ -92,7 +93,7 @@ def test_the_page_of_single_pairs_works_a_group_off(collection, alice):
     first, second = claim_query(alice)
     for lease in (first, second):
         answer = Answer(lease.item_id, lease.token, 1)
-        assignment.in_transaction(lambda db, answer=answer: assignment.submit(db, desk(alice), answer))
+        assignment.in_transaction(lambda db, answer=answer: submitting.submit(db, desk(alice), answer))
     (left,) = held(alice)
     assert left.item.pair.query.text == "What about moons?" and left.place == 0
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from annotation.accounts.members import set_active
 from annotation.adjudication import conflicts
+from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role, Snapshot
 from annotation.queue import assignment
 from annotation.queue.annotators import Answer, Desk
@@ -26,14 +27,14 @@ pytestmark = pytest.mark.django_db
 
 def claim(member: Membership) -> Assignment | None:
     member.refresh_from_db()
-    lent = assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
 def submit(member: Membership, lease: Assignment, grade: int, **values: object) -> Assignment | None:
     member.refresh_from_db()
     answer = Answer(lease.item_id, lease.token, grade, **values)
-    lent = assignment.in_transaction(lambda db: assignment.submit(db, Desk.of(member), answer))
+    lent = assignment.in_transaction(lambda db: submitting.submit(db, Desk.of(member), answer))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
@@ -87,7 +88,7 @@ def test_two_claims_of_one_member_at_the_same_moment_are_one_lease(collection, a
 
             def once() -> int | None:
                 with db.transaction():
-                    return assignment.claim(db, Desk.of(alice))
+                    return submitting.claim(db, Desk.of(alice))
 
             lent.append(assignment.retried(once))
 
@@ -153,8 +154,8 @@ def test_a_submit_costs_at_most_six_statements(collection, alice, monkeypatch):
     items(collection, 3, overlap=3)
     lease = claim(alice)
     counted = []
-    plain = assignment.rows
-    monkeypatch.setattr(assignment, "rows", lambda *args, **values: counted.append(args) or plain(*args, **values))
+    plain = assignment.tuples
+    monkeypatch.setattr(assignment, "tuples", lambda *args: counted.append(args) or plain(*args))
     submit(alice, lease, 1)
     assert 3 <= len(counted) <= 6
 
@@ -203,7 +204,7 @@ def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection,
     (item,) = items(collection, 1, overlap=3)
     lease, other = claim(alice), claim(bob)
     assignment.in_transaction(
-        lambda db: assignment.flag(db, Desk.of(alice), item.pk, lease.token, "two questions in one")
+        lambda db: submitting.flag(db, Desk.of(alice), item.pk, lease.token, "two questions in one")
     )
     assert Item.objects.get(pk=item.pk).state == "conflict"
     assert claim(charlie) is None
@@ -215,7 +216,7 @@ def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection,
 def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper(collection, alice, bob):
     item, second = items(collection, 2)
     lease = claim(alice)
-    assignment.in_transaction(lambda db: assignment.skip(db, Desk.of(alice), item.pk, lease.token, "language"))
+    assignment.in_transaction(lambda db: submitting.skip(db, Desk.of(alice), item.pk, lease.token, "language"))
     returned = Item.objects.get(pk=item.pk)
     assert returned.taken == 0
     assert returned.place != item.place
@@ -298,11 +299,11 @@ def test_undo_reopens_the_same_lease_withdraws_and_gives_the_next_one_back(colle
 def test_undo_of_a_skip_and_of_a_flag(collection, alice):
     (item,) = items(collection, 1)
     lease = claim(alice)
-    assignment.in_transaction(lambda db: assignment.skip(db, Desk.of(alice), item.pk, lease.token, "other"))
+    assignment.in_transaction(lambda db: submitting.skip(db, Desk.of(alice), item.pk, lease.token, "other"))
     undo(alice, item.pk)
     lease = claim(alice)
     assert lease.item_id == item.pk
-    assignment.in_transaction(lambda db: assignment.flag(db, Desk.of(alice), item.pk, lease.token, "odd"))
+    assignment.in_transaction(lambda db: submitting.flag(db, Desk.of(alice), item.pk, lease.token, "odd"))
     undo(alice, item.pk)
     fresh = Item.objects.get(pk=item.pk)
     assert (fresh.state, fresh.taken, fresh.done) == ("open", 1, 0)
@@ -386,18 +387,18 @@ def _judge_all(desk: Desk) -> None:
             return assignment.retried(once)
 
         idle = 0
-        lent = inside(assignment.claim)
+        lent = inside(submitting.claim)
         while idle < 5:
             if lent is None:
                 idle += 1
                 threading.Event().wait(0.02)
-                lent = inside(assignment.claim)
+                lent = inside(submitting.claim)
                 continue
             (lease,) = assignment.rows(
                 db, "SELECT item_id, token FROM annotation_assignment WHERE id = %(lent)s", lent=lent
             )
             answer = Answer(lease["item_id"], lease["token"], (lease["item_id"] + desk.membership) % 2)
-            lent = inside(lambda db, desk, answer=answer: assignment.submit(db, desk, answer))
+            lent = inside(lambda db, desk, answer=answer: submitting.submit(db, desk, answer))
 
 
 def test_what_a_deactivated_member_holds_goes_back_at_once(collection, alice, bob):

@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
 from annotation.queue.annotators import Answer, Desk
@@ -42,7 +43,7 @@ def bob(collection):
 
 def claim(member: Membership) -> Assignment | None:
     member.refresh_from_db()
-    lent = assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
@@ -50,7 +51,7 @@ def submit(member: Membership, item: int, token: str, grade: int, **values: obje
     member.refresh_from_db()
     Assignment.objects.filter(item=item).update(lent_at=timezone.now() - timedelta(minutes=1))
     lent = assignment.in_transaction(
-        lambda db: assignment.submit(db, Desk.of(member), Answer(item, token, grade, **values))
+        lambda db: submitting.submit(db, Desk.of(member), Answer(item, token, grade, **values))
     )
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
@@ -201,7 +202,7 @@ def test_a_late_first_vote_counts_while_nobody_else_has_the_item(collection, ali
 def queue_skip(member: Membership, lease: Assignment) -> None:
     member.refresh_from_db()
     desk = Desk.of(member)
-    assignment.in_transaction(lambda db: assignment.skip(db, desk, lease.item_id, lease.token, "other"))
+    assignment.in_transaction(lambda db: submitting.skip(db, desk, lease.item_id, lease.token, "other"))
 
 
 def test_a_late_first_vote_is_refused_while_its_author_holds_another_item(collection, alice):
@@ -220,13 +221,13 @@ def test_skip_and_flag_work_after_the_first_vote_and_undo_leads_back_to_it(colle
     lease = claim(alice)
     once = submit(alice, item.pk, lease.token, 0)
     desk = Desk.of(alice)
-    assignment.in_transaction(lambda db: assignment.flag(db, desk, item.pk, once.token, "odd"))
+    assignment.in_transaction(lambda db: submitting.flag(db, desk, item.pk, once.token, "odd"))
     assert Item.objects.get(pk=item.pk).state == "conflict"
     undo(alice, item.pk)
     own = Assignment.objects.get(pk=lease.pk)
     assert (own.state, own.first.grade) == ("open", 0)
     assert Item.objects.get(pk=item.pk).state == "open"
-    assignment.in_transaction(lambda db: assignment.skip(db, desk, item.pk, own.token, "other"))
+    assignment.in_transaction(lambda db: submitting.skip(db, desk, item.pk, own.token, "other"))
     undo(alice, item.pk)
     own.refresh_from_db()
     submit(alice, item.pk, own.token, 0)

@@ -8,6 +8,7 @@ from django.db import DatabaseError, connection, transaction
 from annotation.agreement.assessments import assessments, known_assessors
 from annotation.agreement.report import agreement_report
 from annotation.exports.rows import JUDGMENTS
+from annotation.judging import submitting
 from annotation.label_quality.annotators import annotators
 from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import Batch, Consent, GoldPair, SettingAside
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 def claim(member: Membership) -> Assignment | None:
     member = Membership.objects.select_related("collection").get(pk=member.pk)
-    lent = assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
@@ -40,7 +41,7 @@ def judge(member: Membership, grades: list[int]) -> list[Assignment]:
         assert lease is not None
         desk = Desk.of(Membership.objects.select_related("collection").get(pk=member.pk))
         answer = Answer(lease.item_id, lease.token, grade, "why", 1200)
-        assignment.in_transaction(lambda db, desk=desk, answer=answer: assignment.submit(db, desk, answer))
+        assignment.in_transaction(lambda db, desk=desk, answer=answer: submitting.submit(db, desk, answer))
         done.append(lease)
     return done
 
@@ -205,7 +206,7 @@ def test_the_open_items_of_a_paused_person_return_and_nothing_of_theirs_counts_u
     paused = Membership.objects.select_related("collection").get(pk=alice.pk)
     assert claim(alice) is None
     with pytest.raises(Lost, match="paused"):
-        assignment.in_transaction(lambda db: assignment.submit(db, Desk.of(paused), Answer(item.pk, held.token, 1)))
+        assignment.in_transaction(lambda db: submitting.submit(db, Desk.of(paused), Answer(item.pk, held.token, 1)))
     with pytest.raises(Lost, match="paused"):
         undo(paused, item.pk)
     assert claim(bob).item_id == item.pk

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from annotation.adjudication import conflicts
+from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role
 from annotation.queue import assignment
 from annotation.queue.annotators import Desk
@@ -31,13 +32,13 @@ def bob(collection: Collection) -> Membership:
 
 
 def claim(member: Membership) -> Assignment:
-    lent = assignment.in_transaction(lambda db: assignment.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
     return Assignment.objects.get(pk=lent)
 
 
 def skip(member: Membership) -> Item:
     lease = claim(member)
-    assignment.in_transaction(lambda db: assignment.skip(db, Desk.of(member), lease.item_id, lease.token, "language"))
+    assignment.in_transaction(lambda db: submitting.skip(db, Desk.of(member), lease.item_id, lease.token, "language"))
     return lease.item
 
 

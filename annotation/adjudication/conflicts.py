@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, Window
@@ -16,7 +16,17 @@ from annotation.exports.snapshots import used_since
 from annotation.models import Assignment, Membership
 from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.queue.aggregation import UNDO_WITHIN, why_not_undo
-from annotation.queue.assignment import SHARDS, Lost, Unknown, arm_of, check_time, in_transaction, rows, settled_key
+from annotation.queue.assignment import (
+    SHARDS,
+    Lost,
+    Unknown,
+    arm_of,
+    check_time,
+    fetch,
+    in_transaction,
+    run,
+    settled_key,
+)
 from annotation.queue.statements import COUNTED
 from annotation.queue.undo import unsettle
 from corpus.labels import ADJUDICATOR, write_labels
@@ -133,31 +143,31 @@ def _settle(
     db: Connection[Any], membership: Membership, item_id: int, given: dict[str, Any], shown_ms: int | None
 ) -> None:
     who = {"membership": membership.pk, "assessor": membership.assessor_id, "collection": membership.collection_id}
-    found = rows(db, _CONFLICT, item=item_id, **who)
+    found = fetch(db, _Conflict, _CONFLICT, item=item_id, **who)
     if not found:
         raise Unknown
     (own,) = found
-    if not own["waits"]:
-        _known_already(membership, item_id, own["state"], given["grade"])
+    if not own.waits:
+        _known_already(membership, item_id, own.state, given["grade"])
         return
     check_time(membership.collection.min_judgment_ms, shown_ms, given["milliseconds"])
-    rows(
+    run(
         db,
         _SETTLE,
         **given,
         item=item_id,
-        pair=own["pair_id"],
+        pair=own.pair_id,
         assessor=membership.assessor_id,
-        supersedes=own["before"],
-        arm=arm_of(own["reason"]),
+        supersedes=own.before,
+        arm=arm_of(own.reason),
         guideline=membership.collection.guideline_version,
-        campaign=own["campaign"],
-        tally=settled_key(own["reason"]),
+        campaign=own.campaign,
+        tally=settled_key(own.reason),
         shard=membership.pk % SHARDS,
     )
     record(membership.user, "conflict.settled", membership.collection, item=item_id, grade=given["grade"])
-    if own["reason"] == UNCERTAIN and own["campaign"] is not None:
-        go_on(own["campaign"])
+    if own.reason == UNCERTAIN and own.campaign is not None:
+        go_on(own.campaign)
 
 
 def _known_already(membership: Membership, item_id: int, state: str, grade: int) -> None:
@@ -165,6 +175,17 @@ def _known_already(membership: Membership, item_id: int, state: str, grade: int)
     before = _chain(membership, item_id)
     if state != Item.State.SETTLED or before is None or before.grade != grade:
         raise Lost(_("Another adjudicator settled this pair while you worked on it, or it is no conflict any more."))
+
+
+class _Conflict(NamedTuple):
+    """The columns of _CONFLICT."""
+
+    pair_id: int
+    campaign: int | None
+    reason: str
+    state: str
+    before: int | None
+    waits: bool
 
 
 # The item and its pair locked, in this order; `before` is this adjudicator's newest row on it: a withdrawal, or none.

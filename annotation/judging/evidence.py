@@ -1,19 +1,18 @@
 """Contribution and evidence on the judging page: what a judge wrote and what failed, and what a person makes of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db.models import Max
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from psycopg import Connection
 
 from annotation.judging.forms import Invalid, milliseconds
 from annotation.judging.forms import item as item_of
 from annotation.models import Membership
-from annotation.queue import assignment
-from annotation.queue.annotators import Desk
 from corpus.evidence import measures as evidence
 from corpus.evidence.targets import last_of_judge, last_text
 from corpus.models import Item, Pair, Target
@@ -116,16 +115,12 @@ def _field(data: QueryDict, name: str) -> str:
     return value
 
 
-def save(db: Connection[Any], membership: Membership, form: Edited) -> int | None:
-    """Store the person's texts as the pair's target, settle the item, and claim the next. Raises Unknown, Lost."""
-
-    def write(pair: int) -> None:
-        _append(membership, pair, form)
-
-    return assignment.finish(db, Desk.of(membership), form.item, form.token, write)
+def writer(membership: Membership, form: Edited) -> Callable[[int], None]:
+    """What stores the person's texts as the target of the pair it is given."""
+    return partial(_append, membership, form)
 
 
-def _append(membership: Membership, pair_id: int, form: Edited) -> None:
+def _append(membership: Membership, form: Edited, pair_id: int) -> None:
     pair = _locked(pair_id)
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
     rules = evidence.measure(form.target, query=pair.query.text, document=document)

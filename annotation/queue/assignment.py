@@ -1,4 +1,4 @@
-"""People's queue: lend items, settle judgments (MECHANICS M5).
+"""People's queue: lend items, settle judgments (MECHANICS M5). What follows a decision: annotation.judging.submitting.
 
 The functions that take a `db` work on one psycopg connection inside a transaction that the caller opened, so that the
 web and a race of raw clients run the same statements. `in_transaction` is the web's way to call them.
@@ -8,9 +8,9 @@ import json
 import random
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 from django.db import DatabaseError, connection, transaction
@@ -22,7 +22,6 @@ from annotation.models import new_token
 from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.quality_control.access_checks import why_closed
 from annotation.quality_control.check_scheduling import CHECK, QUALIFICATION, SEPARATE
-from annotation.quality_control.qualification import decide
 from annotation.queue import statements as sql
 from annotation.queue.aggregation import Outcome, outcome
 from annotation.queue.annotators import Answer, Desk
@@ -32,8 +31,6 @@ from corpus.collections.task_order import MEASURING
 T = TypeVar("T")
 TRIES = 6
 AGAIN = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation)
-FROM_THE_START = 16
-"""One claim in so many ignores the watermark, because judges add items that come before it."""
 SHARDS = 16
 BLIND = "hidden"
 """The debate is not on the page: audits are judged from the texts alone (MECHANICS M4)."""
@@ -44,6 +41,54 @@ WORKABLE = ("open", "conflict", "standing")
 """States of an item in which a decision on it counts."""
 EVIDENCE = "evidence"
 """The reason of items that ask for texts and not for a grade."""
+
+
+class Own(NamedTuple):
+    """A member's assignment with its item as they were when both were locked: the columns of queue.statements.OWN."""
+
+    id: int
+    item_id: int
+    token: str
+    state: str
+    judgment_id: int | None
+    reason: str
+    item_state: str
+    pair_id: int
+    campaign: int | None
+    overlap: int
+    taken: int
+    done: int
+    arm: str
+    priority: float
+    first_id: int | None
+    first_grade: int | None
+    """Of the blind vote in the reveal arm; None where it is yet to be given, or was taken back."""
+    place: int
+    """In a lease group; 0: not in one."""
+    held: float
+    """Seconds since it was lent."""
+    served_ms: float | None
+    """Since it came to the page."""
+
+    @property
+    def asks_first(self) -> bool:
+        """A first vote without the debate is to be given yet."""
+        return self.arm == REVEAL and self.reason != "audit" and self.first_grade is None
+
+
+class OpenLease(NamedTuple):
+    """A member's open lease: the columns of queue.statements.OPEN."""
+
+    id: int
+    item_id: int
+    item_state: str
+
+
+class Others(NamedTuple):
+    """What others said about an item: the columns of queue.statements.STANDING."""
+
+    grades: list[int]
+    flagged: bool
 
 
 class Lost(Exception):
@@ -66,11 +111,6 @@ def arm_of(reason: str, arm: str = "", rounds: str = ALL_ROUNDS) -> str:
     if reason == "audit" or arm == HIDDEN:
         return BLIND
     return f"{REVEAL if arm == REVEAL else SHOWN}:{rounds}"
-
-
-def asks_first(own: dict[str, Any]) -> bool:
-    """A first vote without the debate is to be given yet."""
-    return own["arm"] == REVEAL and own["reason"] != "audit" and own["first_grade"] is None
 
 
 def final_token(first: str) -> str:
@@ -106,248 +146,222 @@ def retried(once: Callable[[], T]) -> T:
     raise AssertionError("unreachable")
 
 
-def submit(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> int | None:
-    """Settle one judgment and claim the next item: its assignment's id, or None when nothing is left.
-
-    In the reveal arm the first judgment is kept as the blind one, and the same item comes back with its debate. The
-    same token again changes nothing and answers the same. Raises Unknown, Lost when the item is closed, and TooSoon.
-    """
-    own = settle(db, desk, answer)
-    if own is None:
-        return claim(db, desk)
-    if own["revealed"]:
-        return int(own["id"])
-    return _next(db, desk, own)
-
-
-def settle(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> dict[str, Any] | None:
+def settle(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> Own | None:
     """Settle one judgment and claim nothing: the assignment as it was before; None where the answer was known already.
 
-    `revealed` of it: that was the first vote of the reveal arm, and the same lease goes on with the debate.
+    In the reveal arm the first judgment (`asks_first`) is kept as the blind one, and the same lease goes on with the
+    debate. Raises Unknown, Lost when the item is closed, and TooSoon.
     """
     own = _own(db, desk, answer.item)
-    if own["state"] == "done" and own["token"] == answer.token:
+    if own.state == "done" and own.token == answer.token:
         return None
-    has_first = own["first_grade"] is not None
-    if has_first and own["state"] in ("open", "returned") and own["token"] == final_token(answer.token):
+    has_first = own.first_grade is not None
+    if has_first and own.state in ("open", "returned") and own.token == final_token(answer.token):
         return None
     _check(own, answer.token)
-    if own["reason"] == EVIDENCE:
+    if own.reason == EVIDENCE:
         raise Lost(_("This pair asks for its contribution and evidence, not for a grade."))
-    check_time(desk.least_ms, own["served_ms"], answer.milliseconds)
-    if asks_first(own):
+    check_time(desk.least_ms, own.served_ms, answer.milliseconds)
+    if own.asks_first:
         _first(db, desk, own, answer)
-        return own | {"revealed": True}
+        return own
     came_to = _outcome(db, desk, own, answer.grade)
-    _one(
+    run(
         db,
         sql.SETTLE,
-        **answer.fields(own["held"]),
-        pair=own["pair_id"],
+        **answer.fields(own.held),
+        pair=own.pair_id,
         assessor=desk.assessor,
         item=answer.item,
-        supersedes=own["judgment_id"],
-        arm=arm_of(own["reason"], own["arm"], desk.rounds),
+        supersedes=own.judgment_id,
+        arm=arm_of(own.reason, own.arm, desk.rounds),
         collection=desk.collection,
-        assignment=own["id"],
-        retaken=int(own["state"] == "returned"),
+        assignment=own.id,
+        retaken=int(own.state == "returned"),
         state=came_to.state,
         label=came_to.grade,
         measuring=list(MEASURING),
-        campaign=own["campaign"],
-        tally=settled_key(own["reason"]),
+        campaign=own.campaign,
+        tally=settled_key(own.reason),
         shard=desk.membership % SHARDS,
     )
-    if own["reason"] == UNCERTAIN and came_to.grade is not None:
-        go_on(own["campaign"])
-    return own | {"revealed": False}
+    if own.reason == UNCERTAIN and came_to.grade is not None:
+        go_on(own.campaign)
+    return own
 
 
-def _first(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], answer: Answer) -> None:
+def _first(db: psycopg.Connection[Any], desk: Desk, own: Own, answer: Answer) -> None:
     """Keep the blind vote of the reveal arm; the lease begins anew, now with the debate."""
-    late = own["state"] == "returned"
-    if late and _one(db, sql.OPEN, membership=desk.membership) is not None:
+    late = own.state == "returned"
+    if late and _open(db, desk) is not None:
         raise Lost(_("Your time on this pair ran out, and you hold another one by now."))
-    _one(
+    run(
         db,
         sql.FIRST,
-        **answer.fields(own["held"]),
-        pair=own["pair_id"],
+        **answer.fields(own.held),
+        pair=own.pair_id,
         assessor=desk.assessor,
         item=answer.item,
-        supersedes=own["first_id"],
-        arm=arm_of(own["reason"], own["arm"], desk.rounds) if own["first_id"] is None else SEEN,
+        supersedes=own.first_id,
+        arm=arm_of(own.reason, own.arm, desk.rounds) if own.first_id is None else SEEN,
         collection=desk.collection,
-        assignment=own["id"],
+        assignment=own.id,
         retaken=int(late),
         token=final_token(answer.token),
         minutes=desk.minutes,
     )
 
 
-def finish(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, write: Callable[[int], None]) -> int | None:
-    """Settle an item that asks for texts, and claim the next one. `write` stores the texts of the pair it is given.
+def finish(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, write: Callable[[int], None]) -> Own | None:
+    """Settle an item that asks for texts; None where that was done already. `write` stores the texts of its pair.
 
-    The same token again changes nothing. Raises Unknown, and Lost when the item is closed or asks for a grade.
+    Raises Unknown, and Lost when the item is closed or asks for a grade.
     """
     own = _own(db, desk, item)
-    if own["state"] == "done" and own["token"] == token:
-        return claim(db, desk)
+    if own.state == "done" and own.token == token:
+        return None
     _check(own, token)
-    if own["reason"] != EVIDENCE:
+    if own.reason != EVIDENCE:
         raise Lost(_("This pair asks for a grade."))
-    write(own["pair_id"])
-    _one(
+    write(own.pair_id)
+    run(
         db,
         sql.FINISH,
-        assignment=own["id"],
+        assignment=own.id,
         item=item,
-        retaken=int(own["state"] == "returned"),
-        campaign=own["campaign"],
-        tally=settled_key(own["reason"]),
+        retaken=int(own.state == "returned"),
+        campaign=own.campaign,
+        tally=settled_key(own.reason),
         shard=desk.membership % SHARDS,
     )
-    return _next(db, desk, own)
+    return own
 
 
-def skip(
-    db: psycopg.Connection[Any], desk: Desk, item: int, token: str, reason: str, *, following: bool = True
-) -> int | None:
-    """Give an item back with a reason, and claim the next one if `following`. The same member never gets it again."""
+def skip(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, reason: str) -> Own | None:
+    """Give an item back with a reason: the same member never gets it again. None where that was done already."""
     own = _own(db, desk, item)
-    if own["state"] == "skipped" and own["token"] == token:
-        return claim(db, desk) if following else None
+    if own.state == "skipped" and own.token == token:
+        return None
     _check(own, token)
-    _end(db, own, ended="skipped", state=own["item_state"], reason=reason, given_back=int(own["state"] == "open"))
-    return _next(db, desk, own) if following else None
+    _end(db, own, ended="skipped", state=own.item_state, reason=reason, given_back=int(own.state == "open"))
+    return own
 
 
-def flag(
-    db: psycopg.Connection[Any], desk: Desk, item: int, token: str, note: str, *, following: bool = True
-) -> int | None:
-    """Hand an item to the adjudicators with a note, and claim the next one if `following`."""
+def flag(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, note: str) -> Own | None:
+    """Hand an item to the adjudicators with a note; None where that was done already."""
     own = _own(db, desk, item)
-    if own["state"] == "done" and own["token"] == token:
-        return claim(db, desk) if following else None
+    if own.state == "done" and own.token == token:
+        return None
     _check(own, token)
-    state = "standing" if own["item_state"] == "standing" else "conflict"
-    _end(db, own, ended="done", state=state, flagged=True, note=note, given_back=-int(own["state"] == "returned"))
-    return _next(db, desk, own) if following else None
+    state = "standing" if own.item_state == "standing" else "conflict"
+    _end(db, own, ended="done", state=state, flagged=True, note=note, given_back=-int(own.state == "returned"))
+    return own
 
 
-def claim(db: psycopg.Connection[Any], desk: Desk, *, catches_up: bool = False) -> int | None:
-    """The member's open lease, renewed, or a new one: its assignment's id; None when nothing is left for them.
+def renew(db: psycopg.Connection[Any], desk: Desk) -> int | None:
+    """The member's open lease with its time begun anew: its id; None where there is none, or its item was closed."""
+    mine = _open(db, desk)
+    if mine is None:
+        return None
+    if mine.item_state in WORKABLE:
+        run(db, sql.RENEW, membership=desk.membership, minutes=desk.minutes)
+        return mine.id
+    _end(db, mine, ended="returned", state=mine.item_state)
+    return None
 
-    `catches_up`: a check whose place was passed over comes now.
+
+def holds(db: psycopg.Connection[Any], desk: Desk) -> bool:
+    """Whether the member has an open lease, which is locked."""
+    return _open(db, desk) is not None
+
+
+def lend(
+    db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, int] | None, *, catches_up: bool = False
+) -> int | None:
+    """A new lease: its id; None when nothing is left for the member.
+
+    Items up to the watermark are not new to them. `catches_up`: a check whose place was passed over comes now.
     """
-    mine = _one(db, sql.OPEN, membership=desk.membership)
-    if mine is not None:
-        if mine["item_state"] in WORKABLE:
-            _one(db, sql.RENEW, membership=desk.membership, minutes=desk.minutes)
-            return int(mine["id"])
-        _end(db, mine, ended="returned", state=mine["item_state"])
-    return _claim_new(db, desk, None, catches_up=catches_up)
+    before = desk.instead
+    if catches_up and before != CHECK and desk.passed:
+        (lent,) = tuples(db, sql.CHECKS_LENT, {"membership": desk.membership, "begin": desk.batch_begins})[0]
+        before = CHECK if lent < desk.passed else before
+    common = _common(desk) | {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
+    found = None
+    if watermark:
+        common |= {"priority": watermark[0], "place": watermark[1]}
+        found = _lease(db, sql.CLAIM[True, before], common)
+    if found is None:
+        run(db, sql.EXPIRE, membership=desk.membership)
+    found = found or _lease(db, sql.CLAIM[False, before], common)
+    return found or _lease(db, sql.CLAIM_AGAIN, common)
 
 
-def claim_query(db: psycopg.Connection[Any], desk: Desk) -> int | None:
-    """As `claim`, and with a new lease all that waits of its query, up to 20 pairs: one lease group.
+def lend_trial(db: psycopg.Connection[Any], desk: Desk) -> int | None:
+    """A lease of the next item of the member's qualification test; None when all were lent."""
+    return _lease(db, sql.CLAIM_TRIAL, _common(desk) | {"kind": QUALIFICATION, "trial": desk.trial})
 
-    Only the first pair of a group can be a check, so the places that a group passes over are made up for.
-    """
-    held = _one(db, sql.OPEN, membership=desk.membership)
-    lease = claim(db, desk, catches_up=True)
-    if held is None and lease is not None:
-        arms = [desk.arm_at(desk.drawn + number) for number in range(sql.GROUP_SIZE)]
-        _one(
-            db,
-            sql.GROUP,
-            assignment=lease,
-            collection=desk.collection,
-            membership=desk.membership,
-            minutes=desk.minutes,
-            drawn=desk.drawn,
-            arms=arms,
-            tokens=[new_token() for _ in arms],
-        )
-    return lease
+
+def lend_group(db: psycopg.Connection[Any], desk: Desk, lease: int) -> None:
+    """Lend what else waits of the query of a new lease, up to 20 pairs with it."""
+    arms = [desk.arm_at(desk.drawn + number) for number in range(sql.GROUP_SIZE)]
+    run(
+        db,
+        sql.GROUP,
+        assignment=lease,
+        collection=desk.collection,
+        membership=desk.membership,
+        minutes=desk.minutes,
+        drawn=desk.drawn,
+        arms=arms,
+        tokens=[new_token() for _ in arms],
+    )
+
+
+def _common(desk: Desk) -> dict[str, Any]:
+    return {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
+
+
+def _lease(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> int | None:
+    """The id of the assignment that a claim made; None where it found nothing."""
+    found = tuples(db, statement, {**values, "token": new_token()})
+    return int(found[0][0]) if found else None
 
 
 def draft(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, typed: dict[str, Any] | None) -> bool:
     """Keep what is typed on the page, or forget it (None); whether the lease, running or lost, was found."""
     kept = json.dumps(typed) if typed else None
-    return _one(db, sql.DRAFT, membership=desk.membership, item=item, token=token, draft=kept) is not None
+    values = {"membership": desk.membership, "item": item, "token": token, "draft": kept}
+    return bool(tuples(db, sql.DRAFT, values))
 
 
-def _next(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any]) -> int | None:
-    """The next lease after a decision. A late one may find that its author holds another lease already.
-
-    After practice nothing comes by itself: its author reads first how they did.
-    """
-    if own["reason"] == QUALIFICATION and own["priority"] < 0:
-        return None
-    if own["state"] != "open" or own["place"]:
-        return claim(db, desk)
-    return _claim_new(db, desk, desk.watermark if own["id"] % FROM_THE_START else None)
-
-
-def _claim_new(
-    db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, int] | None, *, catches_up: bool = False
-) -> int | None:
-    if desk.closed:
-        return None
-    common = {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
-    if desk.trial is not None:
-        found = _one(db, sql.CLAIM_TRIAL, **common, token=new_token(), kind=QUALIFICATION, trial=desk.trial)
-        if found is None:
-            decide(desk.membership)
-        return int(found["id"]) if found else None
-    if desk.ends_batch:
-        _close_batch(desk)
-    before = desk.instead
-    if catches_up and before != CHECK and desk.passed:
-        lent = _one(db, sql.CHECKS_LENT, membership=desk.membership, begin=desk.batch_begins)
-        before = CHECK if lent is not None and lent["n"] < desk.passed else before
-    common |= {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
-    found = None
-    if watermark:
-        common |= {"priority": watermark[0], "place": watermark[1]}
-        found = _one(db, sql.CLAIM[True, before], **common, token=new_token())
-    if found is None:
-        _one(db, sql.EXPIRE, membership=desk.membership)
-    found = found or _one(db, sql.CLAIM[False, before], **common, token=new_token())
-    found = found or _one(db, sql.CLAIM_AGAIN, **common, token=new_token())
-    return int(found["id"]) if found else None
-
-
-def _close_batch(desk: Desk) -> None:
-    """Once in a batch: accept it, or give its items back."""
-    from annotation.quality_control.batches import close  # it stands above the queue, whose decisions it takes back
-
-    close(desk.membership)
-
-
-def _own(db: psycopg.Connection[Any], desk: Desk, item: int) -> dict[str, Any]:
-    own = _one(db, sql.OWN, membership=desk.membership, item=item)
-    if own is None:
+def _own(db: psycopg.Connection[Any], desk: Desk, item: int) -> Own:
+    found = fetch(db, Own, sql.OWN, membership=desk.membership, item=item)
+    if not found:
         raise Unknown
     if refused := why_closed(desk.closed):
         raise Lost(refused)
-    return own
+    return found[0]
 
 
-def _check(own: dict[str, Any], token: str) -> None:
+def _open(db: psycopg.Connection[Any], desk: Desk) -> OpenLease | None:
+    found = fetch(db, OpenLease, sql.OPEN, membership=desk.membership)
+    return found[0] if found else None
+
+
+def _check(own: Own, token: str) -> None:
     """Raise Lost unless a decision on this assignment still counts."""
-    if own["state"] == "done":
+    if own.state == "done":
         raise Lost(_("You have already decided on this pair, perhaps in another window."))
-    if own["state"] == "skipped":
+    if own.state == "skipped":
         raise Lost(_("You have already skipped this pair, perhaps in another window."))
-    if own["state"] == "aside":
+    if own.state == "aside":
         raise Lost(_("What you said about this pair was set aside since."))
-    if own["item_state"] not in WORKABLE:
+    if own.item_state not in WORKABLE:
         raise Lost(_("This pair was settled while you worked on it."))
-    if own["state"] == "returned" and (own["item_state"] == "conflict" or own["taken"] >= own["overlap"]):
+    if own.state == "returned" and (own.item_state == "conflict" or own.taken >= own.overlap):
         raise Lost(_("Your time on this pair ran out, and it went to somebody else."))
-    if own["token"] != token:
+    if own.token != token:
         raise Lost(_("This page is out of date: the pair was opened again since, perhaps in another window."))
 
 
@@ -362,24 +376,25 @@ def check_time(least: int, *measured: float | None) -> None:
         )
 
 
-def _outcome(db: psycopg.Connection[Any], desk: Desk, own: dict[str, Any], grade: int) -> Outcome:
+def _outcome(db: psycopg.Connection[Any], desk: Desk, own: Own, grade: int) -> Outcome:
     """What the item comes to with this grade. Asked after the item is locked, so no other judgment is missed."""
-    if own["item_state"] in ("conflict", "standing"):
-        return Outcome(own["item_state"])
-    if own["done"] + 1 < own["overlap"]:
+    if own.item_state == "standing":
+        return Outcome("standing")
+    if own.item_state == "conflict":
+        return Outcome("conflict")
+    if own.done + 1 < own.overlap:
         return Outcome("open")
-    if own["reason"] in MEASURING:
+    if own.reason in MEASURING:
         return Outcome("settled")
-    if own["overlap"] == 1:
+    if own.overlap == 1:
         return outcome([grade], overlap=1)
-    others = _one(db, sql.STANDING, item=own["item_id"], membership=desk.membership)
-    assert others is not None
-    return outcome([*others["grades"], grade], overlap=own["overlap"], flagged=others["flagged"])
+    (others,) = fetch(db, Others, sql.STANDING, item=own.item_id, membership=desk.membership)
+    return outcome([*others.grades, grade], overlap=own.overlap, flagged=others.flagged)
 
 
 def _end(
     db: psycopg.Connection[Any],
-    own: dict[str, Any],
+    own: Own | OpenLease,
     *,
     ended: str,
     state: str,
@@ -390,15 +405,25 @@ def _end(
 ) -> None:
     """End an assignment without a grade; `given_back` leaves the item's `taken` (-1: a late flag takes its place)."""
     values = {"ended": ended, "state": state, "reason": reason, "flagged": flagged, "note": note}
-    _one(db, sql.END, assignment=own["id"], item=own["item_id"], given_back=given_back, **values)
+    run(db, sql.END, assignment=own.id, item=own.item_id, given_back=given_back, **values)
 
 
-def _one(db: psycopg.Connection[Any], statement: str, **values: Any) -> dict[str, Any] | None:
-    found = rows(db, statement, **values)
-    return found[0] if found else None
+def run(db: psycopg.Connection[Any], statement: str, **values: Any) -> None:
+    """A statement of which no row is read."""
+    tuples(db, statement, values)
+
+
+def fetch(db: psycopg.Connection[Any], kind: Callable[..., T], statement: str, **values: Any) -> list[T]:
+    """The rows of a statement, each as `kind`, whose fields are its columns in their order."""
+    return [kind(*row) for row in tuples(db, statement, values)]
 
 
 def rows(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dict[str, Any]]:
+    """The rows of a statement by the names of its columns."""
+    return [dict(zip(_names[statement], row, strict=True)) for row in tuples(db, statement, values)]
+
+
+def tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """The rows of a statement, which is planned once for a connection (Django's own cursors plan every time)."""
     if db.prepare_threshold is None:
         db.prepare_threshold = 0
@@ -408,7 +433,7 @@ def rows(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dic
         found = cursor.fetchall() if cursor.rownumber is not None else []
         if found and statement not in _names:
             _names[statement] = tuple(column.name for column in cursor.description or ())
-    return [dict(zip(_names[statement], row, strict=True)) for row in found]
+        return found
 
 
 _names: dict[str, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""The statements of the queue. Each is prepared once for a connection; rows come back as dictionaries.
+"""The statements of the queue. Each is prepared once for a connection; `assignment` has the types of their rows.
 
 Lock order, which keeps them free of deadlocks: own assignment, its item, what hangs on it (judgment, label, tally),
 and only then the items of others, always with SKIP LOCKED.
@@ -9,7 +9,7 @@ from corpus.labels import ADJUDICATOR, PEOPLE, write_labels
 from judges.campaigns.counters import ADD
 
 OWN = """
-SELECT a.id, a.item_id, a.token, a.state, a.judgment_id, a.flagged, a.ended_at, a.lease_until <= now() AS late,
+SELECT a.id, a.item_id, a.token, a.state, a.judgment_id,
        i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done, i.arm,
        i.priority, a.first_id, f.grade AS first_grade, a.place,
        extract(epoch FROM clock_timestamp() - a.lent_at)::float8 AS held,
@@ -21,7 +21,7 @@ FOR UPDATE OF a, i
 """
 
 OPEN = """
-SELECT a.id, a.item_id, a.lease_until <= now() AS late, i.state AS item_state
+SELECT a.id, a.item_id, i.state AS item_state
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
 WHERE a.membership_id = %(membership)s AND a.state = 'open'
 ORDER BY a.place LIMIT 1

@@ -12,7 +12,7 @@ from psycopg import Connection
 
 from annotation.adjudication.constant_time import evenly
 from annotation.data import guidelines
-from annotation.judging import evidence
+from annotation.judging import evidence, submitting
 from annotation.judging import page as judging
 from annotation.judging.forms import Invalid, answer, draft, skip_reason, text
 from annotation.judging.forms import item as item_of
@@ -36,7 +36,7 @@ def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim: the open lease renewed, or a new one."""
     desk = Desk.of(scope.member)
-    assignment.in_transaction(lambda db: assignment.claim(db, desk))
+    assignment.in_transaction(lambda db: submitting.claim(db, desk))
     return done(request, scope)
 
 
@@ -46,7 +46,7 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
     desk = Desk.of(scope.member)
-    return _decide(request, scope, lambda db: assignment.submit(db, desk, answer(request.POST, scope.collection)))
+    return _decide(request, scope, lambda db: submitting.submit(db, desk, answer(request.POST, scope.collection)))
 
 
 @action("judge")
@@ -54,7 +54,12 @@ def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 @evenly
 def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Save contribution and evidence of a pair, and claim the next."""
-    return _decide(request, scope, lambda db: evidence.save(db, scope.member, evidence.edited(request.POST)))
+
+    def work(db: Connection[Any]) -> int | None:
+        form = evidence.edited(request.POST)
+        return submitting.finish(db, Desk.of(scope.member), form.item, form.token, evidence.writer(scope.member, form))
+
+    return _decide(request, scope, work)
 
 
 @action("judge")
@@ -66,7 +71,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 
     def work(db: Connection[Any]) -> int | None:
         item = item_of(request.POST)
-        return assignment.skip(db, desk, item, request.POST.get("token", ""), skip_reason(request.POST))
+        return submitting.skip(db, desk, item, request.POST.get("token", ""), skip_reason(request.POST))
 
     return _decide(request, scope, work)
 
@@ -80,7 +85,7 @@ def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
 
     def work(db: Connection[Any]) -> int | None:
         note = text(request.POST, "note")
-        return assignment.flag(db, desk, item_of(request.POST), request.POST.get("token", ""), note)
+        return submitting.flag(db, desk, item_of(request.POST), request.POST.get("token", ""), note)
 
     return _decide(request, scope, work)
 

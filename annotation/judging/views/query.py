@@ -14,7 +14,7 @@ from psycopg import Connection
 
 from annotation.adjudication.constant_time import evenly
 from annotation.data import guidelines
-from annotation.judging import page
+from annotation.judging import page, submitting
 from annotation.judging.forms import Invalid, answer, skip_reason, text
 from annotation.judging.forms import item as item_of
 from annotation.models import Assignment
@@ -44,7 +44,7 @@ def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim the pairs of the next query; those that are held already are renewed."""
     desk = Desk.of(scope.member)
-    assignment.in_transaction(lambda db: assignment.claim_query(db, desk))
+    assignment.in_transaction(lambda db: submitting.claim_query(db, desk))
     return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
 
 
@@ -63,7 +63,7 @@ def judge_query_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     desk, token = Desk.of(scope.member), request.POST.get("token", "")
 
     def work(db: Connection[Any]) -> None:
-        assignment.skip(db, desk, item_of(request.POST), token, skip_reason(request.POST), following=False)
+        assignment.skip(db, desk, item_of(request.POST), token, skip_reason(request.POST))
 
     return _decide(request, scope, work)
 
@@ -75,7 +75,7 @@ def judge_query_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     desk, token = Desk.of(scope.member), request.POST.get("token", "")
 
     def work(db: Connection[Any]) -> None:
-        assignment.flag(db, desk, item_of(request.POST), token, text(request.POST, "note"), following=False)
+        assignment.flag(db, desk, item_of(request.POST), token, text(request.POST, "note"))
 
     return _decide(request, scope, work)
 
