@@ -19,7 +19,7 @@ from django.utils.functional import Promise
 if TYPE_CHECKING:
     import polib
 
-APPS = ("annotation", "benchmark", "config", "corpus", "jobs", "judges", "training")
+APPS = ("annotation", "benchmark", "charts", "config", "corpus", "jobs", "judges", "training")
 SINGLE = {"_", "gettext", "gettext_lazy", "gettext_noop"}
 PLURAL = {"ngettext", "ngettext_lazy"}
 CONTEXT = {"pgettext", "pgettext_lazy"}

@@ -15,8 +15,8 @@ from annotation.queue.annotators import Answer, Desk
 from benchmark import hole_filling, qrels
 from benchmark.hole_filling import Funnel, starting
 from benchmark.hole_filling.sending import informative
+from benchmark.measures.pooling import pool
 from benchmark.models import Filling, Qrels, Run
-from benchmark.qrels.pooling import pool
 from corpus.collections.removal import delete_collection
 from corpus.collections.task_order import reprioritise
 from corpus.errors import BadInput

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from benchmark import qrels
 from benchmark.hole_filling.pairs import known_to_people
+from benchmark.measures.pooling import Pool, pool
 from benchmark.models import Qrels, Run
-from benchmark.qrels.pooling import Pool, pool
 from benchmark.runs import rankings
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
