@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from annotation.models import Role
-from annotation.queue.public_ids import meant
+from annotation.models import Assignment, Role
 from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report import reports
-from corpus.models import Collection, Item
+from corpus.models import Collection
 from tests import benchmark_scene as scene
 from tests.factories import make_member
 
@@ -164,7 +163,8 @@ def judge_in_the_browser(page: "Page", count: int) -> None:
     page.wait_for_selector("#answer")
     for _ in range(count):
         item = page.locator("#desk").get_attribute("data-item") or ""
-        document = Item.objects.select_related("pair__document").get(pk=meant(int(item))).pair.document.external_id
+        lease = Assignment.objects.select_related("item__pair__document").get(public_id=item)
+        document = lease.item.pair.document.external_id
         relevant = document in scene.truth()[f"q{document[1:].partition('-')[0]}"]
         page.keyboard.press("1" if relevant else "0")
         page.wait_for_function("item => (document.querySelector('#desk').dataset.item ?? null) !== item", arg=item)

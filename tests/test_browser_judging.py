@@ -8,7 +8,6 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Role
-from annotation.queue.public_ids import meant
 from corpus.models import Item, Judgment, Label
 from tests.factories import make_collection, make_member
 from tests.judging_scene import EVIL, make_evil_item, make_scene
@@ -34,7 +33,7 @@ def settle(page, key: str) -> None:
 
 def shown(page) -> int:
     """The item on the desk."""
-    return meant(int(page.locator("#desk").get_attribute("data-item")))
+    return Assignment.objects.get(public_id=page.locator("#desk").get_attribute("data-item")).item_id
 
 
 @pytest.fixture
@@ -330,7 +329,8 @@ def test_without_scripts_a_pair_is_settled_and_taken_back(collection, alice, new
     page.get_by_role("button", name="1 Relevant", exact=True).click()
     assert Judgment.objects.get(item=first).comment == "by hand"
     page.get_by_role("button", name="Undo").first.click()
-    assert meant(int(page.locator("input[name=item]").first.get_attribute("value"))) == first.pk
+    number = page.locator("input[name=item]").first.get_attribute("value")
+    assert Assignment.objects.get(public_id=number).item_id == first.pk
     page.locator("#skip > summary").click()
     page.locator("#skip .reason").first.click()
     assert Assignment.objects.get(item=first).state == "skipped"

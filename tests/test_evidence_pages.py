@@ -6,7 +6,6 @@ import pytest
 from django.test import Client
 
 from annotation.models import Assignment, Membership, Role
-from annotation.queue.public_ids import meant
 from corpus.collections.task_order import LAST
 from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Item, Judgment, Label, Pair, Target
@@ -171,10 +170,10 @@ def test_whoever_judges_meets_grades_first_and_skip_and_flag_work(
     """What asks for texts says that its pair is relevant: an audit of it is judged before."""
     audit = make_item(item.pair, "audit")
     lease = claim(client)
-    assert meant(int(lease["item"])) == audit.pk
+    assert Assignment.objects.get(public_id=lease["item"]).item_id == audit.pk
     client.post("/c/books/judge/submit/", {**lease, "grade": 1})
     lease = claim(client)
-    assert meant(int(lease["item"])) == item.pk
+    assert Assignment.objects.get(public_id=lease["item"]).item_id == item.pk
     client.post("/c/books/judge/flag/", {**lease, "note": "It is not relevant at all."})
     item.refresh_from_db()
     assert item.state == "conflict"

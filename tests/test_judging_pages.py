@@ -6,7 +6,6 @@ import pytest
 from django.test import Client
 
 from annotation.models import Assignment, Role
-from annotation.queue.public_ids import meant
 from corpus.models import Item, Judgment, Label
 from tests.factories import make_collection, make_member
 from tests.judging_scene import make_scene
@@ -104,7 +103,7 @@ def test_a_grade_off_the_scale_is_422_and_keeps_what_was_typed(collection, clien
 def test_a_lost_lease_is_409_and_keeps_the_text(collection, client):
     make_scene(collection, 2)
     data = claim(client)
-    Item.objects.filter(pk=meant(int(data["item"]))).update(state="settled")
+    Item.objects.filter(assignments__public_id=data["item"]).update(state="settled")
     for headers in ({}, HTMX):
         answer = client.post(
             "/c/books/judge/submit/", {**data, "grade": 1, "comment": "my <b>thought</b>"}, headers=headers
@@ -148,7 +147,7 @@ def test_undo_by_plain_form_and_its_refusal(collection, client):
     assert again["item"] == data["item"]
     assert again["token"] != data["token"]
     client.post("/c/books/judge/submit/", {**again, "grade": 0})
-    Assignment.objects.filter(item=meant(int(data["item"]))).update(ended_at="2020-01-01T00:00Z")
+    Assignment.objects.filter(public_id=data["item"]).update(ended_at="2020-01-01T00:00Z")
     refused = client.post("/c/books/judge/undo/", {"item": data["item"]}, headers=HTMX)
     assert refused.status_code == 409
     assert "24 hours" in refused.text

@@ -82,7 +82,7 @@ def draft_of(item: int) -> Draft:
     )
 
 
-def edited(data: QueryDict) -> Edited:
+def edited(data: QueryDict, membership: Membership) -> Edited:
     """The form, parsed strictly. Raises Invalid."""
     contribution, text = _field(data, "contribution"), _field(data, "evidence")
     try:
@@ -91,7 +91,11 @@ def edited(data: QueryDict) -> Edited:
         words = str(error)
         raise Invalid(_("%(problem)s. Nothing was saved.") % {"problem": words[0].upper() + words[1:]}) from None
     return Edited(
-        item_of(data), data.get("token", ""), evidence.Target(contribution, text), milliseconds(data), _rating(data)
+        item=item_of(data, membership),
+        token=data.get("token", ""),
+        target=evidence.Target(contribution, text),
+        milliseconds=milliseconds(data),
+        rating=_rating(data),
     )
 
 

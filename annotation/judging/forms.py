@@ -5,9 +5,9 @@ import re
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from annotation.models import Assignment
+from annotation.models import Assignment, Membership
 from annotation.queue.annotators import Answer
-from annotation.queue.public_ids import meant
+from annotation.queue.public_ids import item_of
 from corpus.models import Collection
 
 LONGEST = 5_000
@@ -20,12 +20,12 @@ class Invalid(Exception):
     """A field that cannot be used; the text says which and what would do."""
 
 
-def answer(data: QueryDict, collection: Collection) -> Answer:
+def answer(data: QueryDict, membership: Membership) -> Answer:
     """A submitted judgment on the collection's scale."""
     return Answer(
-        item=item(data),
+        item=item(data, membership),
         token=data.get("token", ""),
-        grade=grade(data, collection),
+        grade=grade(data, membership.collection),
         comment=text(data, "comment"),
         milliseconds=milliseconds(data),
         idle=milliseconds(data, "idle"),
@@ -33,9 +33,9 @@ def answer(data: QueryDict, collection: Collection) -> Answer:
     )
 
 
-def item(data: QueryDict) -> int:
-    """The item that the form is about, from its number on the page."""
-    return meant(whole(data, "item"))
+def item(data: QueryDict, membership: Membership) -> int:
+    """The item that the form is about, from its public id on the page."""
+    return item_of(membership, whole(data, "item"))
 
 
 def grade(data: QueryDict, collection: Collection) -> int:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop
 from annotation.models import Assignment, Membership
 from annotation.queue.aggregation import UNDO_WITHIN
 from annotation.queue.assignment import EVIDENCE
-from annotation.queue.public_ids import meant, shown
+from annotation.queue.public_ids import item_of
 
 PAGE = 50
 DECIDED = [Assignment.State.DONE, Assignment.State.SKIPPED]
@@ -22,7 +22,7 @@ class Decision:
     """One line of the list. `grade` is None for a flag or a skip, which `what` names."""
 
     item: int
-    """Its number on pages (annotation.queue.public_ids)."""
+    """Its public id (annotation.queue.public_ids)."""
     query: str
     document: str
     what: str
@@ -47,7 +47,7 @@ def page(membership: Membership, *, before: str = "") -> tuple[list[Decision], b
     moment, _, item = before.partition("_")
     time = parse_datetime(moment) if moment else None
     if time and item.isascii() and item.isdigit():
-        rows = rows.filter(Q(ended_at__lt=time) | Q(ended_at=time, item_id__lt=meant(int(item))))
+        rows = rows.filter(Q(ended_at__lt=time) | Q(ended_at=time, item_id__lt=item_of(membership, int(item))))
     found = list(rows[: PAGE + 1])
     return [_decision(row) for row in found[:PAGE]], len(found) > PAGE
 
@@ -61,14 +61,13 @@ def decision(membership: Membership, item: int) -> Decision | None:
 def neighbours(membership: Membership, here: Decision) -> tuple[int | None, int | None]:
     """Items of the next newer and the next older decision."""
     rows = Assignment.objects.filter(membership=membership, state__in=DECIDED)
-    item = meant(here.item)
+    item = item_of(membership, here.item)
     newer = rows.filter(Q(ended_at__gt=here.ended_at) | Q(ended_at=here.ended_at, item_id__gt=item))
     older = rows.filter(Q(ended_at__lt=here.ended_at) | Q(ended_at=here.ended_at, item_id__lt=item))
-    found = (
-        newer.order_by("ended_at", "item_id").values_list("item_id", flat=True).first(),
-        older.order_by("-ended_at", "-item_id").values_list("item_id", flat=True).first(),
+    return (
+        newer.order_by("ended_at", "item_id").values_list("public_id", flat=True).first(),
+        older.order_by("-ended_at", "-item_id").values_list("public_id", flat=True).first(),
     )
-    return found[0] and shown(found[0]), found[1] and shown(found[1])
 
 
 def _decided(membership: Membership) -> QuerySet[Assignment]:
@@ -83,7 +82,7 @@ def _decision(row: Assignment) -> Decision:
     pair = row.item.pair
     judged = row.state == Assignment.State.DONE and not row.flagged and row.judgment is not None
     return Decision(
-        item=shown(row.item_id),
+        item=row.public_id,
         query=pair.query.text,
         document=pair.document.title or pair.document.text[:120],
         what=row.get_skip_reason_display()

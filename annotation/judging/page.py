@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,6 @@ from annotation.judging.evidence import Draft, draft_of
 from annotation.judging.highlighting import Stretch, highlight
 from annotation.models import Membership
 from annotation.queue.assignment import EVIDENCE, rows
-from annotation.queue.public_ids import shown
 from corpus.collections.arms import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.models import Collection
 
@@ -58,7 +57,7 @@ class Work:
     """A pair on somebody's desk. `seconds` are left of the lease (negative: it ran out)."""
 
     item: int
-    """Its number on the page (annotation.queue.public_ids)."""
+    """Its public id (annotation.queue.public_ids); its own id for adjudicators."""
     token: str
     seconds: int
     why: str
@@ -151,11 +150,11 @@ JOIN corpus_document d ON d.id = p.document_id
 _AROUND = """
 (SELECT count(*) FROM annotation_assignment t
  WHERE t.membership_id = m.id AND t.ended_at >= date_trunc('day', now()) AND t.state = 'done') AS today,
-l.item_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
+l.public_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
 """
 _LAST = """
 LEFT JOIN LATERAL (
-    SELECT t.item_id,
+    SELECT t.public_id,
            CASE WHEN t.state = 'skipped' THEN 'skipped' WHEN t.flagged THEN 'flagged' ELSE 'saved' END AS what,
            extract(epoch FROM clock_timestamp() - t.ended_at)::int AS seconds
     FROM annotation_assignment t
@@ -163,7 +162,7 @@ LEFT JOIN LATERAL (
     ORDER BY t.ended_at DESC LIMIT 1) l ON true
 """
 _OPEN = f"""
-SELECT {_AROUND}, {_PAIR}, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
+SELECT {_AROUND}, {_PAIR}, a.public_id, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
        coalesce(before.comment, f.comment) AS comment, coalesce(before.spans, f.spans)::json AS spans,
        a.draft::json AS draft,
        CASE WHEN f.grade IS NOT NULL THEN extract(epoch FROM clock_timestamp() - f.created_at)::int END AS first_seconds
@@ -196,7 +195,7 @@ SELECT count(*) AS waiting FROM (
     ORDER BY i.priority, i.place LIMIT {QUEUE_SHOWN + 1}) counted
 """
 _MINE = f"""
-SELECT {_PAIR}, a.token, 0 AS seconds, j.grade
+SELECT {_PAIR}, a.public_id, a.token, 0 AS seconds, j.grade
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id {_FROM}
 LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
 LEFT JOIN corpus_judgment f ON f.id = a.first_id
@@ -204,7 +203,7 @@ WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
 """
 _ITEM = f"""
 SELECT {_TEXTS}, {_ADJUDICATES} AS reads, CASE WHEN {_ADJUDICATES} THEN {_DEBATE} END AS debate,
-       '' AS token, 0 AS seconds
+       i.id AS public_id, '' AS token, 0 AS seconds
 FROM corpus_item i {_FROM} WHERE i.id = %(item)s
 """
 
@@ -234,9 +233,8 @@ def around(membership: Membership) -> Desktop:
 def _desktop(row: dict[str, Any], waiting: int) -> Desktop:
     if row.get("first_seconds") is not None:
         # The last decision is the first vote on the open pair itself.
-        return Desktop(row["today"], waiting, shown(row["item"]), "saved", row["first_seconds"])
-    last = row["last_item"]
-    return Desktop(row["today"], waiting, last and shown(last), row["last_what"], row["last_seconds"])
+        return Desktop(row["today"], waiting, row["public_id"], "saved", row["first_seconds"])
+    return Desktop(row["today"], waiting, row["last_item"], row["last_what"], row["last_seconds"])
 
 
 _counted: dict[int, tuple[float, int]] = {}
@@ -258,8 +256,8 @@ def own_work(membership: Membership, item: int) -> Work | None:
 
 
 def conflict_work(collection: Collection, item: int) -> Work:
-    """A pair for an adjudicator, under its plain number, with all rounds of its debate."""
-    return replace(_work(_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS), item=item)
+    """A pair for an adjudicator, under its own id, with all rounds of its debate."""
+    return _work(_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
 
 
 def grades(collection: Collection) -> list[Grade]:
@@ -293,7 +291,7 @@ def _work(row: dict[str, Any], collection: Collection, rounds: str = "") -> Work
     turns = row["debate"] or []
     debate = debate_of(final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns)
     return Work(
-        item=shown(row["item"]),
+        item=row["public_id"],
         token=row["token"],
         seconds=row["seconds"],
         why=_why(row, len({(turn["round"], turn.get("couple", 0)) for turn in turns}), collection.grades),

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import Cast, Floor, Now, Random
 from django.utils.translation import gettext_lazy
 
 from corpus.models import Assessor, Collection, Item, Judgment, Pair, append_only
@@ -105,6 +105,10 @@ class Invitation(models.Model):
         return f"invitation {self.pk}"
 
 
+LOWEST_PUBLIC_ID = 1 << 52
+"""Above every id of an item; public ids lie below 2^53, where JavaScript is exact."""
+
+
 class Assignment(models.Model):
     """An item lent to one annotator: a lease until it is settled, skipped, returned or expired."""
 
@@ -127,6 +131,10 @@ class Assignment(models.Model):
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="assignments", db_index=False)
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
     token = models.CharField(max_length=43, default=new_token)
+    public_id = models.BigIntegerField(
+        db_default=Cast(Floor(Random() * float(LOWEST_PUBLIC_ID)), models.BigIntegerField()) + LOWEST_PUBLIC_ID,
+        help_text="Random: stands for the item on this person's pages (annotation.queue.public_ids).",
+    )
     lent_at = models.DateTimeField(db_default=Now())
     served_at = models.DateTimeField(
         db_default=Now(), help_text="When the pair came to this person as they see it: lent, revealed or opened again."
@@ -157,6 +165,7 @@ class Assignment(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["item", "membership"], name="assignment_once"),
             models.UniqueConstraint(fields=["token"], name="assignment_token"),
+            models.UniqueConstraint(fields=["membership", "public_id"], name="assignment_public_id"),
             models.UniqueConstraint(
                 fields=["membership", "place"], condition=Q(state="open"), name="assignment_one_open"
             ),

@@ -1,45 +1,16 @@
-"""Numbers of items on annotators' pages: they tell nothing of when or why an item was made.
+"""Public ids: what stands for an item on the pages of one annotator.
 
-Items are numbered in the order in which they came to be, so the plain number of an attention check, or of a repeat,
-would stand out. Pages show it in disguise: a Feistel network over 50 bits with a key of this site, above every plain
-number. Plain numbers are understood as well: programs know them from exports.
+Items have ids in the order in which they were made, so the id of an attention check, or of a repeat, would stand out.
+Pages show a random number of the assignment in its place, above every id of an item. An item's own id is understood
+too: programs know it from exports.
 """
 
-from functools import lru_cache
-from hashlib import blake2b
-
-from django.conf import settings
-
-MARK = 1 << 52
-"""Set in every disguised number; what is below 2^53 is exact in JavaScript too."""
-HALF = 25
-MASK = (1 << HALF) - 1
-ROUNDS = range(6)
+from annotation.models import LOWEST_PUBLIC_ID, Assignment, Membership
 
 
-def shown(item: int) -> int:
-    """The number of an item as pages show it; reversible, and different for each item below 2^50."""
-    left, right = item >> HALF, item & MASK
-    for turn in ROUNDS:
-        left, right = right, left ^ _mixed(turn, right)
-    return MARK | left << HALF | right
-
-
-def meant(number: int) -> int:
-    """The item that a page's number names; a plain number names itself."""
-    if number < MARK or number >= MARK << 1:
+def item_of(membership: Membership, number: int) -> int:
+    """Return the item that a number names to this annotator; 0, which is no item, for a public id of somebody else."""
+    if number < LOWEST_PUBLIC_ID:
         return number
-    left, right = (number & (MARK - 1)) >> HALF, number & MASK
-    for turn in reversed(ROUNDS):
-        left, right = right ^ _mixed(turn, left), left
-    return left << HALF | right
-
-
-def _mixed(turn: int, half: int) -> int:
-    digest = blake2b(half.to_bytes(4, "big"), digest_size=4, key=_key(), person=bytes([turn])).digest()
-    return int.from_bytes(digest, "big") & MASK
-
-
-@lru_cache(maxsize=1)
-def _key() -> bytes:
-    return blake2b(settings.SECRET_KEY.encode(), digest_size=32, person=b"item numbers").digest()
+    mine = Assignment.objects.filter(membership=membership, public_id=number)
+    return mine.values_list("item_id", flat=True).first() or 0

@@ -46,7 +46,7 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
     desk = Desk.of(scope.member)
-    return _decide(request, scope, lambda db: submitting.submit(db, desk, answer(request.POST, scope.collection)))
+    return _decide(request, scope, lambda db: submitting.submit(db, desk, answer(request.POST, scope.member)))
 
 
 @action("judge")
@@ -56,7 +56,7 @@ def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Save contribution and evidence of a pair, and claim the next."""
 
     def work(db: Connection[Any]) -> int | None:
-        form = evidence.edited(request.POST)
+        form = evidence.edited(request.POST, scope.member)
         return submitting.finish(db, Desk.of(scope.member), form.item, form.token, evidence.writer(scope.member, form))
 
     return _decide(request, scope, work)
@@ -70,7 +70,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     desk = Desk.of(scope.member)
 
     def work(db: Connection[Any]) -> int | None:
-        item = item_of(request.POST)
+        item = item_of(request.POST, scope.member)
         return submitting.skip(db, desk, item, request.POST.get("token", ""), skip_reason(request.POST))
 
     return _decide(request, scope, work)
@@ -85,7 +85,7 @@ def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
 
     def work(db: Connection[Any]) -> int | None:
         note = text(request.POST, "note")
-        return submitting.flag(db, desk, item_of(request.POST), request.POST.get("token", ""), note)
+        return submitting.flag(db, desk, item_of(request.POST, scope.member), request.POST.get("token", ""), note)
 
     return _decide(request, scope, work)
 
@@ -96,7 +96,7 @@ def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Keep what is typed or marked on a pair: {"kept": whether the lease, running or lost, is known}."""
     desk, data = Desk.of(scope.member), request.POST
     try:
-        item = item_of(data)
+        item = item_of(data, scope.member)
     except Invalid as wrong:
         return HttpResponse(str(wrong), status=422, content_type="text/plain; charset=utf-8")
     kept = assignment.in_transaction(lambda db: assignment.draft(db, desk, item, data.get("token", ""), draft(data)))
@@ -108,7 +108,7 @@ def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Take the decision on an item back: its lease is open again."""
     try:
-        undo.undo(scope.member, item_of(request.POST))
+        undo.undo(scope.member, item_of(request.POST, scope.member))
     except assignment.Unknown:
         raise Http404(_("There is nothing of yours to take back.")) from None
     except (assignment.Lost, Invalid) as refused:

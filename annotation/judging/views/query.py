@@ -21,7 +21,6 @@ from annotation.models import Assignment
 from annotation.permissions import Scope, action
 from annotation.queue import assignment, undo
 from annotation.queue.annotators import Desk
-from annotation.queue.public_ids import shown
 
 
 @action("judge")
@@ -53,7 +52,7 @@ def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one pair: its card again, judged, or in the reveal arm with its debate."""
     desk = Desk.of(scope.member)
-    return _decide(request, scope, lambda db: assignment.settle(db, desk, answer(request.POST, scope.collection)))
+    return _decide(request, scope, lambda db: assignment.settle(db, desk, answer(request.POST, scope.member)))
 
 
 @action("judge")
@@ -63,7 +62,7 @@ def judge_query_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     desk, token = Desk.of(scope.member), request.POST.get("token", "")
 
     def work(db: Connection[Any]) -> None:
-        assignment.skip(db, desk, item_of(request.POST), token, skip_reason(request.POST))
+        assignment.skip(db, desk, item_of(request.POST, scope.member), token, skip_reason(request.POST))
 
     return _decide(request, scope, work)
 
@@ -75,14 +74,14 @@ def judge_query_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     desk, token = Desk.of(scope.member), request.POST.get("token", "")
 
     def work(db: Connection[Any]) -> None:
-        assignment.flag(db, desk, item_of(request.POST), token, text(request.POST, "note"))
+        assignment.flag(db, desk, item_of(request.POST, scope.member), token, text(request.POST, "note"))
 
     return _decide(request, scope, work)
 
 
 def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], object]) -> HttpResponse:
     """The card after a decision; 422 for a bad form, 409 for a lost lease."""
-    item = _item(request)
+    item = _item(request, scope)
     try:
         assignment.in_transaction(work)
     except (Invalid, assignment.TooSoon) as wrong:
@@ -98,7 +97,7 @@ def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]]
 @require_POST
 def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Take the decision on a pair back: its card is open again."""
-    item = _item(request)
+    item = _item(request, scope)
     try:
         undo.undo(scope.member, item)
     except assignment.Unknown:
@@ -108,9 +107,9 @@ def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _card(request, scope, item)
 
 
-def _item(request: HttpRequest) -> int:
+def _item(request: HttpRequest, scope: Scope) -> int:
     try:
-        return item_of(request.POST)
+        return item_of(request.POST, scope.member)
     except Invalid as wrong:
         raise BadRequest(str(wrong)) from None
 
@@ -123,7 +122,7 @@ def _card(request: HttpRequest, scope: Scope, item: int, *, problem: str = "", s
     work = works[0] if works else page.own_work(scope.member, item)
     if work and status == 422:
         work = replace(work, typed={name: request.POST.get(name, "") for name in page.TYPED})
-    context = {**_common(scope), "work": work, "open": bool(works), "problem": problem, "item": shown(item)}
+    context = {**_common(scope), "work": work, "open": bool(works), "problem": problem}
     return render(request, "judging/_card.html", context, status=status)
 
 
