@@ -20,8 +20,9 @@ from corpus.models import Collection
 from jobs.processes import spawn
 from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import status
+from judges.costs import budget
 from judges.costs.spending_limits import caps_of
-from judges.engine import budget, worker_pool
+from judges.engine import worker_pool
 from judges.evidence import measuring
 from judges.evidence.outputs import Row
 from judges.models import Attempt, Campaign, Panel, Reservation

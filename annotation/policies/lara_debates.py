@@ -11,11 +11,12 @@ import psycopg
 from django.conf import settings
 from django.db import connection
 
-from judges.engine import inline_runner, leases, pairs
+from judges.costs.budget import Spent
+from judges.engine import leases, pairs
 from judges.engine import plan as plans
-from judges.engine.budget import Spent
 from judges.engine.calls import Caller
 from judges.engine.leases import Claimed
+from judges.inline import runner
 from judges.models import Campaign
 from judges.tasks import database
 
@@ -34,7 +35,7 @@ def play(campaign: Campaign, work: Sequence[int]) -> None:
     with psycopg.connect(**database(), autocommit=True) as own:  # it reads JSON as the engine does
         held = [one for number in work for one in _held(own, plan, number)]
     connection.close()
-    inline_runner.run(
+    runner.run(
         plan,
         held,
         _debate,

@@ -26,11 +26,11 @@ from judges import prompts
 from judges.campaigns import configurations, forecasts
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.estimates import Estimate
+from judges.costs.budget import Spent
 from judges.engine import notifications
-from judges.engine.budget import Spent
 from judges.engine.calls import Caller, Question
-from judges.engine.inline_pairs import ask_alone
 from judges.engine.leases import Claimed
+from judges.inline.pairs import ask_alone
 from judges.models import Campaign, JudgeVersion
 from judges.records import Seat, Side, Turn
 from judges.tasks import database

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from judges.costs.budget import Budget
 from judges.costs.prices import is_batched, price
 from judges.domain.verdicts import Gone
 from judges.engine.answers import Sent
-from judges.engine.budget import Budget
 from judges.engine.calls import Caller, Question, Stopped, Tools
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan

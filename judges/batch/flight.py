@@ -14,9 +14,9 @@ from judges.batch import store
 from judges.batch.caller import LEASE_S, Collector, Patient, Waits
 from judges.batch.endpoints import ENDPOINTS, Endpoint, refused, said, status_of, was_not_created
 from judges.batch.store import Out
+from judges.costs.budget import Spent
 from judges.engine import leases, pairs
 from judges.engine.answers import Sent, one_line
-from judges.engine.budget import Spent
 from judges.engine.calls import Stopped, Tools
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan

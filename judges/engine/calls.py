@@ -16,11 +16,11 @@ from typing import Any
 
 from corpus.evidence.measures import Target
 from judges import prompts
+from judges.costs.budget import Budget
 from judges.costs.prices import envelope, output_bound
 from judges.domain.verdicts import Gone
 from judges.engine import cache as caches
 from judges.engine.answers import Decision, Repair, Retry, Sent, dump, one_line
-from judges.engine.budget import Budget
 from judges.engine.cache import Answer, Cache
 from judges.engine.leases import Claimed, Slot
 from judges.engine.limits import GIVE_UP_AFTER, Abandoned, Account, CircuitOpen, Denied, Limits, Permit
@@ -85,7 +85,7 @@ class Caller:
     """Asks for one campaign in one process. `stopped` says whether nothing more may be sent.
 
     `refused` is told as soon as an account refuses us, and again once it is known why. Who gives it can put pairs back:
-    they wait while an account is in trouble. Without it (judges.engine.inline_runner) the call fails, an open circuit
+    they wait while an account is in trouble. Without it (judges.inline.runner) the call fails, an open circuit
     after some minutes.
     """
 

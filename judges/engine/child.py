@@ -20,7 +20,8 @@ from redis.asyncio import Redis
 
 from judges.batch.flight import BatchFlight
 from judges.campaigns import counters
-from judges.engine import budget, leases
+from judges.costs import budget
+from judges.engine import leases
 from judges.engine.cache import Cache
 from judges.engine.calls import Tools
 from judges.engine.limits import Limits

@@ -6,9 +6,9 @@ from typing import Any
 
 from corpus.collections.task_order import priority
 from judges import prompts
+from judges.costs.budget import Spent
 from judges.domain import audits, debate, ensemble, routing, stance_flips
 from judges.domain.routing import Gone, Outcome, State
-from judges.engine.budget import Spent
 from judges.engine.calls import Caller, Question, Stopped
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan

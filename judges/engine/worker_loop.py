@@ -11,9 +11,9 @@ from collections import deque
 from dataclasses import dataclass
 from functools import partial
 
+from judges.costs.budget import Budget, Spent
 from judges.engine import leases, pairs, targets
 from judges.engine.answers import one_line
-from judges.engine.budget import Budget, Spent
 from judges.engine.calls import Caller, Stopped, Tools
 from judges.engine.leases import Claimed
 from judges.engine.limits import Account

@@ -9,17 +9,17 @@ from django.db.models import Q
 from corpus.evidence import measures
 from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Label, Pair, Target
+from judges.costs.budget import Spent
 from judges.domain.verdicts import Gone
 from judges.engine import targets
-from judges.engine.budget import Spent
 from judges.engine.calls import Caller
-from judges.engine.inline_pairs import Limits, ask_alone
 from judges.engine.leases import Claimed
 from judges.engine.plan import judge_of
 from judges.evidence import answers as writings
 from judges.evidence import quality
 from judges.evidence.campaigns import configuration
 from judges.evidence.outputs import Judged, Row
+from judges.inline.pairs import Limits, ask_alone
 from judges.models import JudgeVersion
 from judges.records import Judge
 

@@ -45,7 +45,7 @@ class Ledger(models.Model):
 
 
 class Account(models.Model):
-    """What a collection's campaigns spent and hold together: its caps are held against this row (judges.engine.budget).
+    """What a collection's campaigns spent and hold together: its caps are held against this row (judges.costs.budget).
 
     It is kept whether there are caps or not, so that a cap set later knows what was spent before.
     """

@@ -20,14 +20,14 @@ from corpus.rubric import QUERY, Definition
 from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.lifecycle import check_budget
+from judges.costs.budget import Spent
 from judges.domain.verdicts import Gone
-from judges.engine import inline_runner
 from judges.engine import plan as plans
-from judges.engine.budget import Spent
 from judges.engine.cache import FIND_CALLS
 from judges.engine.calls import Caller, Question, Stopped
 from judges.engine.leases import Claimed
 from judges.engine.plan import judge_of, judges_of, records_of, roomy
+from judges.inline import runner
 from judges.models import Campaign, JudgeVersion
 from judges.models.retrieval import RetrievalCall
 from judges.panels.offline_panel import OFFLINE_REWRITER, ensure_writers
@@ -201,7 +201,7 @@ def ask(
             return turns
         return None
 
-    found.answers = inline_runner.run(
+    found.answers = runner.run(
         plan,
         held,
         one,

@@ -13,13 +13,13 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from judges import prompts
 from judges.campaigns.lifecycle import check_budget
+from judges.costs.budget import Spent
 from judges.domain import copies, ensemble
 from judges.domain.verdicts import Gone
-from judges.engine.budget import Spent
 from judges.engine.calls import Caller, Question
-from judges.engine.inline_pairs import Limits, ask_alone
 from judges.engine.leases import Claimed
 from judges.evidence.campaigns import configuration
+from judges.inline.pairs import Limits, ask_alone
 from judges.models import Attempt, Campaign
 from judges.records import Turn
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from redis.asyncio import Redis
 
 from judges.campaigns import counters
-from judges.engine.budget import Budget
+from judges.costs.budget import Budget
 from judges.engine.cache import FIND, Cache
 from judges.engine.calls import Caller, Tools
 from judges.engine.leases import Claimed

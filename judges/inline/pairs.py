@@ -16,10 +16,10 @@ from django.utils import timezone
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
-from judges.engine import inline_runner
 from judges.engine import plan as plans
 from judges.engine.calls import Caller
 from judges.engine.leases import Claimed
+from judges.inline import runner
 from judges.models import Campaign, Work
 from judges.records import Inputs
 from judges.tasks import database
@@ -74,7 +74,7 @@ def ask_alone(
     plan = plans.load(campaign.pk)
     assert plan is not None
     connection.close()
-    answers = inline_runner.run(
+    answers = runner.run(
         plan,
         held,
         ask,
