@@ -1,6 +1,7 @@
 """Attention checks, batches, repeats, the qualification test, consent (SPEC S7; DREAM F.2)."""
 
 import json
+import re
 from collections import Counter
 from io import StringIO
 
@@ -243,7 +244,7 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
     asked = ArgumentsRequest.objects.get()
     assert asked.gold_set is None and asked.ended_at is None
     page = client.get("/c/books/care/").text
-    assert "Asked for" in page and "disabled>Write arguments" in page
+    assert "Asked for" in page and 'disabled aria-describedby="writing">Write arguments' in page
     assert client.post("/c/books/care/checks/arguments/").status_code == 422, "it is asked for already"
 
 
@@ -418,6 +419,32 @@ def test_without_checks_the_queue_goes_on_as_ever():
     while lease is not None:
         count, lease = count + 1, submit(alice, lease, 1)
     assert count == 4
+
+
+def test_what_cannot_be_made_has_a_disabled_button_with_the_reason():
+    collection = make_collection("books")
+    make_member(collection, "charlie", Role.ADMIN)
+    client = Client()
+    client.login(username="charlie", password="charlie-password")
+
+    def disabled(button: str) -> bool:
+        page = client.get("/c/books/care/").text
+        found = re.search(rf'<button class="button[^"]*"( disabled aria-describedby="([^"]+)")?>{button}', page)
+        assert found and (not found[2] or f'id="{found[2]}"' in page)
+        return bool(found[1])
+
+    assert disabled("Make checks") and disabled("Make a test")
+    make_scene(collection, ordinary=1, known=5)
+    assert not disabled("Make checks") and disabled("Make a test")
+    gold(make_pair(collection), 0)
+    assert not disabled("Make a test")
+    Item.objects.all().delete()
+    assert disabled("Make checks")
+
+
+def test_the_text_of_consent_says_what_a_session_keeps():
+    """Who is signed in from where is listed on the account's page, so it is stored."""
+    assert "network address and browser" in consent.DEFAULT and "no address" not in consent.DEFAULT
 
 
 def test_checks_need_ordinary_items_and_gold_and_say_which_is_missing():

@@ -79,6 +79,15 @@ def test_see_the_pairs_of_somebody_leads_to_them_and_is_not_offered_where_there_
     assert "See the pairs" not in admin.get(f"/c/books/people/{bob.pk}/").text
 
 
+def test_a_training_set_cannot_be_chosen_while_no_pair_has_a_label(books: Collection) -> None:
+    admin = signed_in(books)
+    page = admin.get("/c/books/exports/").text
+    assert re.search(r'<fieldset disabled aria-describedby="no-labels">\s*<legend>Training set', page)
+    assert 'id="no-labels">No pair has a label yet' in page
+    Label.objects.create(pair=make_pair(books), grade=1, origin="debate")
+    assert "disabled" not in admin.get("/c/books/exports/").text.split("<legend>Training set")[0][-60:]
+
+
 def test_evidence_cannot_be_generated_for_no_pair(books: Collection) -> None:
     admin = signed_in(books)
     page = admin.get("/c/books/campaigns/").text

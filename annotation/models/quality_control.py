@@ -179,8 +179,16 @@ class ArgumentsRequest(models.Model):
             models.Index(fields=["id"], name="arguments_waiting", condition=Q(ended_at=None)),
         ]
 
+    MOST_TRIES = 30
+    """So often it is begun: whatever ends each try stands in the workers' log."""
+
     def __str__(self) -> str:
         return f"{self.collection}: {self.written} written"
+
+    @property
+    def waits(self) -> bool:
+        """A worker has still to do it."""
+        return self.ended_at is None and self.tries < self.MOST_TRIES
 
 
 class GoldAnswer(models.Model):

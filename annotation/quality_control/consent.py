@@ -17,8 +17,9 @@ You read pairs of a query and a document and say whether the document helps. Som
 come twice: they measure how well the work goes, and you cannot tell them apart.
 
 What is stored
-Your answers, your comments, and how long a page was open. They stand under your user name. Nothing else is stored \
-about you beyond your account: no address, no device, no place.
+Your answers, your comments, and how long a page was open. They stand under your user name. Your account and \
+the log of acts keep when you signed in, from which network address and with which browser, and what was changed about \
+your account. Nothing else is stored about you.
 
 What happens with it
 Your answers may be published without your name, as part of a data set. When you leave, your name can be replaced by a \

@@ -39,8 +39,7 @@ WRITE = "annotation.write_gold_reasons"
 OFFLINE = "offline"
 AGAIN = timedelta(minutes=1)
 """Workers are told again of a request that nobody has ended after so long."""
-TRIES = 30
-"""So often a request is begun at most: whatever ends each try stands in the workers' log."""
+TRIES = ArgumentsRequest.MOST_TRIES
 AT_ONCE = 200
 """Pairs that are asked about before what came of it is stored."""
 LOCK = "SELECT pg_try_advisory_lock(7108, %s)"

@@ -3,11 +3,12 @@
 Its items stand, as checks do: everybody who has to pass is lent each of them once, and what they say there measures.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
 from django.db import connection, transaction
-from django.db.models import F, Max
+from django.db.models import F, Max, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -49,6 +50,18 @@ def tests(collection: Collection) -> list[int]:
     return sorted(set(found))
 
 
+def _free(collection: Collection, gold: Mapping[int, int]) -> QuerySet[Pair]:
+    """Gold pairs that are no checks."""
+    checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
+    pairs = Pair.objects.filter(pk__in=gold, query__is_current=True, document__is_current=True)
+    return pairs.exclude(pk__in=checks.values("pair"))
+
+
+def has_room(collection: Collection) -> bool:
+    """There is gold enough for a test of one pair."""
+    return _free(collection, grades(collection))[: PRACTICE + 1].count() > PRACTICE
+
+
 @transaction.atomic
 def make(*, collection: Collection, size: int, seed: int, by: User | None) -> int:
     """A new test of `size` pairs after PRACTICE examples, half of them relevant where gold allows; its number.
@@ -57,13 +70,10 @@ def make(*, collection: Collection, size: int, seed: int, by: User | None) -> in
     """
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     gold = grades(collection)
-    pairs = Pair.objects.filter(pk__in=gold, query__is_current=True, document__is_current=True)
-    checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
-    pairs = pairs.exclude(pk__in=checks.values("pair"))
     used = set(
         Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION).values_list("pair_id", flat=True)
     )
-    known = sorted(pairs.values_list("pk", flat=True))
+    known = sorted(_free(collection, gold).values_list("pk", flat=True))
     if len(known) < PRACTICE + size:
         raise BadInput(
             _("a test of %(size)s pairs needs %(practice)s gold pairs that are no checks; there are %(known)s")

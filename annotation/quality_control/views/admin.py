@@ -141,6 +141,7 @@ def _care(
         "pool": attention_checks.pool(scope.collection, ordinary, gold),
         "arguments": gold_reasons.left(scope.collection, ordinary, gold),
         "writing": gold_reasons.newest(scope.collection),
+        "test_room": qualification.has_room(scope.collection),
         "tests": qualification.tests(scope.collection),
         "annotators": qualification.standing_of(scope.collection),
         "batches": people.batch_counts(scope.collection.pk),

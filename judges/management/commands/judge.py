@@ -36,7 +36,7 @@ def idle_line(collection: Collection) -> str:
     """Why there is nothing to do."""
     if not collection.pair_set.filter(is_candidate=True).exists():
         return f"nothing to do: {collection.name} has no pairs: import some with --bm25, --runs or --pairs"
-    return f"nothing to do: every pair of {collection.name} has its outcome from this panel and policy"
+    return f"nothing to do: this panel and policy have judged all that was asked for of {collection.name}"
 
 
 class Command(QuorumCommand):
