@@ -6,6 +6,7 @@ from collections import Counter
 from io import StringIO
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
@@ -442,9 +443,12 @@ def test_what_cannot_be_made_has_a_disabled_button_with_the_reason():
     assert disabled("Make checks")
 
 
-def test_the_text_of_consent_says_what_a_session_keeps():
-    """Who is signed in from where is listed on the account's page, so it is stored."""
-    assert "network address and browser" in consent.DEFAULT and "no address" not in consent.DEFAULT
+def test_the_text_of_consent_names_what_a_sign_in_leaves():
+    make_member(make_collection("books"), "alice")
+    Client(headers={"User-Agent": "Firefox"}).post("/accounts/login/", {"login": "alice", "password": "alice-password"})
+    kept = UserSession.objects.filter(user__username="alice").latest("pk")
+    assert kept.ip and kept.user_agent == "Firefox"
+    assert "from which network address and with which browser" in consent.DEFAULT
 
 
 def test_checks_need_ordinary_items_and_gold_and_say_which_is_missing():
