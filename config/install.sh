@@ -77,7 +77,7 @@ case $kind in
         ;;
     *) say "$kind is none of base, cloud, dev and training" && exit 2 ;;
 esac
-# Tools that do not start in this folder (pytest, celery, gunicorn) find the project all the same.
+# Tools that do not start in this folder (pytest, celery, granian) find the project all the same.
 "$venv"/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "quorum.pth").write_text(str(pathlib.Path.cwd()) + "\n")'
 case $kind in
     base) touch "$venv"/.base ;;

@@ -1,7 +1,8 @@
-"""The site's own processes: gunicorn and a judge worker as children of one command, watched and restarted."""
+"""The site's own processes: granian and a judge worker as children of one command, watched and restarted."""
 
 import logging
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -29,6 +30,14 @@ READY_PATIENCE = 60.0
 LOOK_S = 0.5
 FALLS, FALLS_S = 5, 60.0
 """More deaths of children than this within so many seconds: something is wrong that a restart does not mend."""
+BACKLOG = 4096
+CONNECTIONS = 8192
+"""Connections that a web process holds at once, most of them idle."""
+REQUESTS = 2048
+"""Requests that a web process has begun: nearly all of them wait for a body, or for a reader of their answer."""
+DATABASE_PATIENCE_S = 5
+"""How long a request waits for a database connection before its visitor is told to come back."""
+STDERR = 2
 
 logger = logging.getLogger(__name__)
 _asked: int | None = None
@@ -60,12 +69,75 @@ def stop_on_signals() -> None:
 
 
 def listen(bind: str, port: int) -> socket.socket:
-    """The web server's socket; 0 takes a free port. Raises BadInput when the address cannot be had."""
+    """Take the web server's address for this command alone; 0 takes a free port.
+
+    Raises BadInput when the address cannot be had. `hand_over` gives it to the server.
+    """
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     try:
         return socket.create_server((bind, port), family=family, backlog=512)
     except (OSError, OverflowError) as error:
         raise BadInput(f"cannot listen on {bind} port {port} ({error}): choose another --port or --bind") from error
+
+
+def hand_over(listener: socket.socket) -> socket.socket:
+    """Close the socket of `listen` and return one that only keeps the address for granian's processes.
+
+    Each of them binds it by itself (SO_REUSEPORT). No connection reaches the socket that is returned.
+    """
+    address = listener.getsockname()
+    listener.close()
+    kept = socket.socket(listener.family)
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    kept.bind(address)
+    return kept
+
+
+def granian(application: str, host: str, port: int, *, processes: int, threads: int) -> list[str]:
+    """Return the command that serves a WSGI application at an address."""
+    options: dict[str, object] = {
+        "interface": "wsgi",
+        "http": "1",
+        "host": host,
+        "port": port,
+        "workers": processes,
+        "blocking-threads": threads,
+        "backlog": BACKLOG,
+        "backpressure": CONNECTIONS,
+        "http1-buffer-size": 65_536,
+        "http1-header-read-timeout": 30_000,
+        "workers-kill-timeout": 5,
+        "respawn-interval": 0,
+        "log-level": "warning",
+    }
+    given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    return [sys.executable, "-m", "granian", *given, "--no-ws", "--respawn-failed-workers", application]
+
+
+def web_command(host: str, port: int, processes: int = 0) -> list[str]:
+    """Return the command that serves the site; QUORUM_METRICS_PORT switches granian's own exporter on.
+
+    `processes`: instead of as many as the settings say.
+    """
+    command = granian(
+        "config.wsgi:application", host, port, processes=processes or settings.WEB_PROCESSES, threads=REQUESTS
+    )
+    if settings.METRICS_PORT:
+        command += ["--metrics", "--metrics-address", settings.METRICS_BIND]
+        command += ["--metrics-port", str(settings.METRICS_PORT)]
+    return command
+
+
+def web_environment() -> dict[str, str]:
+    """Return the variables that the site's processes run with beside those of this process."""
+    return {"QUORUM_DB_POOL": str(settings.WEB_THREADS), "QUORUM_DB_PATIENCE_S": str(DATABASE_PATIENCE_S)}
+
+
+def allow_connections() -> None:
+    """Let this process and its children open as many files as the system lets them: each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class Children:
@@ -76,6 +148,7 @@ class Children:
         self.makers: dict[str, Callable[[], subprocess.Popen[str]]] = {}
         self.running: dict[str, subprocess.Popen[str]] = {}
         self.falls: deque[float] = deque(maxlen=FALLS)
+        self.kept: list[socket.socket] = []
 
     def judge_workers(self, count: int) -> None:
         """One Celery worker with `count` children; none for 0."""
@@ -92,36 +165,36 @@ class Children:
             self._start("gpu workers", worker_pool.worker_command(count))
 
     def web(self, listener: socket.socket) -> None:
-        """gunicorn on a socket that stays ours, so that visitors wait and are not refused while it restarts."""
-        args = [
-            sys.executable,
-            "-m",
-            "gunicorn",
-            "-c",
-            str(env.ROOT / "config" / "gunicorn.py"),
-            "--log-level",
-            "warning",
-        ]
-        args += ["--bind", f"fd://{listener.fileno()}", "config.wsgi"]
-        self._start("web", args, keep=[listener.fileno()])
+        """The site at the address of this socket, which is closed: the address is kept until all ends."""
+        self._start("web", web_command(*self._take(listener)), settings=web_environment(), stdout=STDERR)
 
     def model(self, listener: socket.socket, settings: dict[str, str]) -> None:
-        """gunicorn with one model (training/serving) on a socket that stays ours."""
-        args = [sys.executable, "-m", "gunicorn", "-c", str(env.ROOT / "training" / "service" / "gunicorn.py")]
-        args += ["--log-level", "warning", "--bind", f"fd://{listener.fileno()}", "training.serving.wsgi"]
-        self._start("model", args, keep=[listener.fileno()], settings=settings)
+        """One model (training/serving) at the address of this socket, which is closed.
+
+        One process, because it holds the model, and more threads than requests may wait: 503 is said at once.
+        """
+        threads = int(settings["QUORUM_RERANK_LIMIT"]) + 32
+        host, port = self._take(listener)
+        command = granian("training.serving.wsgi:application", host, port, processes=1, threads=threads)
+        self._start("model", command, settings=settings, stdout=STDERR)
+
+    def _take(self, listener: socket.socket) -> tuple[str, int]:
+        allow_connections()
+        self.kept.append(hand_over(listener))
+        host, port = self.kept[-1].getsockname()[:2]
+        return str(host), int(port)
 
     def _start(
-        self, name: str, args: list[str], keep: list[int] | None = None, settings: dict[str, str] | None = None
+        self, name: str, args: list[str], settings: dict[str, str] | None = None, stdout: int = subprocess.DEVNULL
     ) -> None:
         environment = {**os.environ, **(settings or {})}
 
         def make() -> subprocess.Popen[str]:
             if self.log_folder is None:
-                return spawn(args, environment, cwd=env.ROOT, stdout=subprocess.DEVNULL, stderr=2, keep=keep or [])
+                return spawn(args, environment, cwd=env.ROOT, stdout=stdout, stderr=STDERR)
             self.log_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with (self.log_folder / f"{name.replace(' ', '-')}.log").open("a") as log:
-                return spawn(args, environment, cwd=env.ROOT, stdout=log, stderr=log, keep=keep or [])
+                return spawn(args, environment, cwd=env.ROOT, stdout=log, stderr=log)
 
         self.makers[name] = make
         self.running[name] = make()
@@ -175,6 +248,8 @@ class Children:
     def stop(self) -> None:
         """End them all."""
         stop(self.running.values(), patience=15)
+        for kept in self.kept:
+            kept.close()
 
 
 _direct = build_opener(ProxyHandler({}))

@@ -1,5 +1,6 @@
 """Settings: one flat file, everything from the environment (config/env.py), safe by default."""
 
+import os
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -86,18 +87,21 @@ TEMPLATES = [
     }
 ]
 
-# Connections (MECHANICS M6): a pool as large as the threads that share it (serve: 8 in each of 2 web processes), 2 in
-# each child of a judge worker, and none in commands, which hold one plain connection. config/checks.py adds them up.
-WEB_PROCESSES = int(env.number("QUORUM_WEB_PROCESSES", 2))
+# Connections (MECHANICS M6): a pool of 8 in each web process (one for each processor), of 2 in each child of a judge
+# worker, and none in commands, which hold one plain connection. config/checks.py adds them up.
+WEB_PROCESSES = int(env.number("QUORUM_WEB_PROCESSES", min(os.cpu_count() or 1, 8)))
 WEB_THREADS = int(env.number("QUORUM_WEB_THREADS", 8))
+# granian's own exporter for Prometheus; 0: none.
+METRICS_PORT = int(env.number("QUORUM_METRICS_PORT", 0))
+METRICS_BIND = env.text("QUORUM_METRICS_BIND", "127.0.0.1")
 JUDGE_WORKERS = int(env.number("QUORUM_JUDGE_WORKERS", 1))
 CONNECTIONS_PER_JUDGE_WORKER = 2
 MAX_CONNECTIONS = int(env.number("QUORUM_MAX_CONNECTIONS", 100))
 DATABASES = {"default": services.database(VAR)}
-if env.flag("QUORUM_DB_KEEP"):  # web: each thread keeps its connection
-    DATABASES["default"] |= {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
 if pool_size := int(env.number("QUORUM_DB_POOL", 0)):
-    DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 30}
+    patience = env.number("QUORUM_DB_PATIENCE_S", 30)
+    DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": patience}
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = services.redis_url(VAR)
 # Who is signed in, and how often somebody tried a password, is kept where the rows are: pages do not need Redis

@@ -1,12 +1,15 @@
-"""The WSGI entry point that gunicorn loads."""
+"""The WSGI application that granian loads in each of its processes (docs/adr/0068)."""
 
 import os
 
 from django.core.wsgi import get_wsgi_application
 
+from config.bodies import whole_bodies
 from config.services import ensure
+from jobs.processes import end_with_server
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
+end_with_server()
 ensure()
-application = get_wsgi_application()
+application = whole_bodies(get_wsgi_application())

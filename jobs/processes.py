@@ -2,12 +2,14 @@
 
 Bottom layer, and no Django here: `serve`, `demo`, `judge --wait` and the tests all start their children with it,
 whatever app they stand in. A direct child is killed by the kernel (PR_SET_PDEATHSIG). Grandchildren that a child
-forks by itself (Celery's prefork children, gunicorn's workers) call `watch_parent`, which waits on a pipe whose other
-end only the first parent holds: it closes with the parent, and the kernel closes it after a SIGKILL too.
+forks by itself (Celery's prefork children) call `watch_parent`, which waits on a pipe whose other end only the first
+parent holds: it closes with the parent, and the kernel closes it after a SIGKILL too. granian's processes call
+`end_with_server`.
 """
 
 import contextlib
 import ctypes
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -83,6 +85,16 @@ def watch_parent() -> None:
         return
     _watched = os.getpid()
     threading.Thread(target=_wait_for_end, args=(int(read_end),), name="watch-parent", daemon=True).start()
+
+
+def end_with_server() -> None:
+    """In a process that a web server made with multiprocessing: end when the server does, however it died.
+
+    Otherwise it would go on answering beside the server that takes its place. Elsewhere: nothing.
+    """
+    server = multiprocessing.parent_process()
+    if server is not None and server.pid is not None:
+        die_with_parent(server.pid)
 
 
 def _wait_for_end(read_end: int) -> None:

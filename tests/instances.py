@@ -21,7 +21,7 @@ class Instance:
 
     def __init__(self, var: Path, **variables: str) -> None:
         self.var = var
-        left_out = ("DATABASE_URL", "REDIS_URL", "QUORUM_PREFIX", "QUORUM_LIFE_FD", "QUORUM_DB_POOL", "QUORUM_DB_KEEP")
+        left_out = ("DATABASE_URL", "REDIS_URL", "QUORUM_PREFIX", "QUORUM_LIFE_FD", "QUORUM_DB_POOL")
         self.environment = {name: value for name, value in os.environ.items() if name not in left_out}
         self.environment |= {"QUORUM_VAR": str(var), "QUORUM_LINGER": "1", "QUORUM_DURABLE": "0", **variables}
         self.started: list[subprocess.Popen[str]] = []

@@ -56,25 +56,26 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(scope="session")
 def live_site(instance_environment: dict[str, str]) -> Iterator[str]:
-    """The address of a real gunicorn with collected, compressed files on the test's database; needs `instance`."""
+    """The address of a real granian with collected, compressed files on the test's database; needs `instance`."""
     with site(instance_environment) as address:
         yield address
 
 
 @contextmanager
-def site(environment: dict[str, str]) -> Iterator[str]:
-    """A real gunicorn in this environment, until the block ends; its address."""
+def site(environment: dict[str, str], processes: int = 1) -> Iterator[str]:
+    """A real granian in this environment, until the block ends; its address."""
+    from config import serving
     from jobs.processes import spawn, stop
 
-    environment = {**environment, "QUORUM_WEB_PROCESSES": "1", "QUORUM_WEB_THREADS": "4"}
+    environment = {**environment, **serving.web_environment(), "QUORUM_DB_POOL": "4"}
     port = free_port()
-    log = Path(environment["QUORUM_VAR"]) / f"gunicorn-{port}.log"
+    log = Path(environment["QUORUM_VAR"]) / f"web-{port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"]
     subprocess.run(collect, env=environment, check=True, cwd=Path(__file__).parent.parent)
     with log.open("w") as output:
-        args = ["-m", "gunicorn", "-c", "config/gunicorn.py", "-b", f"127.0.0.1:{port}", "config.wsgi"]
-        server = spawn([sys.executable, *args], environment, cwd=Path(__file__).parent.parent, stderr=output)
+        command = serving.web_command("127.0.0.1", port, processes=processes)
+        server = spawn(command, environment, cwd=Path(__file__).parent.parent, stdout=output, stderr=output)
     try:
         wait_for(f"http://127.0.0.1:{port}/healthz", log)
         yield f"http://127.0.0.1:{port}"

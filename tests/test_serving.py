@@ -93,7 +93,7 @@ def test_sigkill_of_the_top_process_alone_takes_all_others_with_it(make_instance
 def test_serve_restarts_what_somebody_killed(make_instance: Callable[..., Instance]):
     instance = make_instance()
     _, ready = serve(instance, "--judge-workers", "0")
-    web = next(pid for pid, line in instance.processes().items() if "gunicorn" in line and pid in ready["pids"])
+    web = next(pid for pid, line in instance.processes().items() if "granian" in line and pid in ready["pids"])
     os.kill(web, signal.SIGKILL)
     os.kill(instance.announced()["pid"], signal.SIGKILL)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from corpus import table_statistics
 from corpus.collections.task_order import MEASURING, PRIORITY_SQL, forget_watermarks, open_items
 from corpus.models import Collection, Item
 
@@ -57,6 +58,7 @@ def ask(collection: Collection, pairs: Sequence[int], *, in_order: bool = False)
             cursor.execute(HURRY, values)
         cursor.execute(OPEN, values)
         opened = int(cursor.rowcount)
+    table_statistics.grown(opened, Item)
     forget_watermarks(collection)
     return opened
 

@@ -46,7 +46,7 @@ def database(var: Path) -> dict[str, Any]:
         refuse("DATABASE_URL must look like postgres://user:password@host:5432/name.")
     options = {"connect_timeout": "5"} | {key: values[-1] for key, values in parse_qs(url.query).items()}
     return {
-        "ENGINE": "config.postgresql",
+        "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(url.path.lstrip("/")),
         "USER": unquote(url.username or ""),
         "PASSWORD": unquote(url.password or ""),

@@ -7,13 +7,14 @@ from typing import Any
 
 from django.db import transaction
 
+from corpus import table_statistics
 from corpus.errors import BadInput
 from corpus.importing import candidates, judgments
 from corpus.importing.files import Source
 from corpus.importing.grades import grades
 from corpus.importing.staging import Progress, create, escape, execute, plan_for_bulk, rows, silent
 from corpus.labels import resolve_where
-from corpus.models import Assessor, Collection
+from corpus.models import Assessor, Collection, Judgment, Pair
 
 KINDS = {
     "human": Assessor.Kind.HUMAN_IMPORT,
@@ -102,6 +103,7 @@ def import_judgments(
         raise bad.refusal(source)
     judgments.add_pairs(collection)
     stored = judgments.store()
+    table_statistics.grown(stored.new + stored.changed, Pair, Judgment)
     good = execute("SELECT 1 FROM import_grade")
     changed = 0
     if kind == "human":

@@ -9,13 +9,14 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from corpus import table_statistics
 from corpus.errors import BadInput
 from corpus.importing import candidates, judgments, records, texts
 from corpus.importing.candidates import Written
 from corpus.importing.files import Source
 from corpus.importing.grades import grades, top_of_run
 from corpus.importing.staging import Progress, number, plan_for_bulk, silent
-from corpus.models import Assessor, Collection, Document, Query
+from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,7 @@ def import_collection(name: str, files: Files, progress: Progress = silent) -> R
         )
         if files.dry_run:
             transaction.set_rollback(True)
+        table_statistics.grown(sum([*new.values(), *updated.values()]), Document, Query, Pair, Judgment)
     return report
 
 

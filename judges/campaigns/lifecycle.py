@@ -16,6 +16,7 @@ from django.db.models import F, Q, Sum
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from corpus import table_statistics
 from corpus.errors import BadInput
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
@@ -256,6 +257,7 @@ def _enqueue(
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         (added,) = cursor.fetchone()
+    table_statistics.grown(added, Work)
     return int(added)
 
 

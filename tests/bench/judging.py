@@ -1,6 +1,6 @@
 """judgments_per_s, submit_p50_ms, page_kb and page_requests: the judging page under production middleware (CONTRACT).
 
-gunicorn, PostgreSQL and the client share this machine. Each pair that is lent has a debate of two rounds that its page
+granian, PostgreSQL and the client share this machine. Each pair that is lent has a debate of two rounds that its page
 shows. Twice: with 12,000 pairs in the queue, and with a million.
 """
 
@@ -23,7 +23,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
 
 from annotation.models import Membership, Role, User
-from config import env
+from config import env, serving
 from corpus.collections.removal import delete_collection
 from corpus.models import Assessor, Collection, Judgment
 from jobs.processes import spawn, stop
@@ -181,12 +181,11 @@ def _sign_in(user: User) -> str:
 @contextmanager
 def served() -> Iterator[int]:
     """The site as in production, on a port of its own."""
-    environment = {**os.environ, "QUORUM_PRODUCTION": "1", "QUORUM_LOG_LEVEL": "ERROR"}
+    environment = {**os.environ, **serving.web_environment(), "QUORUM_PRODUCTION": "1", "QUORUM_LOG_LEVEL": "ERROR"}
     collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"]
     subprocess.run(collect, env=environment, check=True, cwd=env.ROOT, stdout=subprocess.DEVNULL)
     port = free_port()
-    args = ["-m", "gunicorn", "-c", "config/gunicorn.py", "--log-level", "error", "-b", f"127.0.0.1:{port}"]
-    server = spawn([sys.executable, *args, "config.wsgi"], environment, cwd=env.ROOT)
+    server = spawn(serving.web_command("127.0.0.1", port), environment, cwd=env.ROOT, stdout=subprocess.DEVNULL)
     try:
         _wait(port)
         yield port

@@ -54,8 +54,8 @@ class Command(QuorumCommand):
                 settings = {"QUORUM_MODEL": str(folder), "QUORUM_MODEL_DEVICE": options["device"]}
                 settings |= {"QUORUM_RERANK_LIMIT": str(options["limit"]), "QUORUM_RERANK_TOKEN": token}
                 settings["QUORUM_MODEL_POOLING"] = options["pooling"]
-                children.model(listener, settings)
                 address = serving.address_of(listener)
+                children.model(listener, settings)
                 children.wait_until(lambda: serving.answers(address), "the model")
                 kind = Embeddings if options["pooling"] or is_embedder(folder) else Rerank
                 line = {"url": f"{address}{kind.addresses[0]}", "pids": children.pids, "model": folder.name}

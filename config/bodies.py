@@ -1,0 +1,32 @@
+"""A request's body is read before the application begins, so that who sends slowly holds up nobody else."""
+
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from typing import Any
+
+MOST_READ = 1_000_000
+"""Bytes. A larger body stays where it is: who is not signed in may not send one (config/limits.py)."""
+
+StartResponse = Callable[..., Any]
+Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
+
+
+def whole_bodies(application: Application) -> Application:
+    """Return the application as one that starts when the body is there, and not at all when its sender has gone.
+
+    granian hands a request over when its headers are there, and reading the body then waits in a thread. The thread
+    costs little as long as it holds no database connection, which the application takes before it reads the body.
+    """
+
+    def respond(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        length = environ.get("CONTENT_LENGTH") or "0"
+        size = int(length) if length.isdecimal() else 0
+        if 0 < size <= MOST_READ:
+            body = environ["wsgi.input"].read(size)
+            if len(body) < size:
+                start_response("400 Bad Request", [("Content-Length", "0")])
+                return [b""]
+            environ["wsgi.input"] = BytesIO(body)
+        return application(environ, start_response)
+
+    return respond

@@ -1,0 +1,55 @@
+"""Who connects and sends nothing, or half of what they began, keeps nobody else from being answered."""
+
+import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.plugin_browser import site
+from tests.slow_clients import HALF_BODY, HALF_HEADER, IDLE, clients, longest_of_five
+from tests.speed import slowness
+
+KINDS = {"idle": IDLE, "half a header": HALF_HEADER, "half a body": HALF_BODY}
+MANY = {"idle": 2500, "half a header": 2500, "half a body": 2000}
+FEW = 100
+
+
+@pytest.fixture
+def port(instance: dict[str, str]) -> Iterator[int]:
+    """A site of one process, which is worse off than several."""
+    with site(instance) as address:
+        yield urlsplit(address).port or 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_site_answers_within_a_second_beside_a_hundred_slow_clients(port: int, kind: str) -> None:
+    longest_of_five(port)
+    with clients(port, FEW, KINDS[kind]):
+        time.sleep(0.3)
+        assert longest_of_five(port) < 1 * slowness()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_site_answers_within_a_second_beside_thousands_of_slow_clients(port: int, kind: str) -> None:
+    longest_of_five(port)
+    with clients(port, MANY[kind], KINDS[kind]):
+        time.sleep(1)
+        assert longest_of_five(port) < 1 * slowness()
+
+
+def test_whoever_sends_the_rest_of_a_body_late_is_answered(port: int) -> None:
+    with clients(port, 1, HALF_BODY) as (client,):
+        time.sleep(0.5)
+        rest = HALF_BODY.split(b"\r\n\r\n")[1]
+        client.sendall(b"x" * (900 - len(rest)))
+        assert client.recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_stalled_downloads_keep_nobody_from_being_answered(port: int) -> None:
+    asked = b"GET /static/vendor/htmx.min.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 40
+    longest_of_five(port)
+    with clients(port, 40, asked):
+        time.sleep(0.3)
+        assert longest_of_five(port) < 1 * slowness()

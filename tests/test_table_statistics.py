@@ -1,0 +1,66 @@
+"""A prepared statement whose plan was made for an empty table is planned anew when the table has grown."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+
+from corpus.models import Collection, Document
+from corpus.table_statistics import LARGE, grown
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def collection() -> Collection:
+    return Collection.objects.create(name="books", grades=1, title="Books")
+
+
+def add(collection: Collection, number: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO corpus_document (collection_id, external_id, version, is_current, text, metadata,
+                                            content_hash, title)
+               SELECT %s, gen_random_uuid()::text, 1, true, repeat('word ', 20), '{}', md5('d' || n), ''
+               FROM generate_series(1, %s) n""",
+            [collection.pk, number],
+        )
+
+
+def plan() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN EXECUTE one(1)")
+        return "\n".join(line for (line,) in cursor.fetchall())
+
+
+@pytest.fixture
+def prepared(collection: Collection) -> Iterator[None]:
+    with connection.cursor() as cursor:
+        add(collection, 1)
+        cursor.execute("ANALYZE corpus_document")
+        cursor.execute("SET plan_cache_mode = force_generic_plan")
+        cursor.execute("PREPARE one (bigint) AS SELECT text FROM corpus_document WHERE id = $1")
+        plan()
+        yield
+        cursor.execute("DEALLOCATE one")
+        cursor.execute("RESET plan_cache_mode")
+
+
+def rows_known() -> float:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'corpus_document'")
+        return float(cursor.fetchone()[0])
+
+
+def test_a_large_addition_renews_the_plans(collection: Collection, prepared: None) -> None:
+    add(collection, 5 * LARGE)
+    assert "Seq Scan" in plan()
+    grown(5 * LARGE, Document)
+    assert "Index Scan" in plan()
+
+
+def test_a_small_one_costs_nothing(collection: Collection, prepared: None) -> None:
+    add(collection, 10)
+    known = rows_known()
+    grown(10, Document)
+    assert rows_known() == known
