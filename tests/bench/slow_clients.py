@@ -1,0 +1,35 @@
+"""slow_clients: the longest of five requests beside thousands that send nothing, or half of it (CONTRACT)."""
+
+import time
+from typing import Any
+
+from tests.bench.judging import served
+from tests.slow_clients import HALF_BODY, HALF_HEADER, IDLE, clients, longest_of_five
+
+KINDS = {
+    "2,500 idle connections": (2500, IDLE),
+    "2,500 half-sent headers": (2500, HALF_HEADER),
+    "2,000 half-sent bodies": (2000, HALF_BODY),
+}
+
+
+def measure() -> list[dict[str, Any]]:
+    """A figure for each kind, one after the other."""
+    figures = []
+    with served() as port:
+        beside_none = longest_of_five(port)
+        for case, (number, said) in KINDS.items():
+            with clients(port, number, said):
+                time.sleep(1)
+                seconds = longest_of_five(port)
+            figures.append(
+                {
+                    "name": "slow_clients",
+                    "case": case,
+                    "value": round(seconds, 3),
+                    "unit": "s",
+                    "aim": "1 and less",
+                    "beside_none_s": round(beside_none, 3),
+                }
+            )
+    return figures
