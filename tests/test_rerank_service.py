@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from email.message import Message
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -62,15 +63,15 @@ def address(encoder: Path) -> Iterator[str]:
             child.stdout.close()
 
 
-def post(address: str, body: Any, token: str = "secret") -> tuple[int, dict[str, Any], dict[str, str]]:
+def post(address: str, body: Any, token: str = "secret") -> tuple[int, dict[str, Any], Message]:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
     try:
         with urlopen(Request(address, data, headers), timeout=60) as answer:
-            return answer.status, json.loads(answer.read()), dict(answer.headers)
+            return answer.status, json.loads(answer.read()), answer.headers
     except HTTPError as error:
         with error:
-            return error.code, json.loads(error.read()), dict(error.headers)
+            return error.code, json.loads(error.read()), error.headers
 
 
 def test_cohere_asks_and_gets_index_and_relevance_score(address: str, encoder: Path) -> None:
