@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+PRICES = "## What standard parts cost"
+"""The part that is written by hand, at the page's end."""
 SHOWN = ("name", "case", "value", "unit", "aim", "calibration")
 
 
@@ -24,7 +27,8 @@ calibration.
 | figure | case | value | aim | more |
 |---|---|---|---|---|
 {rows}
-"""
+
+{PRICES}{PAGE.read_text().partition(PRICES)[2]}"""
 
 
 def row(figure: dict[str, Any]) -> str:
