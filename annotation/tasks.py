@@ -42,13 +42,8 @@ compute_statistics = shared_task(_compute_statistics, name=COMPUTE, ignore_resul
 def _compute_agreement(row: int) -> None:
     """Measure what an agreement page asked for; quiet when it is gone."""
     found = StoredAgreement.objects.select_related("collection").filter(pk=row).first()
-    if found is None:
-        return
-    try:
+    if found is not None:
         agreement.store(found)
-    except Exception:  # whoever asked may ask again at once; the worker's log has the reason
-        StoredAgreement.objects.filter(pk=row).update(asked_at=None)
-        raise
 
 
 compute_agreement = shared_task(_compute_agreement, name=agreement.COMPUTE, ignore_result=True)

@@ -19,6 +19,7 @@ from annotation.agreement.measures import MANY, Couples, measure
 from annotation.models import Role, StoredAgreement
 from annotation.tasks import compute_agreement
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
+from tests.called import call
 from tests.factories import make_collection, make_member
 
 
@@ -214,10 +215,50 @@ def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says
         raise MemoryError
 
     monkeypatch.setattr(cached_results, "compute", fails)
-    with pytest.raises(MemoryError):
-        compute_agreement(row.pk)
+    compute_agreement(row.pk)
     page = client.get("/c/crowd/agreement/").text
     assert "A worker measures" not in page and "Not measured yet" in page
+    assert "Measuring failed: the memory was not enough." in page and "choose fewer assessors" in page
+
+
+def test_why_measuring_failed_stands_on_the_page_until_it_succeeds(crowd, monkeypatch):
+    """Without workers the page measures by itself: a failure was a 500, and by a worker a line of its log alone."""
+    monkeypatch.setattr(cached_results, "COUPLES", 100)
+    client, compute = sees(crowd), cached_results.compute
+
+    def fails(*args, **options):
+        raise FloatingPointError("<b>underflow</b>\nin a product")
+
+    monkeypatch.setattr(cached_results, "compute", fails)
+    page = client.post("/c/crowd/agreement/measure/", follow=True)
+    assert page.status_code == 200 and "The figures are new" not in page.text
+    assert "Measuring failed: FloatingPointError: &lt;b&gt;underflow&lt;/b&gt; in a product." in page.text
+    assert "Measure</button>" in page.text
+    monkeypatch.setattr(cached_results, "compute", compute)
+    page = client.post("/c/crowd/agreement/measure/", follow=True).text
+    assert "Measuring failed" not in page and "As of" in page
+    monkeypatch.setattr(cached_results, "compute", fails)
+    page = client.post("/c/crowd/agreement/measure/", follow=True).text
+    assert "Measuring failed" in page and "As of" in page, "the figures of before stay"
+
+
+def test_a_worker_that_was_ended_while_it_measured_is_told_of(crowd, monkeypatch):
+    monkeypatch.setattr(cached_results, "COUPLES", 100)
+    client = sees(crowd)
+    client.post("/c/crowd/agreement/measure/")
+    StoredAgreement.objects.update(at=None, asked_at=timezone.now() - cached_results.SILENT)
+    page = client.get("/c/crowd/agreement/").text
+    assert "never answered: it was ended, perhaps for want of memory" in page and "Measure</button>" in page
+
+
+def test_the_command_says_why_agreement_cannot_be_measured(crowd, monkeypatch):
+    def fails(*args, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("annotation.management.commands.agreement.agreement_report", fails)
+    found = call("agreement", "crowd")
+    assert (found.code, found.out) == (1, "")
+    assert "cannot be measured: the memory was not enough; name fewer assessors" in found.err
 
 
 def test_stored_figures_are_those_that_would_be_measured_now(crowd, monkeypatch):

@@ -166,6 +166,36 @@ def test_a_lost_answer_makes_one_creation_and_the_batch_is_adopted(
     assert Work.objects.filter(state="labelled").count() == 3 and not BatchCall.objects.exists()
 
 
+def test_a_lost_batch_without_a_name_is_adopted_while_it_is_under_way(
+    worker: object, model_server: LocalModels
+) -> None:
+    """Anthropic's was lost for up to a day, until it had ended; and could be sent, and paid for, a second time."""
+    campaign, before = begun(model_server, "anthropic", pairs=7, lose=1, delay=4.0)
+    until(lambda: Batch.objects.filter(likely=True).exists())
+    (shown,) = selectors.status(campaign.collection, campaign)["batches"]
+    assert shown["state"] != "lost" and "is taken for it" in shown["problem"]
+    assert lifecycle.send_again(campaign=campaign) == 0
+    until(lambda: state_of(campaign) == "finished")
+    assert model_server.stats()["batch_posts"] - before == 1
+    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 7
+    assert Work.objects.filter(state="labelled").count() == 7
+
+
+def test_somebody_elses_batch_that_fits_is_given_back_and_never_cancelled(
+    worker: object, model_server: LocalModels
+) -> None:
+    campaign, before = begun(model_server, "anthropic", pairs=8, lose=1, delay=2.0)
+    until(lambda: Batch.objects.filter(likely=True).exists())
+    ours = Batch.objects.get()
+    renamed = f"{ours.name[:-1]}{'a' if ours.name[-1] != 'a' else 'b'}"
+    Batch.objects.filter(pk=ours.pk).update(name=renamed)  # so what fits holds calls of another name
+    lifecycle.cancel(campaign=campaign)
+    until(lambda: not Batch.objects.filter(ended_at=None).exists())
+    assert len(asked(model_server)) == 8, "it was not cancelled"
+    assert set(Attempt.objects.values_list("outcome", "cost")) == {("error", None)}, "its answers are not ours"
+    assert model_server.stats()["batch_posts"] - before == 1
+
+
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
     worker: object, model_server: LocalModels, provider: str, capsys: pytest.CaptureFixture[str]
@@ -176,7 +206,7 @@ def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
     assert model_server.stats()["batch_posts"] - before == 1 and state_of(campaign) == "running"
     (shown,) = selectors.status(campaign.collection, campaign)["batches"]
     assert (shown["state"], shown["calls"]) == ("lost", 3) and "is not known" in shown["problem"]
-    assert ("found only when it has ended" in shown["problem"]) == (provider == "anthropic")
+    assert ("certain only when it has ended" in shown["problem"]) == (provider == "anthropic")
     said = "\n".join(summary(selectors.status(campaign.collection, campaign)))
     assert "`campaign books send-again` sends it again" in said and shown["name"] in said
     call_command("campaign", "books", "send-again")

@@ -4,6 +4,7 @@ What is stored names nobody: assessors stand in it by kind and id, so a name tha
 """
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.agreement.aggregates import Differing, Second, differing, second
 from annotation.agreement.assessments import Assessments, Known, alike, choose, columns, known_assessors
@@ -21,9 +23,12 @@ from annotation.agreement.measures import MANY, Couples, Measures, Statistic
 from annotation.agreement.page import RESAMPLES, Asked
 from annotation.agreement.report import OneAssessor, Report, agreement_report
 from annotation.models import StoredAgreement
+from corpus.errors import QuorumError
 from corpus.models import Assessor, Collection
 from judges.domain.copies import sample_name
 from judges.engine import notifications
+
+logger = logging.getLogger(__name__)
 
 COMPUTE = "annotation.compute_agreement"
 GRADES = 200_000
@@ -42,6 +47,10 @@ SELECT (SELECT count(*) FROM corpus_judgment j WHERE j.assessor_id = ANY(%s) AND
      + (SELECT count(*) FROM judges_attempt t JOIN judges_campaign c ON c.id = t.campaign_id
         WHERE c.collection_id = %s AND t.judge_id = ANY(%s) AND t.role = 'vote' AND t.counts)
 """
+
+
+class MeasuringFailed(QuorumError):
+    """Agreement could not be measured; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,10 @@ class Figures:
     at: datetime | None
     asked: bool
     """A worker is at it."""
+    failure: str = ""
+    """Why measuring failed the last time."""
+    silent_since: datetime | None = None
+    """When a worker was asked that never answered."""
 
 
 def figures(collection: Collection, asked: Asked, known: Sequence[Known]) -> Figures:
@@ -78,9 +91,12 @@ def figures(collection: Collection, asked: Asked, known: Sequence[Known]) -> Fig
         return Figures(*_read(collection, asked, known, found), stored=False, at=None, asked=False)
     row = StoredAgreement.objects.filter(collection=collection, key=key_of(asked)).first()
     waits = row is not None and row.asked_at is not None and timezone.now() - row.asked_at < SILENT
+    silent = row.asked_at if row is not None and not waits else None
+    failure = row.failure if row is not None else ""
     if row is None or row.at is None:
-        return Figures(None, None, [], stored=True, at=None, asked=waits)
-    return Figures(*_read(collection, asked, known, row.values), stored=True, at=row.at, asked=waits)
+        return Figures(None, None, [], stored=True, at=None, asked=waits, failure=failure, silent_since=silent)
+    shown = _read(collection, asked, known, row.values)
+    return Figures(*shown, stored=True, at=row.at, asked=waits, failure=failure, silent_since=silent)
 
 
 def is_large(collection: Collection, chosen: Sequence[Known]) -> bool:
@@ -93,25 +109,43 @@ def is_large(collection: Collection, chosen: Sequence[Known]) -> bool:
 
 
 def refresh(collection: Collection, asked: Asked) -> bool:
-    """Measure anew: by a worker where one lives (False), else now (True)."""
+    """Measure anew: by a worker where one lives (False), else now (True). Raises MeasuringFailed."""
     row, _made = StoredAgreement.objects.update_or_create(
         collection=collection, key=key_of(asked), defaults={"options": _options(asked), "asked_at": timezone.now()}
     )
     if not notifications.has_workers():
-        store(row)
+        if failure := store(row):
+            raise MeasuringFailed(failure)
         return True
     transaction.on_commit(lambda: notifications.post(COMPUTE, row.pk))
     return False
 
 
-def store(row: StoredAgreement) -> None:
-    """Measure now and keep the figures with their time; the oldest choices make room."""
+def store(row: StoredAgreement) -> str:
+    """Measure now and keep the figures with their time, or why there are none, which is returned.
+
+    The oldest choices make room.
+    """
     at = timezone.now()
-    asked = _asked(row)
-    values = compute(row.collection, asked)
-    StoredAgreement.objects.filter(pk=row.pk).update(values=values, at=at, asked_at=None)
+    try:
+        with transaction.atomic():
+            values = compute(row.collection, _asked(row))
+    except Exception as error:
+        logger.exception("the agreement of %s cannot be measured", row.collection)
+        failure = why(error)
+        StoredAgreement.objects.filter(pk=row.pk).update(failure=failure, asked_at=None)
+        return failure
+    StoredAgreement.objects.filter(pk=row.pk).update(values=values, at=at, asked_at=None, failure="")
     kept = StoredAgreement.objects.filter(collection=row.collection_id).order_by("-pk").values_list("pk", flat=True)
     StoredAgreement.objects.filter(collection=row.collection_id).exclude(pk__in=list(kept[:KEPT])).delete()
+    return ""
+
+
+def why(error: Exception) -> str:
+    """What broke a measurement, as one line: memory in plain words, anything else as Python has it."""
+    if isinstance(error, MemoryError):
+        return _("the memory was not enough")
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
 def key_of(asked: Asked) -> str:

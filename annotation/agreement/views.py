@@ -3,7 +3,6 @@
 from itertools import chain
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -86,13 +85,16 @@ SHOWN = 12
 def measure_agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Measure what the address asks for and keep it: for a page that cannot wait. A worker does it where one lives."""
     asked = page.read(request.GET, scope.collection, known_assessors(scope.collection))
-    with transaction.atomic():
+    back = redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
+    record(scope, "statistics.asked")
+    try:
         done = cached_results.refresh(scope.collection, asked)
-        record(scope, "statistics.asked")
+    except cached_results.MeasuringFailed:
+        return back  # the page says why
     messages.info(
         request, _("The figures are new.") if done else _("A worker measures. Open this page again in a moment.")
     )
-    return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
+    return back
 
 
 @action("admin")

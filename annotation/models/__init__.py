@@ -301,6 +301,9 @@ class StoredAgreement(models.Model):
     values = models.JSONField(default=dict)
     at = models.DateTimeField(null=True, help_text="The moment whose data they describe; null: not computed yet.")
     asked_at = models.DateTimeField(null=True, help_text="A worker was asked to compute them anew.")
+    failure = models.TextField(
+        blank=True, default="", db_default="", help_text="Why measuring failed the last time, one line."
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["collection", "key"], name="stored_agreement_once")]

@@ -6,10 +6,10 @@ getting an answer looks for it (docs/adr/0045).
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
@@ -18,6 +18,9 @@ from judges.providers.base import SdkProvider
 from judges.providers.environment import distrust, tls_context, trust_advice
 from judges.providers.replies import refusal
 from judges.records import Body, Judge, ProviderError, Request, Unreachable
+
+if TYPE_CHECKING:
+    from anthropic.types.messages import MessageBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,13 @@ class Endpoint(ABC):
     @abstractmethod
     async def find(self, name: str, calls: int, since: datetime) -> str | None:
         """The provider's id of a batch of so many calls that was created under the name; None where none is seen."""
+
+    async def fits(self, calls: int, since: datetime, known: Collection[str]) -> str | None:
+        """The one batch that is under way, has so many calls, is from that time and none of those `known`.
+
+        For providers that show no names, and tell whose calls a batch holds only once it has ended.
+        """
+        return None
 
     @abstractmethod
     async def look(self, batch: str) -> Look:
@@ -189,11 +199,20 @@ class AnthropicBatches(Endpoint):
         async for batch in self.client.messages.batches.list(limit=100):
             if batch.created_at < since - SKEW:
                 break
-            counts = batch.request_counts
-            total = counts.canceled + counts.errored + counts.expired + counts.processing + counts.succeeded
-            if batch.processing_status == "ended" and total == calls and await self._is_ours(batch.id, name):
+            if batch.processing_status == "ended" and _size(batch) == calls and await self._is_ours(batch.id, name):
                 return batch.id
         return None
+
+    async def fits(self, calls: int, since: datetime, known: Collection[str]) -> str | None:
+        """Where two fit, neither is taken."""
+        found = []
+        async for batch in self.client.messages.batches.list(limit=100):
+            if batch.created_at < since - SKEW:
+                break
+            under_way = batch.processing_status == "in_progress" and batch.created_at < since + SKEW
+            if under_way and _size(batch) == calls and batch.id not in known:
+                found.append(batch.id)
+        return found[0] if len(found) == 1 else None
 
     async def _is_ours(self, batch: str, name: str) -> bool:
         results = await self.client.messages.batches.results(batch)
@@ -224,6 +243,12 @@ class AnthropicBatches(Endpoint):
 
     async def close(self) -> None:
         await self.client.close()
+
+
+def _size(batch: "MessageBatch") -> int:
+    """How many calls it has."""
+    counts = batch.request_counts
+    return counts.canceled + counts.errored + counts.expired + counts.processing + counts.succeeded
 
 
 class GoogleBatches(Endpoint):

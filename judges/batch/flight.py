@@ -38,9 +38,15 @@ LOST = (
     "again by itself; it is looked for at each poll"
 )
 NAMELESS = (
-    "; this provider shows no names of batches: only one of this many calls from that minute on can be it, and it is "
-    "found only when it has ended, which takes up to a day"
+    "; this provider shows no names of batches: one of this many calls from those minutes is taken for it, and it is "
+    "certain only when it has ended, which takes up to a day"
 )
+LIKELY = (
+    "no clear answer came when it was sent, and this provider shows no names of batches: the only batch under way "
+    "of this many calls from those minutes is taken for it. That is certain when it has ended, which takes up to a "
+    "day; until then it is not cancelled"
+)
+OTHERS = "the batch that was taken for it was somebody else's; it is looked for again"
 
 Result = TypeVar("Result")
 
@@ -190,7 +196,7 @@ class BatchFlight:
             if not batch.provider_id:
                 await (self._submit(endpoint, batch) if batch.sent_at is None else self._adopt(endpoint, batch))
                 return
-            if self.state == "cancelled" and batch.id not in self.cancelled:
+            if self.state == "cancelled" and not batch.likely and batch.id not in self.cancelled:
                 await self._cancel(endpoint, batch)
             look = await endpoint.look(batch.provider_id)
             if look.begun and not look.failure:
@@ -265,6 +271,10 @@ class BatchFlight:
         found = await endpoint.find(batch.name, batch.calls, batch.sent_at)
         if found is not None:
             await self._ask(partial(store.submitted, batch=batch.id, provider_id=found))
+            return
+        fits = await endpoint.fits(batch.calls, batch.sent_at, await self._ask(store.known))
+        if fits is not None:
+            await self._ask(partial(store.submitted, batch=batch.id, provider_id=fits, likely=LIKELY))
         elif self.state == "cancelled":
             error = Unreachable(f"{batch.judge.provider}: the campaign was cancelled before its batch was found")
             error.billed = True
@@ -291,6 +301,9 @@ class BatchFlight:
     async def _take_in(self, endpoint: Endpoint, batch: Out) -> None:
         answers: dict[int, Body | ProviderError] = {}
         async for key, answer in endpoint.answers(batch.provider_id):
+            if batch.likely and key.rpartition("-")[0] != batch.name:
+                await self._ask(partial(store.lost_again, batch=batch.id, problem=OTHERS))
+                return
             answers[_id(key)] = answer
             if len(answers) == CHUNK:
                 await self._store(batch, answers)

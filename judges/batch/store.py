@@ -48,7 +48,7 @@ WHERE campaign_id = %(campaign)s AND holder = %(holder)s
 """
 
 OUT = """
-SELECT id, name, provider_id, judge, calls, sent_at FROM judges_batch
+SELECT id, name, provider_id, judge, calls, sent_at, likely FROM judges_batch
 WHERE campaign_id = %s AND ended_at IS NULL ORDER BY id
 """
 
@@ -81,6 +81,8 @@ class Out:
     calls: int
     sent_at: datetime | None
     """None: it has not left."""
+    likely: bool = False
+    """`provider_id` is a batch that fits, and may be somebody else's."""
 
 
 def add(connection: Connection[Any], campaign: int, collected: Sequence[Collected]) -> None:
@@ -144,7 +146,7 @@ def _new(connection: Connection[Any], campaign: int, judge: Judge, ids: Sequence
 def out(connection: Connection[Any], campaign: int) -> list[Out]:
     """Batches that have not ended, oldest first."""
     rows = connection.execute(OUT, [campaign]).fetchall()
-    return [Out(id, name, provider, Judge(**judge), calls, sent) for id, name, provider, judge, calls, sent in rows]
+    return [Out(id, name, provider, Judge(**judge), *rest) for id, name, provider, judge, *rest in rows]
 
 
 def calls(connection: Connection[Any], batch: int, ids: Sequence[int] | None = None) -> dict[int, tuple[Sent, Request]]:
@@ -160,9 +162,24 @@ def left(connection: Connection[Any], batch: int, n: int) -> list[int]:
     return [row[0] for row in connection.execute(query, [batch, n]).fetchall()]
 
 
-def submitted(connection: Connection[Any], batch: int, provider_id: str) -> None:
-    """The provider has it."""
-    connection.execute("UPDATE judges_batch SET provider_id = %s, problem = '' WHERE id = %s", [provider_id, batch])
+def submitted(connection: Connection[Any], batch: int, provider_id: str, likely: str = "") -> None:
+    """The provider has it. `likely`: what is said of one that only fits."""
+    connection.execute(
+        "UPDATE judges_batch SET provider_id = %s, problem = %s, likely = %s WHERE id = %s",
+        [provider_id, likely, bool(likely), batch],
+    )
+
+
+def lost_again(connection: Connection[Any], batch: int, problem: str) -> None:
+    """What fitted was another batch: it is looked for again."""
+    connection.execute(
+        "UPDATE judges_batch SET provider_id = '', likely = false, problem = %s WHERE id = %s", [problem, batch]
+    )
+
+
+def known(connection: Connection[Any]) -> set[str]:
+    """The providers' ids of all our batches."""
+    return {id for (id,) in connection.execute("SELECT provider_id FROM judges_batch WHERE provider_id <> ''")}
 
 
 def leaves(connection: Connection[Any], batch: int) -> None:

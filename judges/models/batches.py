@@ -18,6 +18,11 @@ class Batch(models.Model):
     sent_at = models.DateTimeField(
         null=True, help_text="When it left. With no provider_id and a problem nobody knows whether it was created."
     )
+    likely = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its provider shows no names: provider_id fits by calls and time, and is certain when it has ended.",
+    )
     calls = models.PositiveIntegerField()
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True)

@@ -3,9 +3,11 @@
 from typing import Any
 
 from django.core.management.base import CommandParser
+from numpy.linalg import LinAlgError
 
 from annotation.agreement import aggregates
 from annotation.agreement.assessments import choose, known_assessors
+from annotation.agreement.cached_results import MeasuringFailed, why
 from annotation.agreement.measures import Statistic
 from annotation.agreement.report import Report, agreement_report, document, mixed_prompts
 from corpus.commands import QuorumCommand
@@ -30,8 +32,14 @@ class Command(QuorumCommand):
             raise BadInput(f"no collection named {options['name']}")
         names = [name.strip() for name in options["assessors"].split(",") if name.strip()]
         chosen = choose(known_assessors(collection), names=names, people=options["people"], judges=options["judges"])
-        report = agreement_report(collection, chosen, binarize=options["binarize"], bootstrap=options["bootstrap"])
-        found = aggregates.second(report)
+        try:
+            report = agreement_report(collection, chosen, binarize=options["binarize"], bootstrap=options["bootstrap"])
+            found = aggregates.second(report)
+        except (MemoryError, ArithmeticError, LinAlgError) as error:
+            raise MeasuringFailed(
+                f"agreement cannot be measured: {why(error)}; name fewer assessors with --assessors, "
+                "or use a machine with more memory"
+            ) from error
         if not self.as_json:
             self.show(report)
             self.say(_second(found))
