@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run one management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from config.services import ensure_for_command
+    from config.startup import ensure_for_command
 
     ensure_for_command(sys.argv)
     from django.core.management import execute_from_command_line

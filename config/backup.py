@@ -20,9 +20,9 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.services import postgres
-from config.services.versions import unsupported
 from corpus.errors import BadInput, QuorumError
+from embedded import postgres
+from embedded.versions import unsupported
 
 VERSION = 1
 MANIFEST, DUMP = "manifest.json", "database.dump"

@@ -28,11 +28,11 @@ app.autodiscover_tasks()
 def prepare_worker(**_: Any) -> None:
     """A worker is a user of the instance's services like any command, and ends with whoever spawned it."""
     from config import env
-    from config.services import ensure
-    from config.services.migrations import apply_or_refuse
-    from config.services.versions import check_server
+    from config.startup import apply_or_refuse
+    from embedded import ensure
+    from embedded.versions import check_server
 
-    ensure()
+    ensure(env.var())
     check_server(env.var())
     apply_or_refuse()
     watch_parent()
@@ -42,9 +42,9 @@ def prepare_worker(**_: Any) -> None:
 def watch_keeper() -> None:
     """A killed keeper takes both services with it: a worker without a `serve` above it starts another."""
     from config import env
-    from config.services import embedded, start_keeper
+    from embedded import are_embedded, start_keeper
 
-    while embedded():
+    while are_embedded():
         time.sleep(KEEPER_S)
         with contextlib.suppress(OSError, SystemExit):  # VAR is gone, or the next look finds it better
             start_keeper(env.var())

@@ -13,7 +13,7 @@ from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from redis.exceptions import RedisError
 
-from config.services.migrations import are_pending
+from config.startup import are_pending
 from judges.engine import notifications
 
 log = logging.getLogger(__name__)

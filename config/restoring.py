@@ -17,8 +17,8 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
+from config import startup
 from config.backup import DUMP, KEPT, MANIFEST, VERSION, Say, quiet, run, server_version
-from config.services import migrations
 from corpus.errors import BadInput, QuorumError
 
 CHUNK = 1 << 20
@@ -66,7 +66,7 @@ def restore(path: Path, var: Path, say: Say = quiet, before: Callable[[], None] 
         with script.open("rb") as file:
             run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", stdin=file)
         _replace_files(folder / "var", var)
-    migrations.forget(var)
+    startup.forget(var)
     return manifest
 
 

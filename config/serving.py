@@ -19,8 +19,8 @@ from django.conf import settings
 
 from config import env
 from config.checks import connections
-from config.services import embedded, start_keeper
 from corpus.errors import BadInput, QuorumError
+from embedded import are_embedded, start_keeper
 from jobs.processes import die_with_parent, spawn, stop
 from judges.engine.notifications import live_workers
 from judges.engine.worker_pool import worker_command
@@ -224,7 +224,7 @@ class Children:
             raise Stopped(_asked)
         if not settings.VAR.exists():
             raise QuorumError(f"{settings.VAR} is gone: this instance ends")
-        if embedded():
+        if are_embedded():
             start_keeper(settings.VAR)
         for name, child in self.running.items():
             if child.poll() is None:

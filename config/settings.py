@@ -5,20 +5,21 @@ from pathlib import Path
 
 from csp.constants import NONE, SELF
 
-from config import env, loopback, services, single_sign_on
+import embedded
+from config import env, loopback, single_sign_on
 
 if env.flag("QUORUM_LOOPBACK_ONLY"):
     loopback.enforce()
 
 BASE_DIR = env.ROOT
 VAR = env.var()
-services.keep_private(VAR)
+embedded.keep_private(VAR)
 
 # PREFIX keeps two instances apart on one external server: Redis keys and queue names begin with it.
 PREFIX = env.text("QUORUM_PREFIX", "quorum")
 DEBUG = env.flag("QUORUM_DEBUG")
 PRODUCTION = env.flag("QUORUM_PRODUCTION")
-SECRET_KEY = env.secret("SECRET_KEY") or services.secret_key(VAR)
+SECRET_KEY = env.secret("SECRET_KEY") or embedded.secret_key(VAR)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 
@@ -97,13 +98,13 @@ METRICS_BIND = env.text("QUORUM_METRICS_BIND", "127.0.0.1")
 JUDGE_WORKERS = int(env.number("QUORUM_JUDGE_WORKERS", 1))
 CONNECTIONS_PER_JUDGE_WORKER = 2
 MAX_CONNECTIONS = int(env.number("QUORUM_MAX_CONNECTIONS", 100))
-DATABASES = {"default": services.database(VAR)}
+DATABASES = {"default": embedded.database(VAR)}
 if pool_size := int(env.number("QUORUM_DB_POOL", 0)):
     patience = env.number("QUORUM_DB_PATIENCE_S", 30)
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": patience}
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-REDIS_URL = services.redis_url(VAR)
+REDIS_URL = embedded.redis_url(VAR)
 # Who is signed in, and how often somebody tried a password, is kept where the rows are: pages do not need Redis
 # (docs/adr/0049).
 CACHES = {
@@ -211,7 +212,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
-CELERY_BROKER_URL = services.celery_url(VAR)
+CELERY_BROKER_URL = embedded.celery_url(VAR)
 CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": f"{PREFIX}:"}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_DEFAULT_QUEUE = "judge"

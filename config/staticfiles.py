@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 
-from config.services import locks
+from embedded import locks
 
 
 def collect() -> bool:

@@ -4,12 +4,13 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from config import env
 from config.bodies import whole_bodies
-from config.services import ensure
+from embedded import ensure
 from jobs.processes import end_with_server
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 end_with_server()
-ensure()
+ensure(env.var())
 application = whole_bodies(get_wsgi_application())

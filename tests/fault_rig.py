@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 
-from config.services.addresses import run_folder
+from embedded.addresses import run_folder
 from tests.bench.repeated import repeated_beyond_flight
 from tests.instances import PATIENCE, Instance, until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, start

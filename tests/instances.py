@@ -13,7 +13,10 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PATIENCE = 240.0
 """Seconds that a test waits for what other processes do: more than a slow machine needs, for it never waits longer."""
-HOLD = "import config.services, sys; config.services.ensure(); print('ready', flush=True); sys.stdin.read()"
+HOLD = (
+    "import embedded, sys; from config import env; embedded.ensure(env.var()); "
+    "print('ready', flush=True); sys.stdin.read()"
+)
 
 
 class Instance:
@@ -58,8 +61,8 @@ class Instance:
     def sql(self, statement: str) -> str:
         """One statement by psql's protocol library, from a process that uses the instance; its first value."""
         code = (
-            "import config.services as s, psycopg, sys; from config import env; s.ensure();"
-            "from config.services.addresses import database_url;"
+            "import embedded as s, psycopg, sys; from config import env; s.ensure(env.var());"
+            "from embedded.addresses import database_url;"
             "c = psycopg.connect(database_url(env.var()), autocommit=True).execute(sys.argv[1]);"
             "print(c.fetchone()[0] if c.description else '')"
         )

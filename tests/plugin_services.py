@@ -27,11 +27,11 @@ def set_environment() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # models are tiny, and the processes of a session share the cores
     if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
         return
-    from config import services
-    from config.services.addresses import database_url
+    import embedded
+    from embedded.addresses import database_url
 
-    services.ensure(var)
-    os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = database_url(var), services.redis_url(var)
+    embedded.ensure(var)
+    os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = database_url(var), embedded.redis_url(var)
 
 
 def keep_what_python_compiles() -> None:

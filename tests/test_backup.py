@@ -18,8 +18,8 @@ from django.apps import apps
 from config import backup as backups
 from config import restoring
 from config.management.commands.backup import Command as BackupCommand
-from config.services import identity, postgres, versions
 from corpus.errors import BadInput, QuorumError
+from embedded import identity, postgres, versions
 from tests.factories import make_collection
 from tests.instances import PATIENCE, Instance, until
 from training.models import Job

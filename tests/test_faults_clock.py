@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from config.services.addresses import run_folder
+from embedded.addresses import run_folder
 from judges.engine import worker_pool
 from tests.fault_rig import Rig, note, rig
 from tests.instances import Instance, until

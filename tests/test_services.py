@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from config.services import addresses, identity
+from embedded import addresses, identity
 from tests.instances import ROOT, Instance, leave, until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can do this")
@@ -54,7 +54,7 @@ def test_a_killed_process_frees_the_services(instance: Instance):
 
 def test_a_forked_child_keeps_the_services_when_its_parent_is_killed(instance: Instance):
     code = (
-        "import config.services as s, os, sys; s.ensure(); child = os.fork();"
+        "import embedded as s, os, sys; from config import env; s.ensure(env.var()); child = os.fork();"
         "child and print('ready', flush=True); sys.stdin.read()"
     )
     parent = instance.start("-c", code)
@@ -159,7 +159,7 @@ def test_root_is_served_whether_or_not_namespaces_are_allowed(make_instance: Cal
     instance = make_instance(QUORUM_ROOT_AS=way)
     instance.var.parent.chmod(0o700)
     works = subprocess.run(
-        [sys.executable, "-c", "from config.services import identity as i; i.choose()"],
+        [sys.executable, "-c", "from embedded import identity as i; i.choose()"],
         env=instance.environment,
         capture_output=True,
         check=False,
@@ -186,7 +186,7 @@ def ordinary_user(uid: int) -> tuple[str, ...]:
     become = ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
     packages = next(path for path in sys.path if path.endswith("site-packages"))
     system = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
-    code = "import psycopg, config.services, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+    code = "import psycopg, embedded, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
     for program in ((sys.executable,), ("env", f"PYTHONPATH={packages}", system)):
         check = [*become, *program, "-c", code]
         if shutil.which("setpriv") and subprocess.run(check, capture_output=True, check=False).returncode == 0:
@@ -212,7 +212,7 @@ def test_an_ordinary_user_is_served_without_any_privilege(instance: Instance, ui
 
 def works(uid: int, way: str) -> bool:
     """Whether that uid may do so here."""
-    code = f"from config.services import identity as i; import sys; sys.exit(not i._works(i.{way}))"
+    code = f"from embedded import identity as i; import sys; sys.exit(not i._works(i.{way}))"
     return subprocess.run([*ordinary_user(uid), "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
@@ -226,7 +226,7 @@ def test_a_user_without_a_name_is_refused_in_one_line_where_namespaces_are_forbi
 
 
 def test_eight_processes_agree_on_one_secret_key(tmp_path: Path):
-    code = "import sys, pathlib, config.services as s; print(s.secret_key(pathlib.Path(sys.argv[1])))"
+    code = "import sys, pathlib, embedded as s; print(s.secret_key(pathlib.Path(sys.argv[1])))"
     children = [
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "var")], stdout=subprocess.PIPE, text=True)
         for _ in range(8)

@@ -107,8 +107,8 @@ def main(wanted: list[str]) -> int:
     var = Path(tempfile.mkdtemp(prefix="quorum-bench-"))
     settings = environment(var)
     os.environ.update(settings)
-    from config.services import ensure, redis_url
-    from config.services.addresses import database_url
+    from embedded import ensure, redis_url
+    from embedded.addresses import database_url
 
     figures: list[Figure] = []
     try:

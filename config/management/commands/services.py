@@ -10,9 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from config.services import embedded, locks
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, QuorumError
+from embedded import are_embedded, locks
 
 PATIENCE = 30.0
 
@@ -39,7 +39,7 @@ class Command(QuorumCommand):
 
     def status(self) -> dict[str, Any]:
         """What the keeper has announced, if one lives."""
-        if not embedded():
+        if not are_embedded():
             return {"state": "external"}
         lock = settings.VAR / "keeper.lock"
         if not lock.exists() or not locks.is_held(lock):

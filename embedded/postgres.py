@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from config.services import addresses, identity
-from config.services.probes import postgres_answers
+from embedded import addresses, identity
+from embedded.probes import postgres_answers
 
 WAITING = ("is another", "pre-existing shared memory", "lock file")
 """What PostgreSQL says while an older postmaster of the same data is still on its way out."""

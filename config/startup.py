@@ -1,4 +1,7 @@
-"""Pending migrations: applied by whoever comes first to an embedded database, asked for with an external one."""
+"""What a command needs before it runs: the services, and tables that are up to date.
+
+Pending migrations are applied by whoever comes first to an embedded database, and asked for with an external one.
+"""
 
 import hashlib
 import os
@@ -6,18 +9,52 @@ from importlib.metadata import version
 from pathlib import Path
 
 from config import env
-from config.services import addresses
-from config.services.refuse import refuse
+from embedded import addresses, startup
+from embedded.refuse import refuse
+from embedded.versions import check_server
 
 ADVISORY_LOCK = 0x51756F72756D
 """One number for all instances of one database: "Quorum" in ASCII."""
 APPS = ("corpus", "judges", "annotation", "benchmark", "training")
 
+NEEDS_NOTHING = {"check", "diffsettings", "help", "services", "startapp", "startproject", "version"}
+NEEDS_NOTHING |= {
+    "serve_model",
+    "evaluate",
+    "collectstatic",
+    "compilemessages",
+    "findstatic",
+    "makemessages",
+    "makemigrations",
+}
+MIGRATES_ITSELF = {
+    "dbshell",
+    "migrate",
+    "optimizemigration",
+    "showmigrations",
+    "sqlmigrate",
+    "squashmigrations",
+    "test",
+}
+
+
+def ensure_for_command(argv: list[str]) -> None:
+    """Start what `manage.py <argv[1:]>` needs, and bring the tables up to date."""
+    command = argv[1] if len(argv) > 1 else "help"
+    if command.startswith("-") or command in NEEDS_NOTHING or {"-h", "--help"} & set(argv):
+        return
+    startup.ensure(env.var())
+    check_server(env.var())
+    if command not in MIGRATES_ITSELF:
+        apply_or_refuse()
+    elif addresses.are_embedded():
+        forget(env.var())
+
 
 def apply_or_refuse() -> None:
     """Embedded: apply what is pending, once for all who come at the same time. By URL: exit 2 when it is pending."""
     stamp = stamp_file(env.var())
-    if addresses.embedded() and not os.environ.get("DATABASE_URL"):
+    if addresses.are_embedded() and not os.environ.get("DATABASE_URL"):
         if not (stamp.exists() and stamp.read_text() == fingerprint()):
             _apply()
             stamp.write_text(fingerprint())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from config.services.refuse import refuse
+from embedded.refuse import refuse
 
 LONGEST_SOCKET = 90
 """Bytes. Unix allows 107, and PostgreSQL writes a lock file beside its socket whose name is longer."""
@@ -19,7 +19,7 @@ DATABASE_NAME = "quorum"
 PRIVATE = 0o700
 
 
-def embedded() -> bool:
+def are_embedded() -> bool:
     """True unless both services are given by URL."""
     return not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"))
 

@@ -1,6 +1,6 @@
 """The keeper: one process for each VAR that owns PostgreSQL and Redis as long as somebody uses them (MECHANICS M1).
 
-`python -m config.services.keeper VAR LOCK` is started by `startup.start_keeper`, which hands over the locked
+`python -m embedded.keeper VAR LOCK` is started by `startup.start_keeper`, which hands over the locked
 VAR/keeper.lock as descriptor LOCK: while this process lives the lock is held. Users hold VAR/users.lock shared.
 """
 
@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from config.services import addresses, locks
-from config.services.postgres import Failed, Postgres, check_version
-from config.services.redis_server import Redis
+from embedded import addresses, locks
+from embedded.postgres import Failed, Postgres, check_version
+from embedded.redis_server import Redis
 
 TICK = 0.25
 START_TRIES = 3

@@ -1,4 +1,4 @@
-"""What a process does before it uses the services: take part, find or start the keeper, migrate (MECHANICS M1)."""
+"""What a process does before it uses the services: take part, find or start the keeper (MECHANICS M1)."""
 
 import contextlib
 import os
@@ -7,61 +7,22 @@ import sys
 import time
 from pathlib import Path
 
-from config import env
-from config.services import addresses, locks
-from config.services.probes import postgres_answers, redis_answers
-from config.services.refuse import refuse
-from config.services.versions import check_server
+from embedded import addresses, locks
+from embedded.probes import postgres_answers, redis_answers
+from embedded.refuse import refuse
 
+ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 90.0
 """Seconds to wait for the services: a first start takes one or two, recovery after a crash longer."""
-
-NEEDS_NOTHING = {"check", "diffsettings", "help", "services", "startapp", "startproject", "version"}
-NEEDS_NOTHING |= {
-    "serve_model",
-    "evaluate",
-    "collectstatic",
-    "compilemessages",
-    "findstatic",
-    "makemessages",
-    "makemigrations",
-}
-MIGRATES_ITSELF = {
-    "dbshell",
-    "migrate",
-    "optimizemigration",
-    "showmigrations",
-    "sqlmigrate",
-    "squashmigrations",
-    "test",
-}
 
 _users_lock: int | None = None
 
 
-def ensure_for_command(argv: list[str]) -> None:
-    """Start what `manage.py <argv[1:]>` needs, and bring the tables up to date."""
-    command = argv[1] if len(argv) > 1 else "help"
-    if command.startswith("-") or command in NEEDS_NOTHING or {"-h", "--help"} & set(argv):
-        return
-    ensure()
-    check_server(env.var())
-    if command not in MIGRATES_ITSELF:
-        from config.services.migrations import apply_or_refuse
-
-        apply_or_refuse()
-    elif addresses.embedded():
-        from config.services.migrations import forget
-
-        forget(env.var())
-
-
-def ensure(var: Path | None = None) -> None:
+def ensure(var: Path) -> None:
     """Hold the instance's services for the life of this process; return when both answer. By URL: nothing to do."""
     global _users_lock
-    if not addresses.embedded():
+    if not addresses.are_embedded():
         return
-    var = var or env.var()
     addresses.make_folder(var)
     if _users_lock is None:
         # Kept open on purpose until the process ends: the kernel frees it however that happens.
@@ -107,8 +68,8 @@ def start_keeper(var: Path) -> bool:
             return False
         (var / "services.json").unlink(missing_ok=True)
         started = subprocess.run(
-            [sys.executable, "-m", "config.services.keeper", str(var), str(lock)],
-            cwd=env.ROOT,
+            [sys.executable, "-m", "embedded.keeper", str(var), str(lock)],
+            cwd=ROOT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

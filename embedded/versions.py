@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from config.services import addresses
-from config.services.refuse import refuse
+from embedded import addresses
+from embedded.refuse import refuse
 
 OLDEST, NEWEST = 15, 18
 """Major versions (docs/adr/0057). NEWEST is our own, whose pg_dump makes backups: it reads no newer server."""

@@ -1,0 +1,18 @@
+"""PostgreSQL and Redis: where they are by URL, or our own under VAR, started by a keeper (MECHANICS M1).
+
+Settings ask for addresses, which are known before anything runs. Whoever needs the services calls `ensure`.
+"""
+
+from embedded.addresses import are_embedded, celery_url, database, keep_private, redis_url, secret_key
+from embedded.startup import ensure, start_keeper
+
+__all__ = [
+    "are_embedded",
+    "celery_url",
+    "database",
+    "ensure",
+    "keep_private",
+    "redis_url",
+    "secret_key",
+    "start_keeper",
+]
