@@ -1,30 +1,36 @@
-"""Plain text as people write it, as HTML: paragraphs, lists with - or 1., a heading before a list. Pure."""
+"""Plain text as people write it, in blocks: paragraphs, lists with - or 1., a heading before a list. Pure."""
 
 import re
-from html import escape
+from dataclasses import dataclass
+from typing import Literal
 
 _BLOCK = re.compile(r"\n[ \t]*\n")
 _BULLET = re.compile(r"[-*•]\s+")
 _NUMBER = re.compile(r"\d{1,3}[.)]\s+")
 
 
-def to_html(text: str) -> str:
-    """Safe HTML: every character of the text is escaped, only our own tags are added."""
-    blocks = _BLOCK.split(text.replace("\r\n", "\n").strip())
-    return "".join(_block(block.split("\n")) for block in blocks if block.strip())
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """A paragraph of lines (p), or a list of items (ul, ol) with the heading that stands before it."""
+
+    kind: Literal["p", "ul", "ol"]
+    lines: tuple[str, ...]
+    heading: str = ""
 
 
-def _block(lines: list[str]) -> str:
-    paragraph: list[str] = []
-    for position, line in enumerate(lines):
-        if _item(line):
-            head = f"<h3>{escape(' '.join(paragraph))}</h3>" if paragraph else ""
-            return head + _list(lines[position:])
-        paragraph.append(line.strip())
-    return f"<p>{'<br>'.join(escape(line) for line in paragraph)}</p>"
+def blocks(text: str) -> list[TextBlock]:
+    """Cut a text at its empty lines."""
+    found = _BLOCK.split(text.replace("\r\n", "\n").strip())
+    return [_block(block.split("\n")) for block in found if block.strip()]
 
 
-def _list(lines: list[str]) -> str:
+def _block(lines: list[str]) -> TextBlock:
+    first = next((position for position, line in enumerate(lines) if _item(line)), None)
+    before = tuple(line.strip() for line in lines[:first])
+    return TextBlock("p", before) if first is None else _list(lines[first:], " ".join(before))
+
+
+def _list(lines: list[str], heading: str) -> TextBlock:
     """Items, and the lines that go on from them."""
     items: list[str] = []
     for line in lines:
@@ -32,8 +38,7 @@ def _list(lines: list[str]) -> str:
             items.append(line.strip()[len(bullet) :])
         else:
             items[-1] += " " + line.strip()
-    tag = "ol" if _NUMBER.match(lines[0].strip()) else "ul"
-    return f"<{tag}>" + "".join(f"<li>{escape(item)}</li>" for item in items) + f"</{tag}>"
+    return TextBlock("ol" if _NUMBER.match(lines[0].strip()) else "ul", tuple(items), heading)
 
 
 def _item(line: str) -> str:

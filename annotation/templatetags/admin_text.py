@@ -1,11 +1,12 @@
 """Filters of the admin pages."""
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.judging.text_formatting import to_html
+from annotation.judging.text_formatting import blocks
 from corpus.models import Judgment
 from corpus.search import text
 from judges.costs.accounting import Paid, dollars
@@ -16,7 +17,7 @@ register = template.Library()
 @register.filter
 def prose(value: str) -> SafeString:
     """Plain text as paragraphs and lists; everything in it is escaped."""
-    return mark_safe(to_html(value))
+    return render_to_string("_prose.html", {"blocks": blocks(value)})
 
 
 @register.filter
