@@ -30,8 +30,9 @@ from annotation.queue.annotators import Answer, Desk
 from annotation.queue.assignment import Lost
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
-from judges.models import Attempt, JudgeVersion
+from judges.models import Attempt, JudgeVersion, Panel
 from judges.records import Turn
+from tests.evidence import make_judge
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judging_scene import debating_campaign, escalate
 
@@ -247,6 +248,24 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
     page = client.get("/c/books/care/").text
     assert "Asked for" in page and 'disabled aria-describedby="writing">Write arguments' in page
     assert client.post("/c/books/care/checks/arguments/").status_code == 422, "it is asked for already"
+
+
+def test_nobody_is_asked_to_pay_for_arguments_that_no_check_would_show():
+    """People read debates of the offline pair, and the default panel has models."""
+    collection = make_collection("books", checks=0.2)
+    make_scene(collection, ordinary=2, known=0)
+    gold(make_pair(collection), 1)
+    JudgeVersion.objects.update(provider="offline")
+    models = [make_judge(name).name for name in ("x", "y")]
+    Panel.objects.update(is_default=False)
+    Panel.objects.create(name="models", debate=models, ensemble=[], is_default=True)
+    make_member(collection, "charlie", Role.ADMIN)
+    client = Client()
+    client.login(username="charlie", password="charlie-password")
+    page = client.get("/c/books/care/").text
+    assert "checks show its words too" in page and "/care/checks/arguments/" not in page
+    JudgeVersion.objects.update(provider="openai")
+    assert "/care/checks/arguments/" in client.get("/c/books/care/").text
 
 
 def test_each_of_four_agents_has_a_statement_of_its_own():

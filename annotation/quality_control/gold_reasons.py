@@ -86,6 +86,8 @@ class Left:
     """Names of the models; "" where none is configured."""
     estimate: Estimate | None = None
     """Of writing the rest; None where nothing is left or nobody writes."""
+    beside_offline: bool = False
+    """All debates that people read are the offline pair's, so no check would show a model's words."""
 
 
 def left(collection: Collection, ordinary: Sequence[Look], gold: Sequence[Look]) -> Left:
@@ -95,7 +97,9 @@ def left(collection: Collection, ordinary: Sequence[Look], gold: Sequence[Look])
         return Left(0, len(gold))
     form = form_for(ordinary, wanted)
     lacking = sum(not look.speaks(form) for look in gold)
-    return Left(len(gold) - lacking, lacking, _names(wanted), forecast(collection, wanted, form, lacking))
+    beside_offline = any(look.shape for look in ordinary) and not any(look.by_models for look in ordinary)
+    estimate = forecast(collection, wanted, form, lacking)
+    return Left(len(gold) - lacking, lacking, _names(wanted), estimate, beside_offline)
 
 
 def of_sample(collection: Collection, pairs: int) -> Left:
