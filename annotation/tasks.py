@@ -14,8 +14,8 @@ from annotation.policies import cached_results as policies
 from annotation.policies import lara_live, waking
 from annotation.quality_control import gold_reasons, near_pairs
 from corpus.models import Collection
+from jobs.tasks import CHORES
 from judges.models import Campaign
-from judges.tasks import LOOKS
 
 
 def _make_snapshot(snapshot: int) -> None:
@@ -92,4 +92,4 @@ write_gold_reasons = shared_task(_write_gold_reasons, name=gold_reasons.WRITE, i
 
 fetch_passage = shared_task(drafts.work, name=drafts.FETCH, ignore_result=True)
 
-LOOKS.append(gold_reasons.wake)
+CHORES.append(("", gold_reasons.wake))

@@ -14,7 +14,7 @@ from django.template.loader import get_template
 from django.views import defaults
 from redis.exceptions import RedisError
 
-from judges.engine import notifications
+from jobs import notifications
 
 COME_BACK_S = 5
 ENDED = {"57P01", "57P02", "57P03", "53300"}

@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from redis.exceptions import RedisError
 
 from config.startup import are_pending
-from judges.engine import notifications
+from jobs import notifications
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from config.checks import connections
 from corpus.errors import BadInput, QuorumError
 from embedded import are_embedded, start_keeper
 from jobs.processes import die_with_parent, spawn, stop
-from judges.engine.notifications import live_workers
+from jobs.workers import live_workers
 from judges.engine.worker_pool import worker_command
 from training.jobs import worker_pool
 

@@ -19,11 +19,9 @@ def worker(kind: str) -> bool:
     """A worker of this container has said within the last seconds that it lives."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    if kind == "judge":
-        from judges.engine.notifications import live_workers
-    else:
-        from training.jobs.worker_pool import live_workers
-    return any(one.host == socket.gethostname() for one in live_workers())
+    from jobs.workers import live_workers
+
+    return any(one.host == socket.gethostname() for one in live_workers(kind))
 
 
 def main(kind: str) -> int:

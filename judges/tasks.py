@@ -1,38 +1,30 @@
 """Celery's side of the engine: the drain task, and what workers do when they start, live and stop."""
 
 import logging
-import multiprocessing
-import threading
-from collections.abc import Callable
 from typing import Any
 
 from celery import shared_task, signals
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, close_old_connections, connection
+from django.db import InterfaceError, OperationalError, connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from redis.exceptions import RedisError
 
+from jobs import notifications
 from jobs.processes import watch_parent
-from judges.engine import notifications
+from jobs.tasks import CHORES, is_stopping
+from judges.engine import notifications as wakeups
 from judges.engine import plan as plans
 from judges.models import Campaign
 from judges.models.batches import Batch
 from judges.models.canaries import CanaryRound
 from judges.probes import canaries
 
-BEAT_S = 2.0
-LOOK_EVERY = 5
-
 logger = logging.getLogger(__name__)
-stopping = multiprocessing.get_context("fork").Value("b", 0)
-"""Shared by a worker's processes: the worker shuts down, drains come to an end."""
-
 _child: Any = None
 
 
 def _drain(campaign_id: int, generation: int) -> None:
     """Work on a campaign for a while, then queue itself again."""
-    if stopping.value or not notifications.is_current(campaign_id, generation):
+    if is_stopping() or not wakeups.is_current(campaign_id, generation):
         return
     if not _in_work().filter(pk=campaign_id).exists():
         return
@@ -44,11 +36,11 @@ def _drain(campaign_id: int, generation: int) -> None:
         logger.warning("PostgreSQL is away: %s", error)
         return
     except Exception as error:
-        notifications.drain_broke(campaign_id, error)
+        wakeups.drain_broke(campaign_id, error)
         raise
-    notifications.drain_worked(campaign_id)
+    wakeups.drain_worked(campaign_id)
     if more:
-        notifications.again(campaign_id, generation)
+        wakeups.again(campaign_id, generation)
 
 
 def _in_work() -> QuerySet[Campaign]:
@@ -60,12 +52,12 @@ def _in_work() -> QuerySet[Campaign]:
     return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out)).exclude(policy=Campaign.Policy.LARA)
 
 
-drain = shared_task(_drain, name=notifications.DRAIN, ignore_result=True)
+drain = shared_task(_drain, name=wakeups.DRAIN, ignore_result=True)
 
 
 def _canaries(now: bool = False, paid: bool = False) -> None:
     """Ask the judges that are due, unless another worker does; `now`: those of the default panel."""
-    if stopping.value:
+    if is_stopping():
         return
     if now:
         canaries.ask_panel("", paid=paid, by=CanaryRound.By.PAGE)
@@ -92,7 +84,7 @@ def child() -> Any:
             calls=settings.CALLS_IN_FLIGHT,
             retry_s=settings.RETRY_SECONDS,
             batch_poll=settings.BATCH_POLL_SECONDS,
-            stopping=lambda: bool(stopping.value),
+            stopping=is_stopping,
         )
     return _child
 
@@ -107,54 +99,22 @@ def database() -> dict[str, Any]:
 def wake_running() -> None:
     """Wake-ups for running campaigns that nobody works on."""
     for campaign in _in_work().values_list("pk", flat=True):
-        if not notifications.is_drained(campaign):
-            notifications.send(campaign)
+        if not wakeups.is_drained(campaign):
+            wakeups.send(campaign)
 
 
 def wake_canaries() -> None:
     """A wake-up once canaries are due; whoever comes first takes it, the others find nothing."""
     if canaries.is_due():
-        notifications.post(canaries.TASK)
-
-
-LOOKS: list[Callable[[], None]] = [wake_running, wake_canaries]
-"""What every worker does now and then, for messages that were lost. The rooms above add theirs."""
+        notifications.notify(canaries.TASK)
 
 
 def _begin(sender: Any = None, **_: Any) -> None:
     if sender is not None and settings.CELERY_TASK_DEFAULT_QUEUE not in sender.app.amqp.queues.consume_from:
         return  # a worker of another queue judges nothing
-    slots = int(sender.pool.num_processes) if getattr(sender, "pool", None) else 1
-    watch_parent()
-    notifications.say_alive(slots)
     for campaign in _in_work().values_list("pk", flat=True):
-        notifications.send(campaign)
+        wakeups.send(campaign)
     connection.close()
-    threading.Thread(target=_live, args=(slots,), name="worker-beat", daemon=True).start()
-
-
-def _live(slots: int) -> None:
-    """Tell that this worker lives, and wake campaigns whose messages were lost."""
-    pause, beat = threading.Event(), 0
-    while not stopping.value:
-        pause.wait(BEAT_S)
-        beat += 1
-        try:
-            notifications.say_alive(slots)
-            if beat % LOOK_EVERY == 0:
-                for look in LOOKS:
-                    look()
-        except RedisError as error:
-            logger.warning("Redis is away: %s", error)
-        except Exception:
-            logger.exception("the worker cannot look for running campaigns")
-        finally:
-            close_old_connections()
-    notifications.say_gone(slots)
-
-
-def _shut_down(**_: Any) -> None:
-    stopping.value = 1
 
 
 def _begin_child(**_: Any) -> None:
@@ -167,7 +127,7 @@ def _end_child(**_: Any) -> None:
         _child.close()
 
 
+CHORES.extend([("", wake_running), ("", wake_canaries)])
 signals.worker_ready.connect(_begin)
-signals.worker_shutting_down.connect(_shut_down)
 signals.worker_process_init.connect(_begin_child)
 signals.worker_process_shutdown.connect(_end_child)

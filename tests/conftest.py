@@ -116,14 +116,13 @@ def instance(instance_environment: dict[str, str], transactional_db: None) -> It
 @pytest.fixture
 def redis_is_away(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nobody listens where Redis should be."""
-    from judges.engine import notifications
+    from jobs import notifications
     from tests.plugin_browser import free_port
-    from training.jobs import worker_pool
 
     address = f"redis://127.0.0.1:{free_port()}/0"
     settings.REDIS_URL = settings.CELERY_BROKER_URL = address
     monkeypatch.setattr(notifications, "_away_until", 0.0)
-    known = (notifications.redis, notifications.messenger, worker_pool.redis, worker_pool.messenger)
+    known = (notifications.redis, notifications.messenger)
     for one in known:
         one.cache_clear()
     yield

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from corpus.models import Collection, Pair
-from judges.engine import notifications
+from jobs import workers
 from judges.models import Campaign, JudgeVersion, Panel
 from tests.conftest import Finished
 from tests.factories import make_collection, make_document, make_pair, make_query
@@ -83,7 +83,7 @@ def _standing_worker(instance_environment: dict[str, str]) -> "subprocess.Popen[
 @pytest.fixture
 def worker(_standing_worker: "subprocess.Popen[str]", instance: dict[str, str]) -> "subprocess.Popen[str]":
     """A live worker with two processes, the same for all tests."""
-    until(lambda: bool(notifications.live_workers()))
+    until(lambda: bool(workers.live_workers()))
     return _standing_worker
 
 

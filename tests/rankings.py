@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchmark.models import Run
+from benchmark.models import Report, Run
+from benchmark.report import reports
 from benchmark.runs import rankings
 from corpus.models import Collection, Document, Query
+from jobs import leases
 from jobs.models import JobState
 
 
@@ -24,3 +26,11 @@ def make_run(collection: Collection, name: str, ranked: Mapping[str, Sequence[st
     Run.objects.filter(pk=run.pk).update(state=JobState.READY)
     run.refresh_from_db()
     return run
+
+
+def make_next_report() -> bool:
+    """Make the oldest report that waits, as a worker does; False where none waits."""
+    report = leases.claim(Report)
+    if report is not None:
+        reports.work(report)
+    return report is not None

@@ -157,7 +157,7 @@ def test_clusters_are_those_who_agree_with_each_other():
 
 def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd, monkeypatch):
     monkeypatch.setattr(cached_results, "GRADES_OF_MANY", 100)
-    monkeypatch.setattr("judges.engine.notifications.live_workers", lambda: [object()])
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [object()])
     sent: list[list[int]] = []
 
     class Messenger:
@@ -165,7 +165,7 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
             assert name == cached_results.COMPUTE
             sent.append(args)
 
-    monkeypatch.setattr("judges.engine.notifications.messenger", Messenger)
+    monkeypatch.setattr("jobs.notifications.messenger", Messenger)
     client = sees(crowd)
     page = client.get("/c/crowd/agreement/")
     assert "Not measured yet" in page.text and not StoredAgreement.objects.exists()

@@ -16,7 +16,6 @@ from annotation.models import AuditEntry
 from annotation.models.quality_control import GoldSet, SettingAside
 from benchmark.models import Run
 from corpus.models import Item
-from judges.engine import notifications
 from judges.models import Campaign
 from tests.attacked_site import Attacked
 from tests.factories import make_item, make_pair
@@ -216,7 +215,7 @@ class Walk:
         self.conflict = make_item(make_pair(world.collection), state=Item.State.CONFLICT)
         for _ in range(6):  # a gold sample draws one pair beside five for practice
             make_pair(world.collection)
-        monkeypatch.setattr(notifications, "live_workers", lambda: 1)
+        monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 1)
         monkeypatch.setattr("training.jobs.views.lifecycle.begin_training", lambda **given: world.job)
         monkeypatch.setattr("training.jobs.views.TrainForm.is_valid", _fine)
         world.model.job.options = {**world.job.options, "data": "/nowhere", "base": "tiny:qwen3"}

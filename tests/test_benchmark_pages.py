@@ -17,6 +17,7 @@ from jobs.models import JobState
 from judges.models import Campaign, JudgeVersion, Panel
 from tests import benchmark_scene as scene
 from tests.factories import make_collection, make_member, make_query
+from tests.rankings import make_next_report
 from tests.test_statements import statements as statements
 
 pytestmark = pytest.mark.django_db
@@ -80,7 +81,7 @@ def test_the_home_tells_the_story_and_the_next_step_changes_with_it(charlie: Cli
     charlie.post(f"{HOME}report/make/", {"safety": "1"})
     assert "It is being worked out" in text(charlie, HOME)
     assert charlie.get(HOME, **HTMX).status_code == 200
-    assert reports.take_up()
+    assert make_next_report()
     assert charlie.get(HOME, **HTMX).status_code == 286, "nothing moves any more: polling ends"
     page = text(charlie, HOME)
     assert "could still change places" in page and "Some orders are not settled" in page
@@ -90,11 +91,11 @@ def test_the_home_tells_the_story_and_the_next_step_changes_with_it(charlie: Cli
     assert "see what it does to every ranking" in text(charlie, HOME)
     assert done.after is not None
     charlie.post(f"{HOME}report/make/")
-    assert reports.take_up()
+    assert make_next_report()
     page = text(charlie, HOME)
     assert "holes</strong> were found" in page and "Look how safe the order is by the newest qrels" in page
     charlie.post(f"{HOME}report/make/", {"safety": "1"})
-    assert reports.take_up()
+    assert make_next_report()
     assert "Every step is done" in text(charlie, HOME)
     scene.make_run(books, "late", scene.rankings(1)["dense-large"])
     assert "Runs came after the last report" in text(charlie, HOME)
@@ -515,7 +516,7 @@ def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) ->
     report = Report.objects.latest("pk")
     assert (report.before.number, report.after.number) == (3, 2)
     assert response["Location"] == f"{HOME}report/{report.pk}/"
-    assert reports.take_up()
+    assert make_next_report()
     note = "Ranks and figures below are over these 2 common queries."
     page = text(whole, response["Location"])
     assert note in page and note not in text(whole, f"{HOME}report/{report.pk - 1}/")

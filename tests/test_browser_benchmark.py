@@ -9,10 +9,10 @@ import pytest
 
 from annotation.models import Assignment, Role
 from benchmark.models import Filling, Qrels, Report, Run
-from benchmark.report import reports
 from corpus.models import Collection
 from tests import benchmark_scene as scene
 from tests.factories import make_member
+from tests.rankings import make_next_report
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -122,7 +122,7 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
     page.get_by_role("link", name="How safe").click()
     page.get_by_role("button", name="Work it out").click()
     page.get_by_role("heading", name="It is being worked out").wait_for()
-    assert reports.take_up(), "a worker takes the report up"
+    assert make_next_report(), "a worker takes the report up"
     page.get_by_role("heading", name="How far each system can move").wait_for()
     assert "1 of 1 order of two systems is not settled" in page.inner_text("main")
 
@@ -147,7 +147,7 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
 
     page.get_by_role("button", name="See what that does to every ranking").click()
     page.get_by_role("heading", name="It is being worked out").wait_for()
-    assert reports.take_up()
+    assert make_next_report()
     page.get_by_role("heading", name="What was found").wait_for()
     assert "By nDCG@10 2 systems change their ranks" in page.inner_text("main")
     assert Qrels.objects.latest("number").counts["origins"]["people"] == asked

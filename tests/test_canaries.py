@@ -19,7 +19,7 @@ from django.utils import timezone
 from annotation.label_quality.canaries import LIMIT, Flips, alarms, flips, followed, judges_of
 from annotation.models import Role, User
 from corpus.models import Collection
-from judges.engine import notifications
+from jobs import workers
 from judges.models import Campaign, JudgeVersion
 from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
 from judges.probes import canaries
@@ -201,7 +201,7 @@ def test_a_worker_asks_when_they_are_due_and_two_of_them_ask_once(
     CanarySchedule.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     assert not canaries.is_due(), "0 hours: never"
     assert run("--every", "-1").code == 2
-    assert notifications.live_workers()
+    assert workers.live_workers()
 
 
 def test_offline_judges_are_measured_without_a_collection(instance: dict[str, str]) -> None:

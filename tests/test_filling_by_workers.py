@@ -13,7 +13,7 @@ from benchmark.models import Filling, Qrels, Run
 from benchmark.report import reports
 from corpus.errors import BadInput
 from corpus.models import Collection, Label
-from judges.engine import notifications
+from jobs import workers
 from judges.models import Campaign
 from tests import benchmark_scene as scene
 from tests.factories import make_member
@@ -152,7 +152,7 @@ def test_pages_say_when_nobody_works_at_what_they_wait_for(
         assert NOBODY in shown and "<code>manage.py serve</code>" in shown, part
     assert "Cancel the filling" in page(charlie, waiting)
     with monkeypatch.context() as served:
-        served.setattr(notifications, "live_workers", lambda: [notifications.Worker("here", 1, 1)])
+        served.setattr(workers, "live_workers", lambda *_: [workers.Worker("here", 1, 1)])
         assert not [part for part in pages if NOBODY in charlie.get(HOME + part).content.decode()]
     hole_filling.advance_due()
     waiting.refresh_from_db()

@@ -179,9 +179,9 @@ def test_many_labels_are_compared_by_a_worker_and_shown_as_they_are_now(books, m
     client.force_login(make_member(books, "admin", Role.ADMIN).user)
     address = "/c/books/care/near-duplicates/"
     assert "Not compared yet" in client.get(address).text
-    monkeypatch.setattr(near_pairs.wakeups, "live_workers", lambda: ["one"])
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
     monkeypatch.setattr(near_pairs.transaction, "on_commit", lambda send: None)
-    monkeypatch.setattr(near_pairs.wakeups, "messenger", lambda: SimpleNamespace(send_task=None))
+    monkeypatch.setattr("jobs.notifications.messenger", lambda: SimpleNamespace(send_task=None))
     assert client.post(f"{address}compare/").status_code == 302
     assert "A worker compares the labels" in client.get(address).text
 
@@ -191,5 +191,5 @@ def test_many_labels_are_compared_by_a_worker_and_shown_as_they_are_now(books, m
     assert "As of" in page and "Label 1" in page and "Label 0" in page and "4 labelled pairs" in page
     Label.objects.filter(pair=twins[0]).update(grade=0)
     assert "Label 1" not in client.get(address).text, "what agrees by now is not shown"
-    monkeypatch.setattr(near_pairs.wakeups, "live_workers", list)
+    monkeypatch.setattr("jobs.workers.live_workers", list)
     assert "The labels were compared" in client.post(f"{address}compare/", follow=True).text

@@ -12,10 +12,11 @@ from annotation.models.quality_control import ArgumentsRequest, GoldArguments, G
 from annotation.quality_control import arguments, gold, gold_reasons
 from annotation.quality_control.matching import Form
 from annotation.tasks import write_gold_reasons
+from jobs import notifications
+from jobs.tasks import CHORES
 from judges.campaigns.selectors import status
-from judges.engine import notifications
 from judges.models import Campaign, JudgeVersion
-from judges.tasks import LOOKS, database
+from judges.tasks import database
 from tests.engine_parts import collection_of, make_judge, make_panel
 from tests.evidence import make_campaign
 from tests.factories import make_member
@@ -140,7 +141,7 @@ def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
 
 def look_for_lost_messages() -> None:
     """What every worker does every few seconds."""
-    for look in LOOKS:
+    for _queue, look in CHORES:
         look()
 
 
@@ -149,7 +150,7 @@ def test_the_message_waits_in_the_queue_while_no_worker_lives(
     model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Any] = []
-    monkeypatch.setattr(notifications, "live_workers", list)
+    monkeypatch.setattr("jobs.workers.live_workers", list)
     monkeypatch.setattr(notifications.messenger(), "send_task", lambda task, args, **_rest: sent.append((task, args)))
     books = collection_of(14)
     gold.draw(collection=books, size=1, seed=1, spot=0, by=None)

@@ -16,8 +16,9 @@ from config import env
 from config.env import ROOT
 from corpus.collections import secrets
 from corpus.errors import BadInput
+from jobs import workers
 from jobs.processes import spawn, stop
-from judges.engine import notifications, worker_pool
+from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.providers import open_provider
 from tests.conftest import Manage
@@ -132,7 +133,7 @@ def test_a_key_is_in_no_table_no_log_and_no_page(
     with (tmp_path / "worker.log").open("w") as log:
         child = spawn(worker_pool.worker_command(1, "keys"), environment, cwd=ROOT, stderr=log, stdout=log)
         try:
-            until(lambda: bool(notifications.live_workers()))
+            until(lambda: bool(workers.live_workers()))
             ended = manage("judge", "books", "--wait", "--json", check=False, environment=environment)
         finally:
             stop([child])

@@ -75,4 +75,4 @@ def test_a_real_worker_makes_a_self_check_that_a_page_asked_for(worker: object, 
     until(SelfCheck.objects.exists)
     row = SelfCheck.objects.get()
     assert row.passes and row.findings["calls"] == 48 and row.findings["clear"]["right"] == 8
-    until(lambda: not self_checks.wakeups.redis().exists(self_checks._key(collection.pk)))
+    until(lambda: not self_checks.notifications.redis().exists(self_checks._key(collection.pk)))

@@ -276,8 +276,8 @@ def test_an_admin_sees_the_cost_first_and_a_worker_asks_once(
     assert not model_server.requests() and not SelfCheck.objects.exists(), "a GET asks nobody"
     address, asked, sent = "/c/books/panel/self-check/", {"judge": "good"}, []
     assert "no worker is there" in client.post(address, asked, follow=True).content.decode()
-    monkeypatch.setattr(self_checks.wakeups, "live_workers", lambda: ["one"])
-    messenger = self_checks.wakeups.messenger()
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
+    messenger = self_checks.notifications.messenger()
     monkeypatch.setattr(messenger, "send_task", lambda name, args, **more: sent.append((name, args)))
     with django_capture_on_commit_callbacks(execute=True):
         assert "A worker asks the judges" in client.post(address, asked, follow=True).content.decode()

@@ -27,7 +27,8 @@ from redis.exceptions import ConnectionError as RedisAway
 from annotation.models import Role
 from config import away
 from corpus.models import Judgment
-from judges.engine import notifications
+from jobs import notifications, workers
+from judges.engine import notifications as wakeups
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_member, make_pair, make_user
@@ -100,8 +101,8 @@ def test_the_limit_on_passwords_holds_without_redis(redis_is_away: None) -> None
 
 def test_what_cannot_be_sent_is_not_waited_for(redis_is_away: None) -> None:
     began = time.perf_counter()
-    assert not notifications.has_workers() and not notifications.post("some.task", 1)
-    notifications.send(1)
+    assert not workers.has_workers() and not notifications.notify("some.task", 1)
+    wakeups.send(1)
     assert time.perf_counter() - began < QUICK_S
 
 

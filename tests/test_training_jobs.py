@@ -18,6 +18,7 @@ pytest.importorskip("torch")
 from corpus.errors import BadInput
 from jobs import leases
 from jobs.processes import spawn, stop
+from jobs.workers import live_workers
 from tests.conftest import Manage
 from tests.instances import PATIENCE, ROOT, until
 from tests.speed import slowness
@@ -150,8 +151,8 @@ def test_a_job_for_a_gpu_waits_for_one_and_says_so(
     job = begin(rows, tmp_path / "model", device="cuda")
     assert pages.waits_for(job).startswith("No worker serves the queue")
     start_worker(workers, instance)
-    until(lambda: bool(worker_pool.live_workers()))
-    if "cuda" in worker_pool.live_workers()[0].devices:
+    until(lambda: bool(live_workers(worker_pool.QUEUE)))
+    if "cuda" in live_workers(worker_pool.QUEUE)[0].devices:
         pytest.skip("this machine has a GPU")
     assert leases.claim(Job, device="cpu") is None
     assert pages.waits_for(job) == "It waits for a worker with a GPU: no worker that serves the queue has one."
@@ -192,7 +193,7 @@ def test_the_command_waits_with_a_worker_of_its_own_and_prints_the_contracts_doc
     assert set(done.json) == {"job", "state", "steps", "loss_first", "loss_last", "metrics", "out"}
     assert done.json["state"] == "finished" and done.json["steps"] == 4
     assert json.loads((tmp_path / "model" / "reranker.json").read_text())["words"] == "tiny model, CPU"
-    assert not worker_pool.live_workers()
+    assert not live_workers(worker_pool.QUEUE)
 
     bad = manage("train", "prism", "--data", rows, "--base", "tiny:encoder", "--out", tmp_path / "b", *few, check=False)
     assert bad.code == 2 and bad.out == "" and "is an encoder, which writes no answers" in bad.err

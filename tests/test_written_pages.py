@@ -107,7 +107,7 @@ class Messenger:
     def __init__(self) -> None:
         self.sent: list[list[Any]] = []
 
-    def send_task(self, name: str, *, args: list[Any], ignore_result: bool) -> None:
+    def send_task(self, name: str, *, args: list[Any], **_more: Any) -> None:
         assert name == graded_outputs.TASK
         self.sent.append(args)
 
@@ -144,13 +144,13 @@ def written(instance, settings, tmp_path) -> Job:
 def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, monkeypatch) -> None:
     client.force_login(make_member(written.collection, "alice", Role.ADMIN).user)
     address = reverse("training_job", args=["books", written.pk])
-    monkeypatch.setattr("judges.engine.notifications.live_workers", lambda: 0)
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 0)
     assert (
         "disabled aria-describedby" in client.get(address).text and "No worker is running" in client.get(address).text
     )
-    monkeypatch.setattr("judges.engine.notifications.live_workers", lambda: 1)
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 1)
     messenger = Messenger()
-    monkeypatch.setattr("judges.engine.notifications.messenger", lambda: messenger)
+    monkeypatch.setattr("jobs.notifications.messenger", lambda: messenger)
     assert "At most 4 calls." in client.get(address).text
     asked = {"judge": "offline-measurer", "budget": "2"}
     said = client.post(reverse("judge_outputs", args=["books", written.pk]), asked, follow=True).text

@@ -25,8 +25,8 @@ from annotation.agreement.report import OneAssessor, Report, agreement_report
 from annotation.models import StoredAgreement
 from corpus.errors import QuorumError
 from corpus.models import Assessor, Collection
+from jobs import notifications, workers
 from judges.domain.copies import sample_name
-from judges.engine import notifications
 
 logger = logging.getLogger(__name__)
 
@@ -113,11 +113,11 @@ def refresh(collection: Collection, asked: Asked) -> bool:
     row, _made = StoredAgreement.objects.update_or_create(
         collection=collection, key=key_of(asked), defaults={"options": _options(asked), "asked_at": timezone.now()}
     )
-    if not notifications.has_workers():
+    if not workers.has_workers():
         if failure := store(row):
             raise MeasuringFailed(failure)
         return True
-    transaction.on_commit(lambda: notifications.post(COMPUTE, row.pk))
+    transaction.on_commit(lambda: notifications.notify(COMPUTE, row.pk))
     return False
 
 

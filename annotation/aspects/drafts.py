@@ -20,7 +20,7 @@ from annotation.models.aspects import PassageDraft
 from corpus.errors import BadInput
 from corpus.importing import recognition
 from corpus.models import Query
-from judges.engine import notifications
+from jobs import notifications
 
 FETCH = "annotation.fetch_passage"
 State = PassageDraft.State
@@ -55,7 +55,7 @@ def ask(member: Membership, query: Query, url: str) -> PassageDraft:
 
 def send(draft: int) -> None:
     """Wake a worker; a lost message costs a click on "try again"."""
-    notifications.post(FETCH, draft)
+    notifications.notify(FETCH, draft)
 
 
 @transaction.atomic

@@ -17,7 +17,7 @@ from annotation.exports.snapshots import home
 from annotation.models import Snapshot
 from charts import Chart, heat
 from corpus.models import Collection, Judgment, Label
-from judges.engine import notifications
+from jobs import notifications, workers
 from judges.models import Attempt
 
 MAKE = "annotation.make_snapshot"
@@ -154,12 +154,12 @@ def origins(collection: Collection) -> list[tuple[str, int]]:
 
 def for_worker(form: Format | SetFormat, collection: Collection) -> bool:
     """Whether a worker shall make it: it is large, and a worker lives. Without one the page waits all the same."""
-    return is_large(form, collection) and notifications.has_workers()
+    return is_large(form, collection) and workers.has_workers()
 
 
 def queue(snapshot: int) -> None:
     """Send it to a worker; call it through `transaction.on_commit`."""
-    notifications.post(MAKE, snapshot)
+    notifications.notify(MAKE, snapshot)
 
 
 def is_large(form: Format | SetFormat, collection: Collection) -> bool:

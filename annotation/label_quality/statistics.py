@@ -18,8 +18,8 @@ from annotation.label_quality.audits import audits, load_audits
 from annotation.label_quality.records import Audits, Kappa, OverTime, People, Person, Point, Trust, dump, load
 from annotation.models import Computed
 from corpus.models import Collection
+from jobs import notifications, workers
 from judges.campaigns import counters
-from judges.engine import notifications
 from judges.models import Campaign
 
 COMPUTE = "annotation.compute_statistics"
@@ -96,13 +96,13 @@ def compute(collection: Collection, campaign: Campaign | None) -> dict[str, Any]
 
 def refresh(collection: Collection) -> bool:
     """Compute and store a large collection's statistics: by a worker where one lives (False), else now (True)."""
-    if notifications.has_workers():
+    if workers.has_workers():
         Computed.objects.update_or_create(
             collection=collection,
             defaults={"asked_at": timezone.now()},
             create_defaults={"asked_at": timezone.now(), "at": timezone.now(), "values": {}},
         )
-        transaction.on_commit(lambda: notifications.post(COMPUTE, collection.pk))
+        transaction.on_commit(lambda: notifications.notify(COMPUTE, collection.pk))
         return False
     store(collection)
     return True

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.models import SelfCheck
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, CurrentJudgment, Pair, Query
-from judges.engine import notifications
+from jobs import notifications, workers
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline
@@ -156,12 +156,12 @@ def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
     """A worker asks them. Raises BadInput where nobody is there to do it, and while one is at it for the collection."""
     if notifications.is_away():
         raise BadInput(_("Redis does not answer, so no worker can be asked: try again when it is back"))
-    if not notifications.live_workers():
+    if not workers.live_workers():
         raise BadInput(_("no worker is there to ask them: start one, or use the command"))
     if not notifications.redis().set(_key(collection.pk), 1, nx=True, ex=LONGEST_S):
         raise BadInput(_("judges are being asked: the results come within minutes"))
     arguments = collection.pk, [row.pk for row in judges]
-    transaction.on_commit(lambda: notifications.post(TASK, *arguments))
+    transaction.on_commit(lambda: notifications.notify(TASK, *arguments))
 
 
 def run_later(collection: int, judges: Sequence[int]) -> None:

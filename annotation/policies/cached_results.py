@@ -12,7 +12,7 @@ from annotation.label_quality.statistics import is_large
 from annotation.models import Computed
 from annotation.policies.report import document, evaluate
 from corpus.models import Collection
-from judges.engine import notifications
+from jobs import notifications, workers
 from judges.models import Campaign
 
 COMPUTE = "annotation.compare_policies"
@@ -46,8 +46,8 @@ def standing(collection: Collection, campaign: Campaign, *, lara: bool = False) 
 
 def refresh(collection: Collection, campaign: Campaign) -> bool:
     """Compare and store: by a worker where one lives (False), else now (True)."""
-    if notifications.has_workers():
-        transaction.on_commit(lambda: notifications.post(COMPUTE, campaign.pk))
+    if workers.has_workers():
+        transaction.on_commit(lambda: notifications.notify(COMPUTE, campaign.pk))
         return False
     store(campaign)
     return True

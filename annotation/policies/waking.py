@@ -3,7 +3,7 @@
 from django.db import transaction
 
 from corpus.models import Item
-from judges.engine import notifications
+from jobs import notifications, workers
 
 GO_ON = "annotation.go_on_with_lara"
 UNCERTAIN = Item.Reason.UNCERTAIN.value
@@ -13,8 +13,8 @@ def go_on(campaign: int | None) -> None:
     """Send it once the judgment is committed, where a worker lives; a lost word costs nothing (`lara NAME` goes on)."""
 
     def send() -> None:
-        if notifications.has_workers():
-            notifications.post(GO_ON, campaign)
+        if workers.has_workers():
+            notifications.notify(GO_ON, campaign)
 
     if campaign is not None:
         transaction.on_commit(send)

@@ -22,12 +22,12 @@ from annotation.quality_control import arguments, attention_checks
 from annotation.quality_control.matching import Form, Look
 from corpus.errors import BadInput
 from corpus.models import Collection
+from jobs import notifications
 from judges import prompts
 from judges.campaigns import configurations, forecasts
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.estimates import Estimate
 from judges.costs.budget import Spent
-from judges.engine import notifications
 from judges.engine.calls import Caller, Question
 from judges.engine.leases import Claimed
 from judges.inline.pairs import ask_alone
@@ -151,7 +151,7 @@ def wake() -> None:
     """Tell workers of requests that wait; while Redis is away this does nothing, and whoever looks next does it."""
     due = ArgumentsRequest.objects.filter(Q(posted_at=None) | Q(posted_at__lt=Now() - AGAIN))
     for pk in due.filter(ended_at=None, tries__lt=TRIES).values_list("pk", flat=True):
-        if notifications.post(WRITE, pk):
+        if notifications.notify(WRITE, pk):
             ArgumentsRequest.objects.filter(pk=pk).update(posted_at=Now())
 
 

@@ -17,7 +17,7 @@ from django.utils.dateparse import parse_datetime
 from annotation.exports.sets.near import DOCUMENT_WORDS, QUERY_WORDS, groups_of
 from annotation.models import Computed
 from corpus.models import Collection, Document, Label, Query
-from judges.engine import notifications
+from jobs import notifications, workers
 
 QUERIES_ALIKE = 0.9
 DOCUMENTS_ALIKE = 0.8
@@ -85,11 +85,11 @@ def near_pairs(collection: Collection) -> Near:
 
 def refresh(collection: Collection) -> bool:
     """Compare anew: by a worker where one lives (False), else now (True)."""
-    if not notifications.has_workers():
+    if not workers.has_workers():
         store(collection)
         return True
     _keep(collection, asked=timezone.now().isoformat())
-    transaction.on_commit(lambda: notifications.post(COMPUTE, collection.pk))
+    transaction.on_commit(lambda: notifications.notify(COMPUTE, collection.pk))
     return False
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 from django.utils import timezone
 
 from benchmark.models import Filling
+from jobs import notifications, workers
 from jobs.models import LeasedJob
-from judges.engine import notifications
 from judges.models import Campaign
 
 PATIENCE_S = 8.0
@@ -17,7 +17,7 @@ def unattended(*followed: LeasedJob | Filling | None) -> bool:
     """One of these needs a worker, for some seconds already, and none serves this instance."""
     old = timezone.now() - timedelta(seconds=PATIENCE_S)
     waiting = any(one is not None and one.created_at < old and _needs_worker(one) for one in followed)
-    return waiting and not notifications.is_away() and not notifications.has_workers()
+    return waiting and not notifications.is_away() and not workers.has_workers()
 
 
 def _needs_worker(one: LeasedJob | Filling) -> bool:

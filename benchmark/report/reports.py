@@ -14,13 +14,14 @@ from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.report import inputs
 from benchmark.report.computing import VERSION, Computed, Question, compute
 from benchmark.report.graded_runs import Floats
-from benchmark.runs.waking import wake_reports
 from benchmark.significance.tests import Values
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 from jobs import leases
 from jobs.models import JobState
+from jobs.notifications import notify
 
+MAKE_REPORT = "benchmark.make_report"
 K = 10
 SEED = 0
 DEEPEST = 1000
@@ -86,7 +87,7 @@ def ask(
         },
     )
     if is_new or leases.resume(report):
-        transaction.on_commit(wake_reports)
+        transaction.on_commit(lambda: notify(MAKE_REPORT))
         report.refresh_from_db()
     return report
 
@@ -124,7 +125,7 @@ def ensure(
     report = ask(collection, before, after, runs, k, by, aspects_k=aspects_k)
     while not report.is_over:
         if (row := leases.claim(Report, pk=report.pk)) is not None:
-            _work(row)
+            work(row)
         else:
             sleep(POLL_S)
         report.refresh_from_db()
@@ -133,16 +134,8 @@ def ensure(
     return report
 
 
-def take_up() -> bool:
-    """Make one report that waits; False: none does. What a worker does until it is False."""
-    row = leases.claim(Report)
-    if row is not None:
-        _work(row)
-    return row is not None
-
-
-def _work(report: Report) -> None:
-    """Make a claimed report and say how it ended."""
+def work(report: Report, stopping: Callable[[], bool] = lambda: False) -> None:
+    """Make a claimed report and record how it ended. It takes seconds, so a worker that stops ends it first."""
     leases.perform(report, lambda lease: make(report, lease.progress), expected=QuorumError)
 
 

@@ -9,13 +9,15 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from benchmark.models import RUN_NAME, Run
-from benchmark.runs import limits, rankings, waking
+from benchmark.runs import limits, rankings
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 from jobs import leases
 from jobs.models import JobState
+from jobs.notifications import notify
 from judges.campaigns.estimates import Estimate
 
+MAKE_RUN = "benchmark.make_run"
 DEEPEST = 10_000
 DEPTH = 100
 """Documents of a query unless somebody asks for others."""
@@ -70,7 +72,7 @@ def start(
     try:
         with transaction.atomic():
             run = Run.objects.create(collection=collection, name=name, total=total, made_by=by, **values)
-            transaction.on_commit(waking.wake_runs)
+            transaction.on_commit(lambda: notify(MAKE_RUN))
     except IntegrityError:  # somebody took the name in between
         raise taken(collection, name) from None
     return run
@@ -151,7 +153,7 @@ def go_on(run: Run) -> bool:
     """Make the rest of a cancelled or failed run. False in any other state."""
     went = leases.resume(run)
     if went:
-        transaction.on_commit(waking.wake_runs)
+        transaction.on_commit(lambda: notify(MAKE_RUN))
     return went
 
 

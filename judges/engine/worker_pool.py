@@ -9,6 +9,7 @@ from types import TracebackType
 
 from django.conf import settings
 
+from jobs import workers
 from jobs.processes import spawn, stop
 from judges.engine import notifications
 
@@ -57,7 +58,7 @@ class Fleet:
 
     def serves(self) -> bool:
         """Somebody serves the queue; else workers of our own are on their way. Raises CannotStart."""
-        if notifications.live_workers():
+        if workers.live_workers():
             self.starts = 0
             return True
         self.children = [child for child in self.children if child.poll() is None]

@@ -13,8 +13,9 @@ from django.conf import settings
 
 from corpus.models import Collection
 from jobs.processes import spawn
+from jobs.workers import live_workers
 from judges.campaigns import configurations, lifecycle
-from judges.engine import notifications, worker_pool
+from judges.engine import worker_pool
 from judges.models import Campaign
 from tests import engine_parts as parts
 from tests.instances import until
@@ -47,7 +48,7 @@ def workers(processes: int, **environment: str) -> Iterator["subprocess.Popen[st
         stdout=subprocess.DEVNULL,
     )
     try:
-        until(lambda: bool(notifications.live_workers()))
+        until(lambda: bool(live_workers()))
         yield child
     finally:
         kill(child)

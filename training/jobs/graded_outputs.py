@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from corpus.errors import BadInput, QuorumError
-from judges.engine import notifications
+from jobs import notifications, workers
 from judges.evidence import measuring
 from judges.evidence.campaigns import judge_named
 from judges.evidence.outputs import Row, means, table
@@ -60,7 +60,7 @@ def why_not(job: Job) -> str:
         return _("There is no row where label and answer are yes and both texts are written.")
     if notifications.is_away():
         return _("Redis does not answer, so no worker can be asked: try again when it is back")
-    return "" if notifications.has_workers() else _("No worker is running that could ask a judge.")
+    return "" if workers.has_workers() else _("No worker is running that could ask a judge.")
 
 
 def ask_later(job: Job, judge: str, budget: float | None) -> None:
@@ -69,7 +69,7 @@ def ask_later(job: Job, judge: str, budget: float | None) -> None:
     if why := why_not(job):
         raise BadInput(why)
     _keep(job.pk, {"judge": judge, "state": "running"})
-    transaction.on_commit(lambda: notifications.post(TASK, job.pk, judge, budget))
+    transaction.on_commit(lambda: notifications.notify(TASK, job.pk, judge, budget))
 
 
 def score(job: int, judge: str, budget: float | None) -> None:

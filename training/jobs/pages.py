@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from charts import Chart, Dot, line, scatter
 from corpus.models import Collection
+from jobs import workers
 from training.jobs import worker_pool, written
 from training.jobs.folder import JobFolder
 from training.jobs.outcomes import MEASURES
@@ -63,7 +64,7 @@ def extra() -> Extra:
 def why_not() -> str:
     """Why no job could run, in words; empty where a worker lives, or this machine has what a worker needs."""
     found = extra()
-    if worker_pool.has_workers() or found.state == "installing":
+    if workers.has_workers(worker_pool.QUEUE) or found.state == "installing":
         return ""
     if found.state != "ready":
         return _("The training extra is not here: %(line)s.") % {"line": found.line}
@@ -134,12 +135,12 @@ def waits_for(job: Job) -> str:
     if job.state != Job.State.QUEUED:
         return ""
     try:
-        workers = worker_pool.live_workers()
+        living = workers.live_workers(worker_pool.QUEUE)
     except (RedisError, OSError):
         return _("Redis does not answer, so no worker can be told: the job waits until it is back.")
-    if not workers:
+    if not living:
         return _("No worker serves the queue: start one with `serve --gpu-workers 1`, or wait for the training extra.")
-    if not any(job.device in worker.devices for worker in workers):
+    if not any(job.device in worker.devices for worker in living):
         return _("It waits for a worker with a GPU: no worker that serves the queue has one.")
     return _("It waits for its turn: another job is running.")
 

@@ -12,7 +12,7 @@ from annotation.label_quality import canaries as trust
 from annotation.panels.forms_canaries import AskForm, ScheduleForm
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
-from judges.engine import notifications
+from jobs import notifications
 from judges.models import Campaign
 from judges.models.canaries import CanarySchedule
 from judges.probes import canaries
@@ -38,7 +38,7 @@ def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
         return redirect("canaries", scope.collection.name)
     paid = form.cleaned_data["whom"] == "every"
     record(scope, "canaries.asked", paid=paid)
-    transaction.on_commit(lambda: notifications.post(canaries.TASK, True, paid))
+    transaction.on_commit(lambda: notifications.notify(canaries.TASK, True, paid))
     messages.info(request, "A worker asks the judges. Open this page again in a minute.")
     return redirect("canaries", scope.collection.name)
 

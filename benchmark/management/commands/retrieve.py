@@ -15,8 +15,9 @@ from corpus.auditing import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
+from jobs import workers
 from jobs.models import JobState
-from judges.engine import notifications, worker_pool
+from judges.engine import worker_pool
 from judges.management.commands.judge import Shown, names
 from judges.management.commands.status import collection_named
 
@@ -80,7 +81,7 @@ class Command(QuorumCommand):
             self.note(f"run {run.name} is there already: nothing to do")
         elif options["wait"]:
             self.wait(run)
-        elif not notifications.live_workers():
+        elif not workers.live_workers():
             self.note("no worker serves this instance: start `serve`, or wait here with --wait")
         return self.end(run, strict=options["wait"])
 

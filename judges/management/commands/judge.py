@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
+from jobs import workers
 from judges.campaigns import configurations, forecasts, lifecycle, selectors
 from judges.campaigns.configurations import Configuration, Options
 from judges.campaigns.estimates import Estimate
@@ -137,7 +138,7 @@ class Command(QuorumCommand):
             + (f", {started.retried:,} failed pairs again" if started.retried else "")
         )
         if not options["wait"]:
-            if not notifications.live_workers():
+            if not workers.live_workers():
                 self.note("no worker serves this instance: start `serve`, or wait here with --wait")
             return selectors.status(collection, campaign)
         with self.interruptible(collection, campaign):
@@ -256,9 +257,7 @@ class Command(QuorumCommand):
         try:
             yield
         except KeyboardInterrupt:
-            others = (
-                "the workers of `serve` go on with it" if notifications.live_workers() else "nobody works on it now"
-            )
+            others = "the workers of `serve` go on with it" if workers.live_workers() else "nobody works on it now"
             self.note(
                 f"\ninterrupted: campaign {campaign.pk} keeps what was judged; {others}; "
                 f"the same `{self.name} {collection.name}` command goes on, "

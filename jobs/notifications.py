@@ -1,0 +1,70 @@
+"""Tell workers that something waits. PostgreSQL holds the truth: a lost message costs seconds (jobs.tasks looks)."""
+
+import logging
+import time
+from functools import cache
+from typing import Any
+
+import kombu.exceptions
+from celery import Celery
+from django.conf import settings
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+QUICK: dict[str, Any] = {"socket_connect_timeout": 1.0, "socket_timeout": 1.0, "retry": Retry(NoBackoff(), 1)}
+"""One more try, for a connection that Redis closed meanwhile; redis-py's own tries take ten seconds."""
+AWAY_S = 5.0
+"""Redis that was found away is asked again after so long."""
+
+logger = logging.getLogger(__name__)
+_away_until = 0.0
+
+
+@cache
+def redis() -> Redis:
+    """The connection pool of this process. That Redis is away is known at once: pages go on without it."""
+    return Redis.from_url(settings.REDIS_URL, **QUICK)
+
+
+def key(*parts: object) -> str:
+    """A name in Redis that belongs to this instance."""
+    return ":".join(str(part) for part in (settings.PREFIX, *parts))
+
+
+def is_away() -> bool:
+    """Whether Redis does not answer."""
+    global _away_until
+    if time.monotonic() < _away_until:
+        return True
+    try:
+        redis().ping()
+    except (RedisError, OSError) as error:
+        logger.warning("Redis is away: %s", error)
+        _away_until = time.monotonic() + AWAY_S
+        return True
+    return False
+
+
+@cache
+def messenger() -> Celery:
+    """Sends messages by their task's name: whoever sends one need not load the worker's application."""
+    app = Celery("quorum", set_as_current=False)
+    app.config_from_object("django.conf:settings", namespace="CELERY")
+    return app
+
+
+def notify(task: str, *args: Any, queue: str | None = None) -> bool:
+    """Send a message; False while Redis is away. Call it through `transaction.on_commit` inside a transaction.
+
+    What hangs on it stands in a row, or is asked for once more.
+    """
+    if is_away():
+        return False
+    try:
+        messenger().send_task(task, args=list(args), queue=queue, ignore_result=True)
+    except (kombu.exceptions.OperationalError, RedisError, OSError) as error:
+        logger.warning("Redis is away, %s was not sent: %s", task, error)
+        return False
+    return True

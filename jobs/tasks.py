@@ -1,0 +1,146 @@
+"""Celery's side of jobs: work off what waits, say that this worker lives, and look for what nobody was told of.
+
+An app registers what its workers do in its own `tasks`: kinds of jobs, chores between them, a queue's devices.
+"""
+
+import logging
+import multiprocessing
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from celery import shared_task, signals
+from django.conf import settings
+from django.db import close_old_connections, connection
+from redis.exceptions import RedisError
+
+from jobs import leases, workers
+from jobs.models import LeasedJob
+from jobs.notifications import key, notify, redis
+from jobs.processes import watch_parent
+
+BEAT_S = 2.0
+LOOK_S = 5.0
+TOLD_S = 30
+"""A message that the watcher sent is taken for lost after so long: all workers may be busy until then."""
+
+logger = logging.getLogger(__name__)
+stopping = multiprocessing.get_context("fork").Value("b", 0)
+"""Shared by a worker's processes: the worker shuts down, what it works on waits for another."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """Jobs of one table: the task that works them off, in which queue, and which of them this worker may take."""
+
+    task: str
+    model: type[LeasedJob]
+    work: Callable[[Any, Callable[[], bool]], None]
+    """work(job, stopping): do a claimed job's work until it is over, or given back because the worker stops."""
+    queue: str = ""
+    only: Callable[[], dict[str, Any]] = dict
+    """Further conditions on the jobs, as for `filter`."""
+
+
+KINDS: list[JobKind] = []
+CHORES: list[tuple[str, Callable[[], None]]] = []
+"""(queue, what its workers do every few seconds besides)."""
+DEVICES: dict[str, Callable[[], tuple[str, ...]]] = {}
+"""By queue: the devices that this machine has for its jobs."""
+
+
+def register(kind: JobKind) -> Any:
+    """The Celery task of a kind of jobs, which the watcher looks after from now on."""
+
+    def work_off() -> None:
+        _work_off(kind)
+
+    KINDS.append(kind)
+    return shared_task(work_off, name=kind.task, ignore_result=True)
+
+
+def is_stopping() -> bool:
+    """Whether this worker shuts down."""
+    return bool(stopping.value)
+
+
+def _work_off(kind: JobKind) -> None:
+    """Take jobs up until none waits."""
+    redis().delete(_told(kind))
+    while not is_stopping() and (job := leases.claim(kind.model, **kind.only())) is not None:
+        kind.work(job, is_stopping)
+
+
+def _told(kind: JobKind) -> str:
+    return key("told", kind.task)
+
+
+def look(queues: Iterable[str]) -> None:
+    """Send a message for every kind with a free job (its message was lost, or its holder died); then the chores."""
+    for kind in KINDS:
+        if _queue(kind.queue) in queues:
+            _guarded(partial(_tell, kind))
+    for queue, chore in CHORES:
+        if _queue(queue) in queues:
+            _guarded(chore)
+
+
+def _tell(kind: JobKind) -> None:
+    if leases.free(kind.model, **kind.only()).exists() and redis().set(_told(kind), 1, nx=True, ex=TOLD_S):
+        notify(kind.task, queue=_queue(kind.queue))
+
+
+def _queue(name: str) -> str:
+    return name or str(settings.CELERY_TASK_DEFAULT_QUEUE)
+
+
+def _guarded(act: Callable[[], None]) -> None:
+    """One that fails holds up no other."""
+    try:
+        act()
+    except RedisError as error:
+        logger.warning("Redis is away: %s", error)
+    except Exception:
+        logger.exception("the worker cannot look for what waits")
+    finally:
+        close_old_connections()
+
+
+def _begin(sender: Any = None, **_: Any) -> None:
+    queues = list(sender.app.amqp.queues.consume_from) if sender is not None else [_queue("")]
+    slots = int(sender.pool.num_processes) if getattr(sender, "pool", None) else 1
+    served = [(queue, slots, DEVICES.get(queue, tuple)()) for queue in queues]
+    watch_parent()
+    for one in served:
+        workers.say_alive(*one)
+    connection.close()
+    threading.Thread(target=_beat, args=(served,), name="worker-beat", daemon=True).start()
+    threading.Thread(target=_watch, args=(queues,), name="worker-watch", daemon=True).start()
+
+
+def _beat(served: list[tuple[str, int, tuple[str, ...]]]) -> None:
+    """Say that this worker lives, apart from the watcher, whose chores may take a while."""
+    pause = threading.Event()
+    while not is_stopping():
+        for one in served:
+            _guarded(partial(workers.say_alive, *one))
+        pause.wait(BEAT_S)
+    for one in served:
+        _guarded(partial(workers.say_gone, *one))
+
+
+def _watch(queues: list[str]) -> None:
+    pause = threading.Event()
+    while not is_stopping():
+        look(queues)
+        pause.wait(LOOK_S)
+
+
+def _shut_down(**_: Any) -> None:
+    stopping.value = 1
+
+
+signals.worker_ready.connect(_begin)
+signals.worker_shutting_down.connect(_shut_down)

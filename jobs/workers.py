@@ -1,0 +1,61 @@
+"""Who is there to take jobs up: live workers of each queue, as they say so in Redis every two seconds."""
+
+import json
+import os
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from jobs.notifications import is_away, key, redis
+from jobs.processes import lives
+
+LIVE_S = 10.0
+"""A worker that has not been heard of for so long is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A live worker: where, how many jobs it does at once, and which devices they may ask for."""
+
+    host: str
+    pid: int
+    slots: int
+    devices: tuple[str, ...] = ()
+
+
+def _key(queue: str) -> str:
+    return key("workers", queue or settings.CELERY_TASK_DEFAULT_QUEUE)
+
+
+def _member(slots: int, devices: tuple[str, ...]) -> str:
+    return json.dumps([socket.gethostname(), os.getpid(), slots, devices])
+
+
+def say_alive(queue: str, slots: int, devices: tuple[str, ...] = ()) -> None:
+    """Record that this process is a worker of the queue and lives."""
+    redis().zadd(_key(queue), {_member(slots, devices): time.time()})
+    redis().zremrangebyscore(_key(queue), "-inf", time.time() - 60)
+
+
+def say_gone(queue: str, slots: int, devices: tuple[str, ...] = ()) -> None:
+    """Record that this worker takes no more jobs."""
+    redis().zrem(_key(queue), _member(slots, devices))
+
+
+def live_workers(queue: str = "") -> list[Worker]:
+    """Workers that serve a queue of this instance; without a name, the one that judges."""
+    members: list[Any] = redis().zrangebyscore(_key(queue), time.time() - LIVE_S, "+inf")
+    found = [Worker(host, pid, slots, tuple(devices)) for host, pid, slots, devices in map(json.loads, members)]
+    return [worker for worker in found if worker.host != socket.gethostname() or lives(worker.pid)]
+
+
+def has_workers(queue: str = "") -> bool:
+    """Whether somebody serves the queue. While Redis is away nobody can be asked to."""
+    try:
+        return not is_away() and bool(live_workers(queue))
+    except (RedisError, OSError):
+        return False
