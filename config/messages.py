@@ -1,135 +1,54 @@
-"""The strings that pages show, collected from templates and Python, and catalogues made of them (docs/languages.md).
+"""The strings that pages show, collected by Babel, and catalogues that polib keeps (docs/languages.md).
 
-Needs polib (requirements-dev.txt) and no GNU gettext: templates are read by Django's own parser, so that a string is
-collected exactly as it is looked up.
+Needs both (requirements-dev.txt) and no GNU gettext. Templates pass through Django's own `templatize`, as they do in
+its `makemessages`.
 """
 
-import ast
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.template import engines
-from django.template.base import FilterExpression, Node, NodeList, Origin, Template, VariableNode
-from django.templatetags.i18n import BlockTranslateNode, TranslateNode
-from django.utils.functional import Promise
+from django.utils.translation import to_locale
+from django.utils.translation.template import templatize
 
 if TYPE_CHECKING:
     import polib
+    from babel.messages import Catalog, Message
 
-APPS = ("annotation", "benchmark", "charts", "config", "corpus", "jobs", "judges", "training")
-SINGLE = {"_", "gettext", "gettext_lazy", "gettext_noop"}
-PLURAL = {"ngettext", "ngettext_lazy"}
-CONTEXT = {"pgettext", "pgettext_lazy"}
 HEADER = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=1; plural=0;"}
+KEYWORDS: dict[str, Any] = {
+    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop")),
+    **dict.fromkeys(("ngettext", "ngettext_lazy"), (1, 2)),
+    **dict.fromkeys(("pgettext", "pgettext_lazy"), ((1, "c"), 2)),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A string to translate: `plural` and `context` where it has them."""
+def in_template(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Any:
+    """Babel's way to read a template: {% translate %}, {% blocktranslate %} and _("...")."""
+    from babel.messages.extract import extract_python
 
-    text: str
-    plural: str = ""
-    context: str = ""
+    lines = templatize(file.read().decode()).split("\n")
+    unindented = "\n".join(line.lstrip() for line in lines)  # what is left of the HTML keeps no rules of indentation
+    return extract_python(BytesIO(unindented.encode()), keywords, comment_tags, options)
 
 
-def collected(root: Path) -> dict[Message, list[str]]:
+def collected(root: Path) -> "Catalog":
     """Every marked string of the project with the files in which it stands, in the order of the files."""
-    found: dict[Message, list[str]] = {}
-    for path in sorted((root / "templates").rglob("*.html")):
-        _add(found, in_template(path.read_text()), path.relative_to(root))
-    for app in APPS:
-        for path in sorted((root / app).rglob("*.py")):
-            if "migrations" not in path.parts:
-                _add(found, in_python(path.read_text()), path.relative_to(root))
+    from babel.messages import Catalog
+    from babel.messages.extract import extract
+
+    found = Catalog()
+    apps = sorted(path.parent for path in root.glob("*/__init__.py") if path.parent.name != "tests")
+    python = [path for app in apps for path in sorted(app.rglob("*.py")) if "migrations" not in path.parts]
+    for path in [*sorted((root / "templates").rglob("*.html")), *python]:
+        place = (str(path.relative_to(root)), 0)
+        with path.open("rb") as file:
+            for _line, text, _comments, context in extract(
+                in_template if path.suffix == ".html" else "python", file, KEYWORDS
+            ):
+                found.add(text, locations=[place], context=context)
     return found
-
-
-def _add(found: dict[Message, list[str]], messages: Iterable[Message], place: Path) -> None:
-    for message in messages:
-        places = found.setdefault(message, [])
-        if str(place) not in places:
-            places.append(str(place))
-
-
-def in_python(source: str) -> Iterator[Message]:
-    """Strings in calls of gettext's functions, `_` among them."""
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-            continue
-        words = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
-        if node.func.id in SINGLE and words:
-            yield Message(words[0])
-        elif node.func.id in PLURAL and len(words) > 1:
-            yield Message(words[0], words[1])
-        elif node.func.id in CONTEXT and len(words) > 1:
-            yield Message(words[1], context=words[0])
-
-
-def in_template(source: str) -> Iterator[Message]:
-    """Strings of {% translate %}, {% blocktranslate %} and _("..."), as the template will look them up."""
-    engine = engines["django"].engine  # type: ignore[attr-defined]
-    template = Template(source, Origin("messages"), "messages", engine)
-    for node in _nodes(template.nodelist):
-        if isinstance(node, BlockTranslateNode):
-            yield _block(node)
-        for expression in _expressions(node):
-            yield from _literals(expression, forced=isinstance(node, TranslateNode), context=_context(node))
-
-
-def _nodes(nodes: NodeList) -> Iterator[Node]:
-    for node in nodes:
-        yield node
-        for name in node.child_nodelists:
-            if isinstance(below := getattr(node, name, None), NodeList):
-                yield from _nodes(below)
-        for _, below in getattr(node, "conditions_nodelists", ()):
-            yield from _nodes(below)
-
-
-def _block(node: BlockTranslateNode) -> Message:
-    singular = node.render_token_list(node.singular)[0]
-    plural = node.render_token_list(node.plural)[0] if node.plural and node.countervar else ""
-    return Message(singular, plural, _context(node))
-
-
-def _context(node: Node) -> str:
-    """What a tag names after `context`, which tells two uses of one word apart."""
-    named = getattr(node, "message_context", None)
-    return str(named.var) if named else ""
-
-
-def _expressions(node: Node) -> Iterator[FilterExpression]:
-    """Filter expressions of a node: {{ }}, arguments of tags, conditions."""
-    if isinstance(node, VariableNode):
-        yield node.filter_expression
-    waiting = [
-        value for name, value in vars(node).items() if name not in ("nodelist", "token", "origin", "message_context")
-    ]
-    for _ in range(2000):
-        if not waiting:
-            return
-        value: Any = waiting.pop()
-        if isinstance(value, FilterExpression):
-            yield value
-        elif isinstance(value, dict):
-            waiting += value.values()
-        elif isinstance(value, list | tuple) and not isinstance(value, NodeList):
-            waiting += value
-        elif type(value).__module__ in ("django.template.smartif", "django.template.defaulttags"):
-            waiting += [getattr(value, name) for name in ("value", "first", "second") if hasattr(value, name)]
-
-
-def _literals(expression: FilterExpression, *, forced: bool, context: str) -> Iterator[Message]:
-    """`forced`: the literal itself is translated, as {% translate %} does; percent signs are looked up doubled."""
-    literal = getattr(expression.var, "literal", None)
-    if forced and isinstance(literal, str):
-        yield Message(literal.replace("%", "%%"), context=context)
-    for value in [expression.var, *(argument for _, given in expression.filters for _, argument in given)]:
-        if isinstance(value, Promise):
-            yield Message(value._args[0])  # type: ignore[attr-defined]
 
 
 def catalogue_path(root: Path, locale: str) -> Path:
@@ -137,7 +56,7 @@ def catalogue_path(root: Path, locale: str) -> Path:
     return root / "locale" / locale / "LC_MESSAGES" / "django.po"
 
 
-def merged(path: Path, messages: dict[Message, list[str]]) -> "polib.POFile":
+def merged(path: Path, messages: "Catalog") -> "polib.POFile":
     """The catalogue at `path` with exactly these messages: translations are kept, what is not used any more goes."""
     import polib
 
@@ -145,12 +64,14 @@ def merged(path: Path, messages: dict[Message, list[str]]) -> "polib.POFile":
     known = {(entry.msgid, entry.msgctxt or ""): entry for entry in old}
     made = polib.POFile(wrapwidth=0)
     made.metadata = {**HEADER, "Language": path.parent.parent.name}
-    for message, places in messages.items():
-        made.append(_entry(message, places, known.get((message.text, message.context))))
+    for message in messages:
+        text, *plural = (message.id,) if isinstance(message.id, str) else message.id
+        if text:
+            made.append(_entry(message, text, *plural, old=known.get((text, message.context or ""))))
     return made
 
 
-def update(path: Path, messages: dict[Message, list[str]] | None) -> tuple[int, int]:
+def update(path: Path, messages: "Catalog | None") -> tuple[int, int]:
     """Merge (None: leave the strings alone), save and compile; how many strings, how many without a translation."""
     import polib
 
@@ -160,21 +81,19 @@ def update(path: Path, messages: dict[Message, list[str]] | None) -> tuple[int, 
     return len(made), len(made.untranslated_entries())
 
 
-def _entry(message: Message, places: list[str], old: "polib.POEntry | None") -> "polib.POEntry":
+def _entry(message: "Message", text: str, plural: str = "", *, old: "polib.POEntry | None") -> "polib.POEntry":
     import polib
 
-    entry = polib.POEntry(msgid=message.text, msgctxt=message.context or None, occurrences=[(p, "") for p in places])
-    if message.plural:
-        entry.msgid_plural = message.plural
-        text = (old.msgstr_plural.get(0, "") or old.msgstr) if old else ""
-        entry.msgstr_plural = {0: text}
-    elif old:
-        entry.msgstr = old.msgstr or old.msgstr_plural.get(0, "")
+    places = dict.fromkeys((place, "") for place, _line in message.locations)
+    entry = polib.POEntry(msgid=text, msgctxt=message.context or None, occurrences=list(places))
+    told = (old.msgstr or old.msgstr_plural.get(0, "")) if old else ""
+    if plural:
+        entry.msgid_plural, entry.msgstr_plural = plural, {0: told}
+    else:
+        entry.msgstr = told
     return entry
 
 
 def locales() -> list[str]:
     """Folders of the languages that are translated: zh_Hans."""
-    from django.utils.translation import to_locale
-
     return [to_locale(code) for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polib
 import pytest
+from babel.messages import Message
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
@@ -89,7 +90,7 @@ def told(entry: polib.POEntry) -> str:
 
 
 def test_a_catalogue_holds_every_string_that_is_marked_and_no_other(catalogue: polib.POFile) -> None:
-    marked = {(message.text, message.context) for message in messages.collected(env.ROOT)}
+    marked = {(texts_of(message)[0], message.context or "") for message in messages.collected(env.ROOT) if message.id}
     held = {(entry.msgid, entry.msgctxt or "") for entry in catalogue}
     assert (sorted(marked - held), sorted(held - marked)) == ([], []), "run manage.py messages, and translate"
 
@@ -123,19 +124,29 @@ def test_the_compiled_catalogue_is_that_of_the_text(path: Path) -> None:
     assert path.with_suffix(".mo").read_bytes() == polib.pofile(str(path), wrapwidth=0).to_binary()
 
 
-def test_strings_are_collected_as_templates_and_python_look_them_up() -> None:
-    template = """{% load i18n %}{% if x == 1 %}{% translate "100% sure" %}{% endif %}
+def texts_of(message: Message) -> tuple[str, ...]:
+    """A string and, where it has one, its plural."""
+    return (message.id,) if isinstance(message.id, str) else tuple(message.id)
+
+
+def test_strings_are_collected_as_templates_and_python_look_them_up(tmp_path: Path) -> None:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "page.html").write_text("""{% load i18n %}<p
+      >{% if x == 1 %}{% translate "100% sure" %}{% endif %}
     {% blocktranslate trimmed count n=n with a=b|default:_("none") %}
         {{ n }} pair of {{ a }}{% plural %}{{ n }} pairs
-    {% endblocktranslate %}{{ y|default:_("nothing") }}"""
-    found = {(one.text, one.plural) for one in messages.in_template(template)}
-    assert found == {("100%% sure", ""), ("%(n)s pair of %(a)s", "%(n)s pairs"), ("none", ""), ("nothing", "")}
-    placed = messages.in_template('{% load i18n %}{% translate "before" context "in time" %}')
-    assert list(placed) == [messages.Message("before", context="in time")]
-    source = '_("a"); gettext_lazy("b"); ngettext("c", "ds", n); gettext_noop("e"); other("f"); _(variable)'
-    assert [(one.text, one.plural) for one in messages.in_python(source)] == [
-        ("a", ""), ("b", ""), ("c", "ds"), ("e", ""),
-    ]  # fmt: skip
+    {% endblocktranslate %}</p>
+  {{ y|default:_("nothing") }}{% translate "before" context "in time" %}""")
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__init__.py").write_text(
+        '_("a"); gettext_lazy("b"); ngettext("c", "ds", n); gettext_noop("e"); other("f"); _(variable)'
+    )
+    found = {(texts_of(one), one.context) for one in messages.collected(tmp_path) if one.id}
+    assert found == {
+        (("100%% sure",), None), (("%(n)s pair of %(a)s", "%(n)s pairs"), None), (("none",), None),
+        (("nothing",), None), (("before",), "in time"),
+        (("a",), None), (("b",), None), (("c", "ds"), None), (("e",), None),
+    }  # fmt: skip
 
 
 def test_commands_speak_english_in_a_process_whose_pages_spoke_chinese() -> None:
