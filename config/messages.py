@@ -6,7 +6,7 @@ its `makemessages`.
 
 from io import BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.utils.translation import to_locale
@@ -24,7 +24,7 @@ KEYWORDS: dict[str, Any] = {
 }
 
 
-def in_template(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Any:
+def in_template(file: Any, keywords: Any, comment_tags: Any, options: Any) -> Any:
     """Babel's way to read a template: {% translate %}, {% blocktranslate %} and _("...")."""
     from babel.messages.extract import extract_python
 
