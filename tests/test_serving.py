@@ -196,3 +196,10 @@ def test_settings_that_open_more_connections_than_postgresql_allows_are_an_error
     settings.WEB_PROCESSES, settings.WEB_THREADS = 12, 8
     with pytest.raises(SystemCheckError, match=r"quorum\.E001"):
         call_command("check")
+
+
+def test_the_web_servers_exporter_is_switched_on_by_a_setting(settings: Any):
+    assert "--metrics" not in serving.web_command("127.0.0.1", 8000)
+    settings.METRICS_PORT, settings.METRICS_BIND = 9101, "10.0.0.1"
+    command = " ".join(serving.web_command("127.0.0.1", 8000))
+    assert "--metrics --metrics-address 10.0.0.1 --metrics-port 9101" in command
