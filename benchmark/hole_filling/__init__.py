@@ -2,8 +2,8 @@
 
 from benchmark.hole_filling.funnel import Funnel, Round, progress
 from benchmark.hole_filling.planning import DEEPEST, PEOPLE, Preview, configuration, estimate, preview
-from benchmark.hole_filling.progress import advance, ask_to_finish, cancel, finish, finish_waiting, look, unfinished
 from benchmark.hole_filling.sending import send
+from benchmark.hole_filling.stages import advance, ask_to_finish, cancel, finish, finish_waiting, look, unfinished
 from benchmark.hole_filling.starting import prepare, start
 from benchmark.hole_filling.tasks import advance_due
 

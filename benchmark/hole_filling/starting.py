@@ -19,7 +19,7 @@ from benchmark.hole_filling import people, version
 from benchmark.hole_filling.funnel import Funnel, progress
 from benchmark.hole_filling.pairs import Integers, pairs_of, without_final
 from benchmark.hole_filling.planning import configuration, pool_of
-from benchmark.hole_filling.progress import UNFINISHED, scope_of, stored
+from benchmark.hole_filling.stages import UNFINISHED, scope_of, stored
 from benchmark.models import Filling, Qrels, Run
 from corpus.errors import BadInput
 from corpus.models import Collection

@@ -1,6 +1,6 @@
 """What workers do for fillings between their jobs."""
 
-from benchmark.hole_filling.progress import advance, due, finish_waiting
+from benchmark.hole_filling.stages import advance, due, finish_waiting
 from benchmark.hole_filling.starting import prepare
 from benchmark.models import Filling
 
