@@ -1,0 +1,82 @@
+"""Long work: what waits is found without a message, and who lost a lease changes nothing (docs/jobs.md)."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from benchmark.models import Run
+from jobs import leases, notifications, tasks
+from tests.factories import make_collection
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run.objects.create(collection=make_collection("wings"), name="one", kind="bm25")
+
+
+def test_a_job_without_a_message_is_told_of_once_and_not_at_every_look(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    notifications.redis().delete(notifications.key("told", "benchmark.make_run"))
+    monkeypatch.setattr(tasks, "notify", lambda task, **_queue: sent.append(task))
+    import benchmark.tasks  # noqa: F401
+
+    monkeypatch.setattr(tasks, "CHORES", [])
+    tasks.look(["gpu"])
+    assert sent == [], "a worker of another queue"
+    tasks.look(["judge"])
+    tasks.look(["judge"])
+    assert sent == ["benchmark.make_run"]
+    notifications.redis().delete(notifications.key("told", "benchmark.make_run"))
+
+
+def test_a_chore_that_fails_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+    monkeypatch.setattr(tasks, "CHORES", [("", lambda: 1 / 0), ("", lambda: done.append(1))])
+    monkeypatch.setattr(tasks, "KINDS", [])
+    monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
+    tasks.look(["judge"])
+    assert done == [1]
+
+
+def test_whoever_lost_the_lease_neither_renews_nor_ends_the_job(run: Run) -> None:
+    late = leases.claim(Run)
+    assert late is not None and leases.claim(Run) is None
+    Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    now = leases.claim(Run)
+    assert now is not None and now.fencing_token == late.fencing_token + 1
+    assert not leases.Lease(late).renew(done=9) and not leases.finish(late, late.FAILED, error="late")
+    leases.give_back(late)
+    assert leases.Lease(now).renew(done=3) and leases.finish(now, now.READY)
+    run.refresh_from_db()
+    assert (run.state, run.done, run.error) == ("ready", 3, "")
+
+
+def test_a_running_job_is_asked_to_end_and_a_waiting_one_ends_at_once(run: Run) -> None:
+    assert leases.ask_to_cancel(run)
+    run.refresh_from_db()
+    assert run.state == "cancelled" and not leases.ask_to_cancel(run)
+    assert leases.resume(run) and leases.claim(Run) is not None
+    assert leases.ask_to_cancel(run)
+    run.refresh_from_db()
+    assert run.state == "running" and run.cancel_asked
+
+
+def test_an_error_ends_the_job_and_a_stopping_worker_gives_it_back(run: Run) -> None:
+    def fails(_lease: leases.Lease) -> Any:
+        raise ValueError("no\nway")
+
+    for work, stopping, state, error in (
+        (lambda lease: lease.stopped(), lambda: True, "waiting", ""),
+        (fails, lambda: False, "failed", "ValueError: no way"),
+    ):
+        job = leases.claim(Run)
+        assert job is not None
+        leases.perform(job, work, stopping=stopping)
+        run.refresh_from_db()
+        assert (run.state, run.error, run.attempts) == (state, error, int(state == "failed"))
