@@ -217,7 +217,7 @@ class Request:
     documents: tuple[str, ...] = ()
     """What is to be ranked or turned into vectors, for roles rank and embed. Their endpoints take no prompt."""
     arrived: Callable[[Body], None] | None = None
-    """Called as soon as the answer's last byte is here, before the SDK sees it."""
+    """Called as soon as the answer's last byte is here, before anybody makes something of it."""
     began: Callable[[int], None] | None = None
     """Called with the status as soon as an answer begins."""
     halted: Callable[[], bool] | None = None

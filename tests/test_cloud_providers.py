@@ -6,6 +6,9 @@ import hmac
 import json
 import logging
 import re
+import socket
+import ssl
+import subprocess
 import sys
 import threading
 import time
@@ -17,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import botocore.auth
-import httpcore2
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -36,7 +38,6 @@ from judges.prompts import VOTE_SCHEMA, ballot, vote_prompt
 from judges.prompts.answering import fitted
 from judges.providers import close_providers, open_provider
 from judges.providers import tokens as access
-from judges.providers import wire as wires
 from judges.providers.tokens import Tokens, from_command
 from judges.records import Inputs, Judge, Prompt, ProviderError, Refused, Rejected, Reply, Request
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
@@ -92,25 +93,78 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 class Recorder:
-    """In place of the connections: keeps each request as it leaves, reaches nobody, and answers."""
+    """A proxy that is every host itself: it keeps the one request of a connection as it comes, and answers."""
 
-    def __init__(self, answer: dict[str, Any]) -> None:
-        self.answer = answer
+    def __init__(self, certificate: Path) -> None:
+        self.answer: dict[str, Any] = {}
         self.sent: list[tuple[str, dict[str, str], bytes]] = []
+        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self.context.load_cert_chain(certificate)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
 
-    async def handle_async_request(self, asked: httpcore2.Request) -> httpcore2.Response:
-        body = b"".join([chunk async for chunk in asked.stream])
-        headers = {name.decode().lower(): value.decode() for name, value in asked.headers}
-        target = asked.url.target.decode()
-        self.sent.append((f"{asked.method.decode()} {target} HTTP/1.1", headers, body))
-        return httpcore2.Response(
-            200, headers=[("content-type", "application/json")], content=json.dumps(self.answer).encode()
-        )
+    def serve(self) -> None:
+        """Until it is closed."""
+        while True:
+            connection, _ = self.listener.accept()
+            with connection:
+                if not read_head(connection):
+                    return
+                connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                with self.context.wrap_socket(connection, server_side=True) as inside:
+                    self.take(inside)
 
-    async def aclose(self) -> None:
-        """Nothing is open."""
+    def take(self, connection: socket.socket) -> None:
+        """One request."""
+        first, *lines = read_head(connection).decode().removesuffix("\r\n\r\n").split("\r\n")
+        pairs = (line.partition(": ") for line in lines)
+        headers = {name.lower(): value for name, _, value in pairs}
+        body = read_exactly(connection, int(headers["content-length"]))
+        self.sent.append((first, headers, body))
+        said = json.dumps(self.answer).encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(said)}\r\n\r\n"
+        connection.sendall(head.encode() + said)
+
+    def close(self) -> None:
+        """A connection that says nothing ends it."""
+        socket.create_connection(self.listener.getsockname()).close()
+        self.thread.join(10)
+        self.listener.close()
 
 
+def read_head(connection: socket.socket) -> bytes:
+    found = b""
+    while not found.endswith(b"\r\n\r\n") and (byte := connection.recv(1)):
+        found += byte
+    return found
+
+
+def read_exactly(connection: socket.socket, length: int) -> bytes:
+    found = b""
+    while len(found) < length and (more := connection.recv(length - len(found))):
+        found += more
+    return found
+
+
+@pytest.fixture
+def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
+    """Every call leaves through it, and trusts it."""
+    names = ",".join(f"DNS:{name}" for name in ("*.openai.com", "*.openai.azure.com", "*.googleapis.com", AMAZON))
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=clouds"
+    files = ["-addext", f"subjectAltName={names}", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run([*command.split(), *files], cwd=tmp_path, check=True, capture_output=True)
+    both = tmp_path / "both.pem"
+    both.write_bytes((tmp_path / "cert.pem").read_bytes() + (tmp_path / "key.pem").read_bytes())
+    found = Recorder(both)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+    monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{found.listener.getsockname()[1]}")
+    monkeypatch.setenv("no_proxy", "")
+    yield found
+    found.close()
+
+
+AMAZON = "bedrock-runtime.us-east-1.amazonaws.com"
 SAID = json.dumps({"reason": "It says so.", "response": "yes"})
 CHAT = {"choices": [{"message": {"content": SAID}, "finish_reason": "stop"}], "usage": {}}
 MESSAGE = {"content": [{"type": "text", "text": SAID}], "stop_reason": "end_turn", "usage": {}}
@@ -139,13 +193,12 @@ def judge_of(preset: str, **more: Any) -> Judge:
     return Judge(1, "a", preset, entry.model, entry.base_url, entry.api_key_env, entry.parameters)
 
 
-def leaving(monkeypatch: pytest.MonkeyPatch, judge: Judge) -> tuple[str, dict[str, str], bytes]:
+def leaving(monkeypatch: pytest.MonkeyPatch, recorder: Recorder, judge: Judge) -> tuple[str, dict[str, str], bytes]:
     """The one request of a call as it leaves, with our other headers left out of it."""
     monkeypatch.delenv("QUORUM_LOOPBACK_ONLY", raising=False)
     for name in ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"):
         monkeypatch.setenv(name, KEY)
-    recorder = Recorder(CLOUDS[judge.provider][1])
-    monkeypatch.setattr(wires.httpcore2, "AsyncConnectionPool", lambda **_: recorder)
+    recorder.answer = CLOUDS[judge.provider][1]
     assert parse_vote(ask(judge, ASKED).text).verdict == 1
     (sent,) = recorder.sent
     return sent
@@ -169,9 +222,9 @@ def shown(sent: tuple[str, dict[str, str], bytes]) -> str:
     ],
 )
 def test_a_request_leaves_as_it_is_documented(
-    monkeypatch: pytest.MonkeyPatch, name: str, preset: str, more: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch, recorder: Recorder, name: str, preset: str, more: dict[str, Any]
 ) -> None:
-    sent = leaving(monkeypatch, judge_of(preset, **more))
+    sent = leaving(monkeypatch, recorder, judge_of(preset, **more))
     assert shown(sent) == (RECORDED / f"{name}.http").read_text()
     assert int(sent[1]["content-length"]) == len(sent[2])
 
@@ -187,10 +240,10 @@ def signing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("signing")
 def test_a_request_to_bedrock_is_signed_as_documented_and_leaves_as_it_was_signed(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, recorder: Recorder
 ) -> None:
     """Signature Version 4, worked out step by step from what leaves (IAM user guide, "Create a signed request")."""
-    first, headers, body = leaving(monkeypatch, judge_of("bedrock"))
+    first, headers, body = leaving(monkeypatch, recorder, judge_of("bedrock"))
     method, target, _ = first.split(" ")
     form = r"AWS4-HMAC-SHA256 Credential=(.+), SignedHeaders=(.+), Signature=([0-9a-f]{64})"
     found = re.fullmatch(form, headers["authorization"])

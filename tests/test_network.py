@@ -1,47 +1,33 @@
-"""The sockets under the SDKs: one piece a request, encryption, proxies, and connections that the other side closed."""
+"""Connections of the SDKs' clients: encryption, proxies, packed answers, and what the other side closed."""
 
 import asyncio
 import contextlib
+import gzip
 import ssl
 import subprocess
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import httpcore2
-import httpx2
 import pytest
 
 from judges.prompts import VOTE_SCHEMA, vote_prompt
-from judges.providers import close_providers, environment, network, open_provider
-from judges.providers import wire as wires
-from judges.providers.network import Stream
-from judges.providers.wire import Passes, Wire, http_client
-from judges.records import Inputs, Judge, Refused, Request
+from judges.providers import close_providers, environment, open_provider
+from judges.records import Body, Inputs, Judge, ProviderError, Refused, Request, Unreachable
+from tests.modelserver.fixtures import KEY, KEY_ENV
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 ANSWER = b'{"said": "yes"}'
 
 
-class Recorder(asyncio.Transport):
-    """A transport that sends nothing."""
+SDKS = ["openai-compatible", "anthropic", "google"]
+INPUTS = Inputs("?", (), "", "")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent: list[bytes] = []
-        self.asked: list[str] = []
 
-    def write(self, data: Any) -> None:
-        self.sent.append(bytes(data))
-
-    def is_closing(self) -> bool:
-        return False
-
-    def pause_reading(self) -> None:
-        self.asked.append("pause")
-
-    def resume_reading(self) -> None:
-        self.asked.append("resume")
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the calls."""
+    monkeypatch.setenv(KEY_ENV, KEY)
 
 
 @pytest.fixture(scope="module")
@@ -66,22 +52,20 @@ def answer(body: bytes = ANSWER) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-async def post(client: httpx2.AsyncClient, url: str, body: bytes = b"{}") -> Wire:
-    """One call; what its wire kept."""
-    wire = Wire(credentials={"authorization": "Bearer of-the-call"})
-    token = wires.current.set(wire)
+async def post(url: str, sdk: str = "openai-compatible", question: str = "?") -> Body:
+    """The answer to one call, as it was kept. Raises ProviderError where none came."""
+    judge = Judge(1, "j", sdk, "m", base_url=url, api_key_env=KEY_ENV)
+    kept: list[Body] = []
+    prompt = replace(vote_prompt(INPUTS), user=question)
     try:
-        await client.post(url, content=body, headers={"authorization": "Bearer of-the-sdk"})
-    except httpx2.TransportError:
-        assert wire.failure
-    finally:
-        wires.current.reset(token)
-    return wire
+        await open_provider(judge).complete(Request(judge, prompt, VOTE_SCHEMA, INPUTS, "vote", arrived=kept.append))
+    except ProviderError:
+        if not kept:
+            raise
+    return kept[0]
 
 
-def against(
-    serve: Serve, calls: Callable[[httpx2.AsyncClient, str], Awaitable[None]], *, tls: ssl.SSLContext | None = None
-) -> None:
+def against(serve: Serve, calls: Callable[[str], Awaitable[None]], *, tls: ssl.SSLContext | None = None) -> None:
     """Run the calls against a server of this loop."""
 
     served: set[asyncio.Task[None]] = set()
@@ -97,12 +81,13 @@ def against(
             writer.close()
 
     async def main() -> None:
-        server = await asyncio.start_server(closing, "127.0.0.1", 0, ssl=tls)
-        url = f"http{'s' if tls else ''}://localhost:{server.sockets[0].getsockname()[1]}/v1"
-        client = http_client(url, Passes())
-        async with asyncio.timeout(60):
-            await calls(client, url)
-        await client.aclose()
+        server = await asyncio.start_server(closing, "127.0.0.1", 0, ssl=tls, limit=1 << 24)
+        url = f"http{'s' if tls else ''}://localhost:{server.sockets[0].getsockname()[1]}"
+        try:
+            async with asyncio.timeout(60):
+                await calls(url)
+        finally:
+            await close_providers()
         server.close()
         await asyncio.gather(*served, return_exceptions=True)
 
@@ -117,56 +102,8 @@ async def always(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             writer.write(answer())
 
 
-def test_what_is_written_leaves_in_one_piece_when_the_answer_is_awaited() -> None:
-    async def main() -> None:
-        stream, transport = Stream(), Recorder()
-        stream.connection_made(transport)
-        await stream.write(b"POST / HTTP/1.1\r\n\r\n")
-        await stream.write(b"{}")
-        assert transport.sent == []
-        stream.data_received(b"HTTP/1.1 200 OK")
-        assert await stream.read(4) == b"HTTP"
-        assert transport.sent == [b"POST / HTTP/1.1\r\n\r\n{}"]
-        assert await stream.read(100) == b"/1.1 200 OK"
-
-    asyncio.run(main())
-
-
-def test_neither_direction_gathers_without_bounds() -> None:
-    async def main() -> None:
-        stream, transport = Stream(), Recorder()
-        stream.connection_made(transport)
-        stream.data_received(bytes(network.FULL + 1))
-        assert transport.asked == ["pause"] and stream.get_extra_info("is_readable")
-        await stream.read(network.FULL)
-        assert transport.asked == ["pause", "resume"]
-        stream.pause_writing()
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await stream.write(bytes(network.FULL + 1))
-        assert sum(map(len, transport.sent)) == network.FULL + 1
-        stream.resume_writing()
-        await stream.write(bytes(network.FULL + 1))
-
-    asyncio.run(main())
-
-
-def test_what_came_before_a_connection_broke_is_read_first() -> None:
-    async def main() -> None:
-        stream = Stream()
-        stream.connection_made(Recorder())
-        stream.data_received(b"half")
-        stream.connection_lost(ConnectionResetError("reset by peer"))
-        assert await stream.read(100) == b"half"
-        with pytest.raises(httpcore2.ReadError, match="reset by peer"):
-            await stream.read(100)
-        with pytest.raises(httpcore2.WriteError):
-            await stream.write(b"more")
-
-    asyncio.run(main())
-
-
-def test_a_large_request_arrives_whole_at_a_slow_server() -> None:
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_large_request_arrives_whole_at_a_slow_server(sdk: str) -> None:
     got = []
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -174,32 +111,50 @@ def test_a_large_request_arrives_whole_at_a_slow_server() -> None:
         got.append((await read_request(reader))[1])
         writer.write(answer())
 
-    async def calls(client: httpx2.AsyncClient, url: str) -> None:
-        assert (await post(client, url, bytes(8_000_000))).body == ANSWER
+    async def calls(url: str) -> None:
+        assert (await post(url, sdk, "x" * 1_000_000)).text == ANSWER.decode()
 
     against(slow, calls)
-    assert got == [bytes(8_000_000)]
+    assert got[0].count(b"x") >= 1_000_000
 
 
-def test_the_call_has_its_own_key_and_the_sdks_request_does_not() -> None:
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_call_shows_its_own_key_alone_and_asks_for_an_answer_that_is_not_packed(sdk: str) -> None:
     heads = []
 
     async def look(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heads.append((await read_request(reader))[0].lower())
         writer.write(answer())
 
-    async def calls(client: httpx2.AsyncClient, url: str) -> None:
-        request = client.build_request("POST", url, content=b"{}", headers={"authorization": "Bearer of-the-sdk"})
-        wires.current.set(Wire(credentials={"authorization": "Bearer of-the-call"}))
-        await client.send(request)
-        assert request.headers["authorization"] == "Bearer of-the-sdk"
+    async def calls(url: str) -> None:
+        await post(url, sdk)
 
     against(look, calls)
-    assert b"bearer of-the-call" in heads[0] and b"of-the-sdk" not in heads[0]
+    names = [line.partition(b":")[0] for line in heads[0].split(b"\r\n")]
+    shown = {"openai-compatible": b"authorization", "anthropic": b"x-api-key", "google": b"x-goog-api-key"}[sdk]
+    assert [name for name in names if name in (b"authorization", b"x-api-key", b"x-goog-api-key")] == [shown]
+    assert KEY.encode() in heads[0] and b"set-for-each-call" not in heads[0]
     assert heads[0].count(b"accept-encoding: identity") == 1 == heads[0].count(b"accept-encoding")
 
 
-def test_an_idle_connection_that_the_server_closed_is_not_used_again() -> None:
+@pytest.mark.parametrize("sdk", SDKS)
+@pytest.mark.parametrize(("size", "kept"), [(100, 100), (50_000_000, 4_000_000)])
+def test_an_answer_that_is_packed_all_the_same_is_unpacked_within_bounds(sdk: str, size: int, kept: int) -> None:
+    body = gzip.compress(b" " * size)
+
+    async def packing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    async def calls(url: str) -> None:
+        found = await post(url, sdk)
+        assert (len(found.text), found.whole) == (kept, size == kept)
+
+    against(packing, calls)
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_an_idle_connection_that_the_server_closed_is_not_used_again(sdk: str) -> None:
     served = []
 
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -208,31 +163,52 @@ def test_an_idle_connection_that_the_server_closed_is_not_used_again() -> None:
         writer.write(answer())  # it says nothing of closing, and closes
         writer.close()
 
-    async def calls(client: httpx2.AsyncClient, url: str) -> None:
+    async def calls(url: str) -> None:
         for _ in range(3):
-            assert (await post(client, url)).body == ANSWER
+            assert (await post(url, sdk)).text == ANSWER.decode()
             await asyncio.sleep(0.05)
 
     against(once, calls)
     assert len(served) == 3
 
 
-def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next_one() -> None:
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_second_answer_right_behind_the_first_is_not_taken_for_the_next_one(sdk: str) -> None:
     async def talkative(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
-        writer.write(answer())
-        await asyncio.sleep(0.02)
-        writer.write(answer(b"stale"))
+        writer.write(answer() + answer(b"stale"))
 
-    async def calls(client: httpx2.AsyncClient, url: str) -> None:
+    async def calls(url: str) -> None:
         for _ in range(2):
-            assert (await post(client, url)).body == ANSWER
+            assert (await post(url, sdk)).text == ANSWER.decode()
             await asyncio.sleep(0.05)
 
     against(talkative, calls)
 
 
-def test_encrypted_connections_are_checked_and_used_again(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_connection_that_breaks_before_the_answer_is_no_refused_connection(sdk: str) -> None:
+    """What was sent may have been charged; where nobody listens it cannot."""
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.close()
+
+    async def calls(url: str) -> None:
+        with pytest.raises(Unreachable) as broken:
+            await post(url, sdk)
+        with pytest.raises(Unreachable) as refused:
+            await post("http://127.0.0.1:9", sdk)
+        assert (broken.value.billed, refused.value.billed) == (True, False)
+
+    against(mute, calls)
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
+@pytest.mark.parametrize("sdk", SDKS)
+def test_encrypted_connections_are_checked_and_used_again(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch, sdk: str, variable: str
+) -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     opened = []
@@ -241,22 +217,32 @@ def test_encrypted_connections_are_checked_and_used_again(certificate: Path, mon
         opened.append(1)
         await always(reader, writer)
 
-    async def good(client: httpx2.AsyncClient, url: str) -> None:
+    async def good(url: str) -> None:
         for _ in range(3):
-            assert (await post(client, url)).body == ANSWER
-        assert (await post(client, url, bytes(3_000_000))).body == ANSWER
+            assert (await post(url, sdk)).text == ANSWER.decode()
+        assert (await post(url, sdk, "x" * 1_000_000)).text == ANSWER.decode()
 
-    async def bad(client: httpx2.AsyncClient, url: str) -> None:
-        wire = await post(client, url)
-        assert wire.unsent and "CERTIFICATE_VERIFY_FAILED" in wire.failure
-        assert "name a PEM file with the authority's certificate in SSL_CERT_FILE" in wire.failure
+    async def bad(url: str) -> None:
+        with pytest.raises(Refused, match="CERTIFICATE_VERIFY_FAILED") as caught:
+            await post(url, sdk)
+        assert "name a PEM file with the authority's certificate in SSL_CERT_FILE" in str(caught.value)
 
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
     against(count, bad, tls=context)
     assert opened == []
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setenv(variable, str(certificate if variable == "SSL_CERT_FILE" else hashed(certificate)))
     against(count, good, tls=context)
     assert len(opened) == 1
+
+
+def hashed(certificate: Path) -> Path:
+    """A folder of authorities as OpenSSL reads it."""
+    folder = certificate.parent / "authorities"
+    folder.mkdir(exist_ok=True)
+    (folder / "localhost.pem").write_bytes((certificate.parent / "cert.pem").read_bytes())
+    subprocess.run(["openssl", "rehash", str(folder)], check=True)
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -292,7 +278,7 @@ def test_a_certificate_that_is_not_trusted_is_no_outage(certificate: Path, monke
 
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
 
-    async def calls(_: httpx2.AsyncClient, url: str) -> None:
+    async def calls(url: str) -> None:
         assert "in SSL_CERT_FILE" in await refused(url)
         monkeypatch.setenv("SSL_CERT_FILE", str(other))
         await close_providers()
@@ -308,7 +294,7 @@ def test_a_certificate_of_another_name_is_not_blamed_on_the_authorities(
     context.load_cert_chain(certificate)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
 
-    async def calls(_: httpx2.AsyncClient, url: str) -> None:
+    async def calls(url: str) -> None:
         said = await refused(url.replace("localhost", "127.0.0.1"))
         assert "correct the base_url" in said and "SSL_CERT_FILE" not in said
 
@@ -355,8 +341,9 @@ async def refused(url: str) -> str:
     return str(error.value)
 
 
+@pytest.mark.parametrize("sdk", SDKS)
 def test_a_proxy_is_asked_with_its_password_and_the_call_stays_encrypted(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch
+    certificate: Path, monkeypatch: pytest.MonkeyPatch, sdk: str
 ) -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
@@ -369,21 +356,19 @@ def test_a_proxy_is_asked_with_its_password_and_the_call_stays_encrypted(
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer), return_exceptions=True)
 
-    async def calls(_: httpx2.AsyncClient, url: str) -> None:
+    async def calls(url: str) -> None:
         proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
         port = proxy.sockets[0].getsockname()[1]
         monkeypatch.setenv("https_proxy", f"http://us:secret@127.0.0.1:{port}")
         monkeypatch.setattr(environment, "is_loopback", lambda base_url: False)
         monkeypatch.setattr(environment, "proxy_bypass", lambda host: False)
-        client = http_client(url, Passes())
-        assert (await post(client, url)).body == ANSWER
-        await client.aclose()
+        assert (await post(url, sdk)).text == ANSWER.decode()
         proxy.close()
 
     against(always, calls, tls=context)
-    (head,) = asked
-    assert head.startswith(b"CONNECT localhost:") and b"Proxy-Authorization: Basic dXM6c2VjcmV0" in head
-    assert b"of-the-call" not in head
+    head = asked[0].replace(b"Proxy-Authorization", b"proxy-authorization")
+    assert head.startswith(b"CONNECT localhost:") and b"proxy-authorization: Basic dXM6c2VjcmV0" in head
+    assert KEY.encode() not in head
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,7 +1,6 @@
 """Providers with the real SDKs against the local server: what comes back is kept, whatever it is."""
 
 import asyncio
-import gzip
 import json
 import logging
 import subprocess
@@ -12,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,12 +19,10 @@ from config.env import ROOT
 from judges.domain.debate import PAIR
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
-from judges.providers import wire as wires
 from judges.providers.anthropic import AnthropicProvider
 from judges.providers.google import GoogleProvider
 from judges.providers.openai import OpenAIProvider
 from judges.providers.rerank import RerankProvider
-from judges.providers.wire import MAX_BODY, Wire
 from judges.records import (
     BadAnswer,
     Inputs,
@@ -306,32 +302,6 @@ def test_a_request_that_cannot_be_made_is_rejected_and_nothing_is_sent(model_ser
     with pytest.raises(Rejected, match="could not be made"):
         run(once())
     assert model_server.requests() == []
-
-
-@pytest.mark.parametrize("sdk", ["openai", "openai-compatible", "anthropic"])
-def test_what_is_posted_is_what_the_typed_method_of_the_sdk_sends(model_server: LocalModels, sdk: str) -> None:
-    asked = request(model_server.judge("yes", sdk))
-
-    async def both() -> None:
-        provider = open_provider(asked.judge)
-        assert isinstance(provider, AnthropicProvider | OpenAIProvider)
-        await provider.complete(asked)
-        wires.current.set(Wire(credentials=provider.credentials()))
-        client: Any = provider.client
-        method = client.messages if sdk == "anthropic" else client.chat.completions
-        await method.create(**provider.body(asked))
-
-    run(both())
-    ours, theirs = model_server.requests()
-    assert (ours["path"], ours["body"]) == (theirs["path"], theirs["body"])
-
-
-def test_a_packed_body_is_unpacked_within_bounds() -> None:
-    body = b'{"choices": []}'
-    packed = httpx2.Headers({"content-encoding": "gzip"})
-    assert Wire(headers=packed, chunks=[gzip.compress(body)]).body == body
-    assert len(Wire(headers=packed, chunks=[gzip.compress(bytes(50_000_000))]).body) == MAX_BODY
-    assert Wire(headers=packed, chunks=[body]).body == body
 
 
 def test_a_compatible_server_needs_no_key(model_server: LocalModels, monkeypatch: pytest.MonkeyPatch) -> None:

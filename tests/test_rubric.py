@@ -10,6 +10,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx2
 import pyarrow.parquet
 import pytest
 from django.apps import apps
@@ -34,6 +35,7 @@ from judges.domain.debate import AGAINST, FOR
 from judges.domain.protocol import Protocol
 from judges.engine.calls import Question
 from judges.prompts.writing import measure_prompt, write_prompt
+from judges.providers.received import Received
 from judges.providers.rerank import RerankProvider
 from judges.records import SCALES, Inputs, Judge, Prompt, Request, Turn
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
@@ -110,13 +112,14 @@ def sent_to_a_reranker(inputs: Inputs) -> dict[str, object]:
     """The body of the request to a rerank endpoint."""
     sent: list[dict[str, object]] = []
 
-    async def post(_address: str, json: dict[str, object]) -> None:
-        sent.append(json)
+    def note(asked: httpx2.Request) -> httpx2.Response:
+        sent.append(json.loads(asked.content))
+        return httpx2.Response(200)
 
     provider = object.__new__(RerankProvider)
-    provider.base_url, provider.http = "http://127.0.0.1", SimpleNamespace(post=post)
+    provider.base_url, provider.http = "http://127.0.0.1", httpx2.AsyncClient(transport=httpx2.MockTransport(note))
     judge = Judge(1, "ranker", "rerank-endpoint", "ranker")
-    asyncio.run(provider.send(Request(judge, prompts.vote_prompt(inputs), {}, inputs, "vote")))
+    asyncio.run(provider.send(Request(judge, prompts.vote_prompt(inputs), {}, inputs, "vote"), Received()))
     return sent[0]
 
 

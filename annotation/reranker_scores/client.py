@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 from annotation.reranker_scores.formats import Api
 from corpus.collections.secrets import secret
 from corpus.errors import BadInput
-from judges.providers.environment import distrust, is_loopback, proxy_for, tls_context, trust_advice
+from judges.providers.environment import distrust, is_loopback, only_loopback, proxy_for, tls_context, trust_advice
+from judges.providers.received import MAX_BODY, retry_after
 from judges.providers.replies import refusal
-from judges.providers.wire import MAX_BODY, Wire, only_loopback
 from judges.records import BadAnswer, ProviderError, Unreachable
 
 TIMEOUT_S = 60.0
@@ -73,7 +73,7 @@ class Client:
             raise failed from None
         raw = self._text(bytes(data[:MAX_BODY]))
         if not 200 <= response.status_code < 300:
-            wait = Wire(status=response.status_code, headers=response.headers).retry_after
+            wait = retry_after(response.headers)
             raise self._refused(response.status_code, raw, wait)
         if len(data) > MAX_BODY:
             raise BadAnswer(f"{self.teacher.host}: the answer is longer than {MAX_BODY} bytes", status=200, raw=raw)

@@ -28,8 +28,7 @@ from judges.engine.limits import Limits
 from judges.engine.plan import Plan
 from judges.engine.worker_loop import Flight, Pace
 from judges.engine.writer import Writer
-from judges.providers import close_providers, open_provider
-from judges.providers.rehearsal import prepare
+from judges.providers import close_providers, load, open_provider
 
 BEAT_S = 2.0
 
@@ -124,7 +123,7 @@ class Child:
     async def _open(self, plan: Plan) -> None:
         """Load the SDKs, which takes seconds, before anything is claimed."""
         for judge in plan.judges:
-            await asyncio.to_thread(prepare, judge)
+            await asyncio.to_thread(load, judge.provider)
             open_provider(judge)
 
     async def _land(self) -> None:

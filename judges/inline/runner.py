@@ -22,8 +22,7 @@ from judges.engine.limits import Limits
 from judges.engine.plan import Plan
 from judges.engine.recovery import take_over
 from judges.engine.writer import Writer
-from judges.providers import close_providers, open_provider
-from judges.providers.rehearsal import prepare
+from judges.providers import close_providers, load, open_provider
 
 T = TypeVar("T")
 AT_ONCE = 32
@@ -65,7 +64,7 @@ def run(
             await take_over(writer, folder)
             await budget.look()
             for judge in plan.voters:
-                await asyncio.to_thread(prepare, judge)
+                await asyncio.to_thread(load, judge.provider)
                 open_provider(judge)
             return await _all(Caller(tools, plan, budget, stopped), held, ask, done)
         finally:

@@ -34,8 +34,7 @@ from judges.models import JudgeVersion, Panel
 from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
 from judges.panels.offline_panel import ensure_offline
 from judges.probes.canary_texts import Canary, canaries
-from judges.providers import close_providers, open_provider
-from judges.providers.rehearsal import prepare
+from judges.providers import close_providers, load, open_provider
 from judges.records import Judge, Prompt, ProviderError, Reply, Request
 
 AT_ONCE = 16
@@ -100,7 +99,7 @@ def ask(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda cou
         try:
             for judge in judges:
                 shared.account(judge.account).limit = limits[judge.account]
-                await asyncio.to_thread(prepare, judge)
+                await asyncio.to_thread(load, judge.provider)
             calls = [
                 asking.one(shared.account(judge.account), judge, canary)
                 for judge in judges

@@ -24,8 +24,7 @@ from judges.engine.calls import _tell
 from judges.engine.limits import Account, CircuitOpen, Limits
 from judges.engine.plan import limit_of
 from judges.probes.known_orders import Findings, Grade, Probe, findings
-from judges.providers import close_providers, open_provider
-from judges.providers.rehearsal import prepare
+from judges.providers import close_providers, load, open_provider
 from judges.records import Inputs, Judge, ProviderError, Reply, Request
 
 AT_ONCE = 16
@@ -74,7 +73,7 @@ def self_check(
         try:
             for judge in judges:
                 shared.account(judge.account).limit = limits[judge.account]
-                await asyncio.to_thread(prepare, judge)
+                await asyncio.to_thread(load, judge.provider)
             calls = [asking.judge(shared.account(judge.account), judge, probes) for judge in judges]
             return list(await asyncio.gather(*calls))
         finally:

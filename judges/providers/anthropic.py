@@ -1,16 +1,18 @@
 """Messages, as Anthropic has them. They give no log-probabilities."""
 
 import json
+import logging
 from itertools import pairwise
 from typing import Any
 
-import httpx2
-from anthropic import AsyncAnthropic
+from anthropic import AsyncAnthropic, DefaultAioHttpClient, Omit
 
 from judges import prompts
 from judges.presets.thinking import thinks_by_name
-from judges.providers.base import SdkProvider
+from judges.providers.base import PLACEHOLDER, UNPACKED, SdkProvider
 from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
+from judges.providers.connections import http_client
+from judges.providers.received import Received
 from judges.providers.replies import count, counted, entries, get, text
 from judges.records import Judge, Reply, Request, Side, Usage
 
@@ -23,6 +25,8 @@ FINISH = {
 }
 
 
+# It would write a call's headers into a log of level DEBUG, the key included.
+logging.getLogger("anthropic").setLevel(logging.INFO)
 SIDES = frozenset(Side)
 KEPT = {"type": "ephemeral"}
 """A breakpoint: what stands before it may be kept, and read at a tenth of the price by a call that begins alike."""
@@ -31,7 +35,7 @@ KEPT = {"type": "ephemeral"}
 class AnthropicProvider(SdkProvider):
     """POST <base_url>/v1/messages."""
 
-    key_header = "x-api-key"
+    key_header = "X-Api-Key"
     key_prefix = ""
 
     def __init__(self, judge: Judge) -> None:
@@ -40,14 +44,30 @@ class AnthropicProvider(SdkProvider):
 
     def open_client(self, judge: Judge) -> Any:
         """The SDK's client of the account."""
-        return AsyncAnthropic(
-            api_key="set-as-it-leaves", base_url=self.base_url, http_client=self.http, max_retries=0, timeout=None
-        )
+        return AsyncAnthropic(api_key=PLACEHOLDER, base_url=self.base_url, **self.settings())
 
-    async def send(self, request: Request) -> object:
-        """One POST, by the SDK's method for any address, as in `OpenAIProvider.send`."""
-        headers = {"headers": request.judge.parameters.get("extra_headers", {})}
-        return await self.client.post("/v1/messages", cast_to=httpx2.Response, body=self.body(request), options=headers)
+    def settings(self) -> dict[str, Any]:
+        """Of any client of the SDK: its aiohttp connections, no retries (the engine's loop makes them)."""
+        http = http_client(DefaultAioHttpClient, self.route)
+        return {"http_client": http, "max_retries": 0, "timeout": None, "default_headers": UNPACKED}
+
+    async def send(self, request: Request, received: Received) -> None:
+        """One call. Fields that the SDK's types do not know go as `extra_body`, as in `OpenAIProvider.send`."""
+        body = self.body(request)
+        typed = {name: body.pop(name) for name in ("model", "max_tokens", "messages")}
+        call = self.client.messages.with_streaming_response.create(
+            **typed, extra_body=body, extra_headers=self.sent_headers(request, received)
+        )
+        await self.keep(call, received)
+
+    def sent_headers(self, request: Request, received: Received) -> dict[str, Any]:
+        """Of this call alone, its key among them."""
+        unsaid = {name: Omit() for name in ("X-Api-Key", "Authorization") if name not in received.credentials}
+        return {**unsaid, **self.headers(request.judge, received)}
+
+    async def close(self) -> None:
+        """Release the connections."""
+        await self.client.close()
 
     def body(self, request: Request) -> dict[str, Any]:
         """The request as the wire format has it, with breakpoints of the prompt cache where other calls go on alike."""

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from openai import AsyncAzureOpenAI
+from openai import AsyncAzureOpenAI, Omit
 
+from judges.providers.base import PLACEHOLDER
 from judges.providers.openai import OpenAIProvider
+from judges.providers.received import Received
 from judges.records import Judge, Request
 
 
@@ -17,17 +19,15 @@ class AzureProvider(OpenAIProvider):
     def open_client(self, judge: Judge) -> AsyncAzureOpenAI:
         """It makes the deployment's address of the model in a request's body."""
         return AsyncAzureOpenAI(
-            azure_endpoint=self.base_url,
-            api_version=_version(judge),
-            api_key="set-as-it-leaves",
-            http_client=self.http,
-            max_retries=0,
-            timeout=None,
+            azure_endpoint=self.base_url, api_version=_version(judge), api_key=PLACEHOLDER, **self.settings()
         )
 
-    def options(self, request: Request) -> Any:
+    def options(self, request: Request, received: Received) -> dict[str, Any]:
         """With the judge's own version: judges of one account may differ in it."""
-        return {**super().options(request), "params": {"api-version": _version(request.judge)}}
+        found = super().options(request, received)
+        if "api-key" not in received.credentials:
+            found["extra_headers"] = {"api-key": Omit(), **found["extra_headers"]}
+        return {**found, "extra_query": {"api-version": _version(request.judge)}}
 
 
 def _version(judge: Judge) -> str:

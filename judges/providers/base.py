@@ -1,9 +1,10 @@
 """What all SDK providers share: time limit, credentials, the kept body, and what it means."""
 
 import asyncio
-import contextlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,11 +12,11 @@ import httpx2
 
 from corpus.collections.secrets import secret
 from corpus.errors import BadInput
-from judges.providers import wire as wires
-from judges.providers.environment import is_loopback
+from judges.providers.connections import Passes, http_client, route_to
+from judges.providers.environment import is_loopback, only_loopback
+from judges.providers.received import MAX_BODY, SECRET, Received
 from judges.providers.replies import error_code, parse, refusal
 from judges.providers.tokens import Tokens
-from judges.providers.wire import Passes, Wire
 from judges.records import (
     BadAnswer,
     Body,
@@ -32,15 +33,16 @@ from judges.records import (
 TIMEOUT_S = 60.0
 LOOK_UP_S = 10.0
 """For what costs nothing and decides nothing."""
+PLACEHOLDER = "set-for-each-call"
+"""In place of the key, which no client holds: it is read anew for each call."""
+UNPACKED = {"accept-encoding": "identity"}
 
 
 class SdkProvider(ABC):
     """A client of one account. Subclasses say how to send a request and where an answer keeps its parts."""
 
-    key_header = "authorization"
+    key_header = "Authorization"
     key_prefix = "Bearer "
-    signs = False
-    """The SDK signs a request that has no key of ours."""
 
     def __init__(self, judge: Judge) -> None:
         self.preset = judge.preset
@@ -49,12 +51,12 @@ class SdkProvider(ABC):
         self.host = urlsplit(self.base_url).netloc
         self.local = is_loopback(self.base_url)
         self.passes = Passes()
-        self.http = wires.http_client(self.base_url, self.passes, self.signs)
+        self.route = route_to(self.base_url)
         self.tokens = Tokens()
 
     @abstractmethod
-    async def send(self, request: Request) -> object:
-        """One call through the SDK. What it returns is not used: the wire has kept the body."""
+    async def send(self, request: Request, received: Received) -> None:
+        """One call by the SDK's documented method; the answer is taken before the SDK makes something of it."""
 
     @abstractmethod
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
@@ -67,34 +69,58 @@ class SdkProvider(ABC):
     async def complete(self, request: Request) -> Reply:
         """Send exactly one request; the whole of it ends within the judge's `timeout_s`. Raises ProviderError."""
         credentials = await self.authorized(request.judge)
-        wire = Wire(credentials=credentials, arrived=request.arrived, began=request.began)
+        received = Received(credentials, arrived=request.arrived, began=request.began)
         await self.passes.turn()
         if request.halted is not None and request.halted():
             raise NotSent(f"{self.host}: the call was halted before it left")
-        token = wires.current.set(wire)
+        if self.route.problem:
+            raise Refused(f"{self.host}: {self.route.problem}")
         seconds = float(request.judge.parameters.get("timeout_s", TIMEOUT_S))
         try:
             async with asyncio.timeout(seconds):
-                await self.send(request)
+                await self.attempt(request, received)
         except TimeoutError:
-            wire.failure = wire.failure or f"no whole answer within {seconds:g} s"
-        except Exception as error:
-            # SDKs raise on bodies that they cannot use. The wire knows what came, and that decides; without a trace
-            # on the wire nothing was sent, and the same request would fail alike.
-            if wire.status is None and not wire.failure:
-                raise Rejected(f"{self.host}: the request could not be made: {error!r}") from error
-        finally:
-            wires.current.reset(token)
-        return self.outcome(wire, request.judge)
+            received.failure = received.failure or f"no whole answer within {seconds:g} s"
+        await self.passes.turn()
+        return self.outcome(received, request.judge)
 
-    def outcome(self, wire: Wire, judge: Judge) -> Reply:
+    async def attempt(self, request: Request, received: Received) -> None:
+        """Send it; SDKs raise on answers that they cannot use, and what was received decides. Without a trace of an
+        answer or of a connection nothing was sent, and the same request would fail alike. Raises Rejected.
+        """
+        try:
+            await self.send(request, received)
+        except (ProviderError, TimeoutError):
+            raise
+        except Exception as error:
+            answer = getattr(error, "response", None)
+            if isinstance(answer, httpx2.Response) and received.status is None:
+                received.hide(answer.request.headers)
+                await received.take(answer.status_code, answer.headers, answer.aiter_bytes())
+            elif received.kept is None:
+                received.broke(error)
+            if received.status is None and not received.failure:
+                raise Rejected(f"{self.host}: the request could not be made: {error!r}") from error
+
+    async def keep(self, call: AbstractAsyncContextManager[Any], received: Received) -> None:
+        """Take the raw answer of an SDK's method `with_streaming_response`."""
+        async with call as response:
+            received.hide(response.http_request.headers)
+            await received.take(response.status_code, response.headers, response.iter_bytes())
+
+    def headers(self, judge: Judge, received: Received) -> dict[str, Any]:
+        """What goes with a call besides the SDK's own headers: the judge's, and who asks."""
+        own = judge.parameters.get("extra_headers", {})
+        return {name: value for name, value in own.items() if name.lower() not in SECRET} | dict(received.credentials)
+
+    def outcome(self, received: Received, judge: Judge) -> Reply:
         """The reply that the kept body means. Raises the ProviderError that it means otherwise."""
-        if wire.kept is not None:
-            return self.meaning(wire.kept, judge)
-        if wire.misconfigured:
-            raise Refused(f"{self.host}: {wire.failure}")
-        error = Unreachable(f"{self.host}: {wire.failure}", status=wire.status, raw=wire.text)
-        error.billed = not wire.unsent
+        if received.kept is not None:
+            return self.meaning(received.kept, judge)
+        if received.misconfigured:
+            raise Refused(f"{self.host}: {received.failure}")
+        error = Unreachable(f"{self.host}: {received.failure}", status=received.status, raw=received.text)
+        error.billed = not received.unsent
         raise error
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
@@ -103,7 +129,7 @@ class SdkProvider(ABC):
         if not 200 <= status < 300:
             raise self.refused(status, body)
         if not body.whole:
-            message = f"{self.host}: the answer is longer than {wires.MAX_BODY} bytes; its beginning is kept"
+            message = f"{self.host}: the answer is longer than {MAX_BODY} bytes; its beginning is kept"
             raise BadAnswer(message, status=status, raw=raw)
         found = self.parsed(raw)
         if found.get("error"):
@@ -131,11 +157,11 @@ class SdkProvider(ABC):
         if not command:
             return self.credentials()
         self.allow()
-        return {"authorization": f"Bearer {await self.tokens.of_command(tuple(command))}"}
+        return {"Authorization": f"Bearer {await self.tokens.of_command(tuple(command))}"}
 
     def allow(self) -> None:
         """Raises Refused in a test (QUORUM_LOOPBACK_ONLY) for any host but this one."""
-        if wires.only_loopback() and not self.local:
+        if only_loopback() and not self.local:
             raise Refused(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
 
     def credentials(self) -> dict[str, str]:
@@ -158,27 +184,18 @@ class SdkProvider(ABC):
             raise Refused(f"the environment variable {self.key_env} holds characters that no key has")
         return {self.key_header: self.key_prefix + key}
 
-    async def rehearse(self, request: Request) -> None:
-        """Go through a call to an address where nobody listens, without the key."""
-        wires.current.set(Wire())
-        with contextlib.suppress(Exception):
-            await self.send(request)
-
     async def look_up(self, address: str, headers: Mapping[str, str]) -> object:
         """The JSON at an address that costs nothing; None where nothing is told, for whatever reason."""
         try:
-            token = wires.current.set(Wire(credentials=self.credentials()))
-        except ProviderError:
+            received = Received(self.credentials())
+            async with asyncio.timeout(LOOK_UP_S), http_client(httpx2.AsyncClient, self.route) as http:
+                sent = {**headers, **UNPACKED, **received.credentials}
+                async with http.stream("GET", address, headers=sent) as answer:
+                    await received.take(answer.status_code, answer.headers, answer.aiter_bytes())
+            return json.loads(received.text) if received.status == 200 else None
+        except (ProviderError, httpx2.HTTPError, TimeoutError, ValueError, RecursionError):
             return None
-        try:
-            async with asyncio.timeout(LOOK_UP_S):
-                answer = await self.http.get(address, headers=dict(headers))
-            return answer.json() if answer.status_code == 200 else None
-        except (httpx2.HTTPError, TimeoutError, ValueError, RecursionError):
-            return None
-        finally:
-            wires.current.reset(token)
 
+    @abstractmethod
     async def close(self) -> None:
         """Release the connections."""
-        await self.http.aclose()

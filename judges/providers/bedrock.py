@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError
 
 from corpus.collections.secrets import secret
 from judges.providers.anthropic import AnthropicProvider
+from judges.providers.base import PLACEHOLDER
 from judges.records import Judge, Refused, Request
 
 API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
@@ -22,37 +23,32 @@ VERSION = "bedrock-2023-05-31"
 """Of the messages API. The client's own default is newer, and models before Claude 4.7 refuse that (ADR 0065)."""
 # It would write what it signs into a log of level DEBUG, session tokens included.
 logging.getLogger("botocore.auth").setLevel(logging.INFO)
-ELSEWHERE = "rehearsal"
-"""Region of a judge that has none: only a rehearsal's."""
 
 
 class BedrockProvider(AnthropicProvider):
     """POST <base_url>/model/<model>/invoke."""
 
-    key_header = "authorization"
+    key_header = "Authorization"
     key_prefix = "Bearer "
-    signs = True
 
     def open_client(self, judge: Judge) -> AsyncAnthropicBedrock:
         """It makes the model's address of the body, and signs."""
         self.key_env = self.key_env or (API_KEY if secret(API_KEY) else "")
-        self.region = str(judge.parameters.get("region", ELSEWHERE))
+        self.region = str(judge.parameters["region"])
         self.session: boto3.Session | None = None
         return AsyncAnthropicBedrock(
             aws_region=self.region,
-            api_key="set-as-it-leaves" if self.key_env else None,
+            api_key=PLACEHOLDER if self.key_env else None,
             base_url=self.base_url,
-            # What is signed leaves as it is, so the SDK asks for an answer that is not packed.
-            default_headers={"accept-encoding": "identity"},
-            http_client=self.http,
-            max_retries=0,
-            timeout=None,
+            **self.settings(),
         )
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
         """The header with a Bedrock API key; else none, and the keys that the SDK signs with are made ready."""
         found = await super().authorized(judge)
-        if not found:
+        if found:
+            self.client.api_key = found["Authorization"].removeprefix(self.key_prefix)
+        else:
             keys = await asyncio.to_thread(self.keys)
             client = self.client
             client.aws_access_key, client.aws_secret_key = keys.access_key, keys.secret_key
@@ -81,11 +77,6 @@ class BedrockProvider(AnthropicProvider):
     def body(self, request: Request) -> dict[str, Any]:
         """As Anthropic's, with the version that every model knows."""
         return {"anthropic_version": VERSION, **super().body(request)}
-
-    async def rehearse(self, request: Request) -> None:
-        """Without looking for credentials, and signed with none that exist."""
-        self.client.aws_access_key = self.client.aws_secret_key = ELSEWHERE
-        await super().rehearse(request)
 
 
 ADVICE = (

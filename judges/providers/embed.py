@@ -7,21 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from judges.providers.base import SdkProvider
+from judges.providers.openai import OpenAIProvider
+from judges.providers.received import Received
 from judges.providers.replies import count, entries, get, text
 from judges.records import Judge, Rejected, Reply, Request, Usage
 from judges.retrieval import answers
 
 
-class EmbedProvider(SdkProvider):
+class EmbedProvider(OpenAIProvider):
     """POST <base_url>/embeddings. It judges nothing."""
 
-    async def send(self, request: Request) -> object:
-        """One POST. It asks for base64, a quarter of the bytes; lists of numbers are read too."""
+    async def send(self, request: Request, received: Received) -> None:
+        """One call. It asks for base64, a quarter of the bytes; lists of numbers are read too."""
         if request.role != "embed":
             raise Rejected(f"{request.judge.name} makes vectors: it cannot judge, write or rank")
-        body = {"model": request.judge.model, "input": list(request.documents), "encoding_format": "base64"}
-        return await self.http.post(f"{self.base_url}/embeddings", json=body)
+        call = self.client.embeddings.with_streaming_response.create(
+            model=request.judge.model,
+            input=list(request.documents),
+            encoding_format="base64",
+            **self.options(request, received),
+        )
+        await self.keep(call, received)
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """A vector for each text, in the order of their places; None where a place is missing or comes twice."""

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import httpcore2
+import aiohttp
 import httpx2
 
 from corpus.errors import BadInput
@@ -34,7 +34,7 @@ def tls_context(base_url: str) -> ssl.SSLContext | None:
         raise BadInput(f"{message}: correct it, or unset it to trust what the system trusts") from None
 
 
-def proxy_for(base_url: str) -> httpcore2.Proxy | None:
+def proxy_for(base_url: str) -> httpx2.Proxy | None:
     """The proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names for the address. Raises BadInput for a useless one."""
     parts = urlsplit(base_url)
     if is_loopback(base_url) or proxy_bypass(parts.hostname or ""):
@@ -54,7 +54,15 @@ def proxy_for(base_url: str) -> httpcore2.Proxy | None:
             f"the proxy {shown} speaks SOCKS, for which the package socksio is missing: install it beside Quorum "
             "(.venv/bin/python -m pip install socksio), or name an HTTP proxy in HTTPS_PROXY"
         )
-    return httpcore2.Proxy(str(found.url), auth=found.raw_auth)
+    if found.auth and not found.url.scheme.startswith("socks"):
+        shows = aiohttp.encode_basic_auth(*found.auth)
+        return httpx2.Proxy(shown, headers={"Proxy-Authorization": shows})
+    return found
+
+
+def only_loopback() -> bool:
+    """Tests set QUORUM_LOOPBACK_ONLY=1, which makes a paid call impossible."""
+    return os.environ.get("QUORUM_LOOPBACK_ONLY", "") not in {"", "0"}
 
 
 def is_loopback(base_url: str) -> bool:
@@ -71,7 +79,8 @@ def distrust(error: BaseException) -> ssl.SSLCertVerificationError | None:
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
         cause = cause.__cause__ or cause.__context__
-    return cause
+    # aiohttp's error is one too, and has OpenSSL's own beside it.
+    return cause.certificate_error if isinstance(cause, aiohttp.ClientConnectorCertificateError) else cause  # type: ignore[return-value]
 
 
 def trust_advice(error: ssl.SSLCertVerificationError) -> str:

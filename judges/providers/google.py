@@ -1,20 +1,28 @@
 """generateContent, as Google has it."""
 
 import json
+from contextvars import ContextVar
 from typing import Any
 
+import aiohttp
+import httpx2
 from google import genai
 from google.genai import types
 
 from judges import prompts
-from judges.providers.base import SdkProvider
+from judges.providers.base import PLACEHOLDER, UNPACKED, SdkProvider
 from judges.providers.bodies import DESCRIPTION, TOOL, fill
+from judges.providers.connections import CONNECTIONS, IDLE_S, http_client
+from judges.providers.received import SECRET, Received
 from judges.providers.replies import count, counted, entries, get, graded, numbers, text, tokens
 from judges.records import Judge, Reply, Request, Usage
 
 FINISH = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(
     ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "refusal"
 )
+
+
+_current: ContextVar[Received] = ContextVar("received")
 
 
 class GoogleProvider(SdkProvider):
@@ -26,29 +34,72 @@ class GoogleProvider(SdkProvider):
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
-        options = types.HttpOptions(
-            base_url=self.base_url,
-            api_version=self.api_version,
-            httpx_async_client=self.http,
-            retry_options=types.HttpRetryOptions(attempts=1),
-        )
-        # The client is kept: one made in passing would close itself.
-        self.client = self.open_client(judge, options)
+        self.session: aiohttp.ClientSession | None = None
+        self.http: httpx2.AsyncClient | None = None
+        self.clients: dict[tuple[object, ...], genai.Client] = {}
+
+    def client_of(self, judge: Judge) -> genai.Client:
+        """The SDK's client for the judge. It is kept: one made in passing would close itself."""
+        plain = judge.decides or self.route.is_socks
+        key = (plain, *self.place(judge))
+        if key not in self.clients:
+            self.clients[key] = self.open_client(judge, self.options(plain=plain))
+        return self.clients[key]
+
+    def place(self, judge: Judge) -> tuple[str, ...]:
+        """What clients of one account differ in."""
+        return ()
 
     def open_client(self, judge: Judge, options: types.HttpOptions) -> genai.Client:
         """The SDK's client of the account."""
-        return genai.Client(api_key="set-as-it-leaves", vertexai=False, http_options=options)
+        return genai.Client(api_key=PLACEHOLDER, vertexai=False, http_options=options)
 
-    async def send(self, request: Request) -> object:
-        """One `generate_content`, which returns the HTTP response unparsed."""
-        if request.judge.decides:
-            return await self.client.aio.decisions.create(**decision(request))
-        config = self.config(request)
-        config.automatic_function_calling = types.AutomaticFunctionCallingConfig(disable=True)
-        config.should_return_http_response = True
-        return await self.client.aio.models.generate_content(
-            model=request.judge.model, contents=request.prompt.user, config=config
+    def options(self, *, plain: bool) -> types.HttpOptions:
+        """The SDK's aiohttp connections; `plain`: httpx2's, for what it sends through httpx2 alone (decisions), and for
+        SOCKS proxies.
+        """
+        verify = self.route.tls or False
+        if plain and self.http is None:
+            hooks = {"request": [_show], "response": [_keep_whole]}
+            self.http = http_client(httpx2.AsyncClient, self.route, event_hooks=hooks)
+        if not plain and self.session is None:
+            connector = aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=IDLE_S)
+            self.session = aiohttp.ClientSession(connector=connector, middlewares=[_keep])
+        proxy = self.route.proxy
+        through = {"proxy": str(proxy.url), "proxy_headers": dict(proxy.headers)} if proxy and not plain else {}
+        return types.HttpOptions(
+            base_url=self.base_url,
+            api_version=self.api_version,
+            headers=dict(UNPACKED),
+            retry_options=types.HttpRetryOptions(attempts=1),
+            client_args={"verify": verify, "trust_env": False},
+            async_client_args={"ssl": verify, "allow_redirects": False, **through},
+            aiohttp_client=None if plain else self.session,
+            httpx_async_client=self.http if plain else None,
         )
+
+    async def send(self, request: Request, received: Received) -> None:
+        """One `generate_content`, which returns the HTTP response unparsed; or one decision."""
+        client, token = self.client_of(request.judge), _current.set(received)
+        try:
+            if request.judge.decides:
+                await client.aio.decisions.create(**decision(request))
+                return
+            config = self.config(request)
+            config.automatic_function_calling = types.AutomaticFunctionCallingConfig(disable=True)
+            config.should_return_http_response = True
+            await client.aio.models.generate_content(
+                model=request.judge.model, contents=request.prompt.user, config=config
+            )
+        finally:
+            _current.reset(token)
+
+    async def close(self) -> None:
+        """Release the connections."""
+        if self.session is not None:
+            await self.session.close()
+        if self.http is not None:
+            await self.http.aclose()
 
     def config(self, request: Request) -> types.GenerateContentConfig:
         """Everything but the question, under the SDK's names."""
@@ -89,6 +140,36 @@ class GoogleProvider(SdkProvider):
             usage=usage(body.get("usageMetadata"), answered=bool(said)),
             model=text(body.get("modelVersion"), 200),
         )
+
+
+async def _keep(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """aiohttp's middleware. It sets the call's key, and takes the body: the SDK itself would wait for the whole of any
+    answer, and lose what a broken one began with.
+    """
+    received = _current.get()
+    for name in SECRET:
+        request.headers.pop(name, None)
+    request.headers.update(received.credentials)
+    response = await handler(request)
+    try:
+        await received.take(response.status, response.headers, response.content.iter_any())
+    finally:
+        if not received.whole:
+            response.close()
+    return response
+
+
+async def _show(request: httpx2.Request) -> None:
+    """httpx2's hook: the call's key."""
+    for name in SECRET:
+        request.headers.pop(name, None)
+    request.headers.update(_current.get().credentials)
+
+
+async def _keep_whole(response: httpx2.Response) -> None:
+    """httpx2's hook: the whole answer."""
+    await response.aread()
+    await _current.get().take(response.status_code, response.headers, response.aiter_bytes())
 
 
 def form(request: Request) -> dict[str, Any]:

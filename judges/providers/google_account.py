@@ -19,15 +19,13 @@ ADVICE = (
     "name a service account's file in GOOGLE_APPLICATION_CREDENTIALS where the workers run, or give the judge a "
     'token_command, e.g. ["gcloud", "auth", "print-access-token"]'
 )
-NOWHERE = "rehearsal"
-"""Project and region of a judge that has none: only a rehearsal's."""
 Place = tuple[str, str]
 
 
 class GoogleAccount(SdkProvider):
     """What providers on Vertex AI have in common. Judges of one account may ask in several projects."""
 
-    key_header = "authorization"
+    key_header = "Authorization"
     key_prefix = "Bearer "
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
@@ -35,7 +33,7 @@ class GoogleAccount(SdkProvider):
         if judge.parameters.get("token_command") or self.key_env:
             return await super().authorized(judge)
         self.allow()
-        return {"authorization": f"Bearer {await self.tokens.of(SCOPE, self.default_token)}"}
+        return {"Authorization": f"Bearer {await self.tokens.of(SCOPE, self.default_token)}"}
 
     def shown_key(self) -> str:
         """A token, whoever gave it."""
@@ -55,4 +53,4 @@ class GoogleAccount(SdkProvider):
 
 def place_of(judge: Judge) -> Place:
     """Project and region in which the judge's model is asked."""
-    return str(judge.parameters.get("project", NOWHERE)), str(judge.parameters.get("region", NOWHERE))
+    return str(judge.parameters["project"]), str(judge.parameters["region"])

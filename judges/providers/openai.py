@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import httpx2
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, DefaultAioHttpClient, Omit
 
 from judges import prompts
-from judges.providers.base import SdkProvider
+from judges.providers.base import PLACEHOLDER, UNPACKED, SdkProvider
 from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
+from judges.providers.connections import http_client
+from judges.providers.received import Received
 from judges.providers.replies import count, counted, entries, get, graded, numbers, parse, text, tokens
 from judges.records import Judge, Reply, Request, Usage
 
@@ -28,6 +29,8 @@ USED = {
     "reasoning": "completion_tokens_details.reasoning_tokens",
 }
 """Where OpenAI counts tokens; a preset says where others do."""
+HOME = ("openai", "openai-responses")
+"""Presets of OpenAI's own servers."""
 
 
 class OpenAIProvider(SdkProvider):
@@ -36,26 +39,38 @@ class OpenAIProvider(SdkProvider):
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
         self.client = self.open_client(judge)
-        if self.preset.name != "openai":
+        if self.preset.name not in HOME:
             # The SDK reads these from the environment; they are no business of another company's server.
             self.client.organization = self.client.project = None
 
     def open_client(self, judge: Judge) -> AsyncOpenAI:
         """The SDK's client of the account."""
-        return AsyncOpenAI(
-            api_key="set-as-it-leaves", base_url=self.base_url, http_client=self.http, max_retries=0, timeout=None
-        )
+        return AsyncOpenAI(api_key=PLACEHOLDER, base_url=self.base_url, **self.settings())
 
-    async def send(self, request: Request) -> object:
-        """One POST. The SDK's method for any address: presets have fields that its typed ones do not know."""
-        path, body = "/chat/completions", self.body(request)
+    def settings(self) -> dict[str, Any]:
+        """Of any client of the SDK: its aiohttp connections, no retries (the engine's loop makes them)."""
+        http = http_client(DefaultAioHttpClient, self.route)
+        return {"http_client": http, "max_retries": 0, "timeout": None, "default_headers": UNPACKED}
+
+    async def send(self, request: Request, received: Received) -> None:
+        """One call. Presets have fields that the SDK's types do not know: they go as `extra_body`."""
+        options = self.options(request, received)
         if request.judge.decides:
-            path, body = "/decisions", decision(request)
-        return await self.client.post(path, cast_to=httpx2.Response, body=body, options=self.options(request))
+            call = self.client.decisions.with_streaming_response.create(**decision(request), **options)
+            return await self.keep(call, received)
+        body = self.body(request)
+        model, messages = body.pop("model"), body.pop("messages")
+        completions = self.client.chat.completions.with_streaming_response
+        await self.keep(completions.create(model=model, messages=messages, extra_body=body, **options), received)
 
-    def options(self, request: Request) -> Any:
-        """Headers of the judge's own, as the SDK takes them."""
-        return {"headers": request.judge.parameters.get("extra_headers", {})}
+    def options(self, request: Request, received: Received) -> dict[str, Any]:
+        """Headers of this call alone, its key among them."""
+        unsaid = {"Authorization": Omit()} if "Authorization" not in received.credentials else {}
+        return {"extra_headers": {**unsaid, **self.headers(request.judge, received)}}
+
+    async def close(self) -> None:
+        """Release the connections."""
+        await self.client.close()
 
     def body(self, request: Request) -> dict[str, Any]:
         """The request as the wire format has it, under the preset's names."""

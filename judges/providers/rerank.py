@@ -4,7 +4,11 @@ import json
 import math
 from typing import Any
 
-from judges.providers.base import SdkProvider
+import httpx2
+
+from judges.providers.base import UNPACKED, SdkProvider
+from judges.providers.connections import http_client
+from judges.providers.received import Received
 from judges.providers.replies import count, entries, get, text
 from judges.records import Judge, Rejected, Reply, Request, Usage
 
@@ -14,8 +18,12 @@ THRESHOLD = 0.5
 class RerankProvider(SdkProvider):
     """POST <base_url>/rerank. About one document it votes: yes where the score reaches the threshold."""
 
-    async def send(self, request: Request) -> object:
-        """One POST; the prompt is not sent: a reranker has its own."""
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(judge)
+        self.http = http_client(httpx2.AsyncClient, self.route)
+
+    async def send(self, request: Request, received: Received) -> None:
+        """One POST, for which there is no SDK; the prompt is not sent: a reranker has its own."""
         if request.role not in ("vote", "generation", "filter", "check", "rank"):
             raise Rejected(f"{request.judge.name} is a reranker: it votes and ranks, and cannot argue or write")
         documents = list(request.documents) or [document(request)]
@@ -26,7 +34,13 @@ class RerankProvider(SdkProvider):
             "top_n": len(documents),
             "instruction": request.inputs.relevance.statement,
         }
-        return await self.http.post(f"{self.base_url}/rerank", json=body)
+        headers = UNPACKED | self.headers(request.judge, received)
+        async with self.http.stream("POST", f"{self.base_url}/rerank", json=body, headers=headers) as answer:
+            await received.take(answer.status_code, answer.headers, answer.aiter_bytes())
+
+    async def close(self) -> None:
+        """Release the connections."""
+        await self.http.aclose()
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """The score of the one document as a verdict, with its probability; of several, their scores by place."""

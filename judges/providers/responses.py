@@ -2,31 +2,24 @@
 
 from typing import Any
 
-import httpx2
-from openai import AsyncOpenAI
-
-from judges.providers.base import SdkProvider
 from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
-from judges.providers.openai import is_strict
+from judges.providers.openai import OpenAIProvider, is_strict
+from judges.providers.received import Received
 from judges.providers.replies import count, counted, entries, get, text, tokens
 from judges.records import Judge, Reply, Request, Usage
 
 UNFINISHED = {"max_output_tokens": "length", "content_filter": "refusal"}
 
 
-class ResponsesProvider(SdkProvider):
+class ResponsesProvider(OpenAIProvider):
     """POST <base_url>/responses."""
 
-    def __init__(self, judge: Judge) -> None:
-        super().__init__(judge)
-        self.client = AsyncOpenAI(
-            api_key="set-as-it-leaves", base_url=self.base_url, http_client=self.http, max_retries=0, timeout=None
-        )
-
-    async def send(self, request: Request) -> object:
-        """One POST, as in `OpenAIProvider.send`."""
-        headers: Any = {"headers": request.judge.parameters.get("extra_headers", {})}
-        return await self.client.post("/responses", cast_to=httpx2.Response, body=self.body(request), options=headers)
+    async def send(self, request: Request, received: Received) -> None:
+        """One call, as in `OpenAIProvider.send`."""
+        body, options = self.body(request), self.options(request, received)
+        model, asked = body.pop("model"), body.pop("input")
+        responses = self.client.responses.with_streaming_response
+        await self.keep(responses.create(model=model, input=asked, extra_body=body, **options), received)
 
     def body(self, request: Request) -> dict[str, Any]:
         """The request as the wire format has it."""

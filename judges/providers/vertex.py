@@ -4,9 +4,10 @@ from google import genai
 from google.genai import types
 from google.oauth2.credentials import Credentials
 
+from judges.providers.base import PLACEHOLDER
 from judges.providers.google import GoogleProvider
 from judges.providers.google_account import GoogleAccount, Place, place_of
-from judges.records import Judge, Request
+from judges.records import Judge
 
 
 class VertexProvider(GoogleAccount, GoogleProvider):
@@ -14,26 +15,14 @@ class VertexProvider(GoogleAccount, GoogleProvider):
 
     api_version = "v1"
 
+    def place(self, judge: Judge) -> Place:
+        """The judge's project and region."""
+        return place_of(judge)
+
     def open_client(self, judge: Judge, options: types.HttpOptions) -> genai.Client:
-        """The client of the judge's project and region; one for each pair of them. Its token is set as it leaves."""
-        self.options = options
-        self.clients: dict[Place, genai.Client] = {}
-        return self.client_of(judge)
-
-    def client_of(self, judge: Judge) -> genai.Client:
-        """The client of the judge's project and region."""
-        place = project, region = place_of(judge)
-        if place not in self.clients:
-            self.clients[place] = genai.Client(
-                vertexai=True,
-                project=project,
-                location=region,
-                credentials=Credentials(token="set-as-it-leaves"),  # type: ignore[no-untyped-call]
-                http_options=self.options,
-            )
-        return self.clients[place]
-
-    async def send(self, request: Request) -> object:
-        """As Google AI's, in the judge's project: its client is looked at before anything is waited for."""
-        self.client = self.client_of(request.judge)
-        return await super().send(request)
+        """The client of the judge's project and region; one for each pair of them."""
+        project, region = place_of(judge)
+        credentials = Credentials(token=PLACEHOLDER)  # type: ignore[no-untyped-call]
+        return genai.Client(
+            vertexai=True, project=project, location=region, credentials=credentials, http_options=options
+        )

@@ -3,7 +3,9 @@
 from anthropic import AsyncAnthropicVertex
 
 from judges.providers.anthropic import AnthropicProvider
+from judges.providers.base import PLACEHOLDER
 from judges.providers.google_account import GoogleAccount, Place, place_of
+from judges.providers.received import Received
 from judges.records import Judge, Request
 
 
@@ -22,15 +24,18 @@ class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
             self.clients[place] = AsyncAnthropicVertex(
                 project_id=project,
                 region=region,
-                access_token="set-as-it-leaves",
+                access_token=PLACEHOLDER,
                 base_url=f"{self.base_url}/v1",
-                http_client=self.http,
-                max_retries=0,
-                timeout=None,
+                **self.settings(),
             )
         return self.clients[place]
 
-    async def send(self, request: Request) -> object:
+    async def send(self, request: Request, received: Received) -> None:
         """As Anthropic's, in the judge's project: its client is looked at before anything is waited for."""
         self.client = self.client_of(request.judge)
-        return await super().send(request)
+        await super().send(request, received)
+
+    async def close(self) -> None:
+        """Release the connections."""
+        for client in self.clients.values():
+            await client.close()

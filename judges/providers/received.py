@@ -1,0 +1,117 @@
+"""What one call received: kept as it came, within bounds of size, before anybody makes something of it."""
+
+import time
+from collections.abc import AsyncIterable, Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+
+import aiohttp
+import httpx2
+
+from judges.providers.environment import distrust, trust_advice
+from judges.records import Body
+
+MAX_BODY = 4_000_000
+"""Bytes of one answer that are read and kept; a judge's answer has a few thousand."""
+LONGEST_WAIT = 86_400.0
+UNSENT = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.InvalidURL,
+    httpx2.ConnectError,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+    httpx2.UnsupportedProtocol,
+)
+"""Errors that mean: there was no connection. aiohttp's own are looked at first: the SDKs' adapter calls any broken
+connection a ConnectTimeout.
+"""
+FAILURES = (aiohttp.ClientError, httpx2.RequestError)
+SECRET = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-amz-security-token")
+"""Headers of a request that nobody else may read."""
+
+
+@dataclass(slots=True)
+class Received:
+    """The answer to one call, and what went wrong with it."""
+
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    """Headers that show who asks."""
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Found by any spelling of their names."""
+    chunks: list[bytes] = field(default_factory=list)
+    whole: bool = False
+    failure: str = ""
+    """Why no whole answer came, in the HTTP client's words."""
+    unsent: bool = False
+    """There was no connection: nothing can have been charged."""
+    misconfigured: bool = False
+    """This machine's own settings stand in the way: another try would fail alike."""
+    arrived: Callable[[Body], None] | None = None
+    began: Callable[[int], None] | None = None
+    """Told the status as soon as an answer begins."""
+    kept: Body | None = None
+    """The answer, once its last byte is here."""
+    hidden: set[str] = field(default_factory=set)
+    """Values of secret headers that went with the request."""
+
+    async def take(self, status: int, headers: Mapping[str, str], body: AsyncIterable[bytes]) -> None:
+        """Read the body, up to MAX_BODY, and keep it."""
+        self.status, self.headers = status, headers
+        if self.began is not None:
+            self.began(status)
+        size = 0
+        async for chunk in body:
+            self.chunks.append(chunk[: MAX_BODY - size])
+            size += len(chunk)
+            if size > MAX_BODY:
+                break
+        self.whole = size <= MAX_BODY
+        self.kept = Body(status, self.text, retry_after(headers), whole=self.whole)
+        if self.arrived is not None:
+            self.arrived(self.kept)
+
+    def hide(self, headers: Mapping[str, str]) -> None:
+        """Note what the request showed, should the server repeat it: some SDKs sign by themselves."""
+        self.hidden |= {headers[name] for name in SECRET if name in headers}
+
+    def broke(self, error: BaseException) -> None:
+        """Note why no whole answer came, if that is what an SDK's error means."""
+        found: BaseException | None = None
+        cause: BaseException | None = error
+        while cause is not None:
+            found = cause if isinstance(cause, FAILURES) else found
+            cause = cause.__cause__ or cause.__context__
+        if found is None:
+            return
+        self.unsent = self.status is None and isinstance(found, UNSENT)
+        self.failure = f"{type(found).__name__}: {found}".rstrip(": ")
+        if untrusted := distrust(error):
+            self.failure, self.misconfigured = f"{self.failure}: {trust_advice(untrusted)}", True
+
+    @property
+    def text(self) -> str:
+        """The body as text, without the key should the server repeat it."""
+        text = b"".join(self.chunks).decode("utf-8", "replace")
+        for value in {*self.credentials.values(), *self.hidden}:
+            key = value.rpartition(" ")[2]
+            if key in text:
+                text = text.replace(key, "[key]")
+        return text
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks us to wait, from seconds or an HTTP date; None without a usable header."""
+    milliseconds = headers.get("retry-after-ms")
+    value = headers.get("retry-after", "")
+    if not (milliseconds or value):
+        return None
+    try:
+        seconds = float(milliseconds) / 1000 if milliseconds else float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return min(max(seconds, 0.0), LONGEST_WAIT) if seconds == seconds else None
