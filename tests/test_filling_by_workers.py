@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation.models import Role
 from benchmark import hole_filling, qrels
-from benchmark.hole_filling import progress, starting
+from benchmark.hole_filling import stages, starting
 from benchmark.models import Filling, Qrels, Run
 from benchmark.report import reports
 from corpus.errors import BadInput
@@ -43,10 +43,10 @@ def charlie(books: Collection) -> Client:
 @pytest.fixture
 def begun(books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> Filling:
     """A filling that is large, of which people have settled five pairs."""
-    monkeypatch.setattr(progress, "LIVE", 10)
+    monkeypatch.setattr(stages, "LIVE", 10)
     found = hole_filling.start(collection=books, runs=runs, depth=5, policy="people")
     Label.objects.bulk_create(Label(pair_id=pair, grade=1, origin="people") for pair in found.pairs[:5])
-    return progress.stored(found)
+    return stages.stored(found)
 
 
 def page(client: Client, begun: Filling) -> str:
@@ -72,7 +72,7 @@ def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling
 
 
 def test_a_small_one_is_finished_at_once(charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "LIVE", begun.funnel["candidates"])
+    monkeypatch.setattr(stages, "LIVE", begun.funnel["candidates"])
     charlie.post(f"{HOME}filling/{begun.pk}/finish/")
     begun.refresh_from_db()
     assert begun.state == "filled"
@@ -86,7 +86,7 @@ def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(
 
     hole_filling.ask_to_finish(begun)
     with monkeypatch.context() as broken:
-        broken.setattr(progress, "timezone", type("Clock", (), {"now": staticmethod(dies)}))
+        broken.setattr(stages, "timezone", type("Clock", (), {"now": staticmethod(dies)}))
         with pytest.raises(SystemExit):
             hole_filling.finish_waiting(begun.pk)
     begun.refresh_from_db()
