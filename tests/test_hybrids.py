@@ -193,7 +193,9 @@ def test_a_run_that_is_not_ready_makes_no_hybrid(wings):
 def test_the_command_takes_the_reranked_run_and_bm25s_parameters(wings, capsys):
     options = ("--run", "reranked", "--method", "zscore", "--k1", "0.9", "--b", "0.4", "--json")
     call_command("retrieve", "wings", "--system", "hybrid", *options)
-    assert json.loads(capsys.readouterr().out)["run"] == "hybrid-zscore"
+    told = capsys.readouterr()
+    assert (json.loads(told.out)["run"], json.loads(told.out)["scores"]) == ("hybrid-zscore", "margins")
+    assert "scores of reranked: margins (log odds), the sigmoid was applied" in told.err
     assert Run.objects.get(name="hybrid-zscore").recipe["k1"] == 0.9
 
 

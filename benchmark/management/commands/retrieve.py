@@ -135,6 +135,8 @@ class Command(QuorumCommand):
             "instruction": run.instruction,
             **spent(run),
         }
+        if run.kind == Run.Kind.HYBRID:
+            document["scores"] = run.recipe.get("scores")
         if run.state == JobState.READY:
             self.say(sentence(run, document))
         elif strict:
@@ -178,6 +180,13 @@ def line(run: Run, begun: tuple[float, int]) -> str:
     return f"run {run.name}: {run.phase or run.state}, {run.done:,} of {run.total:,}{rate}"
 
 
+SCORES_TOLD = {
+    "margins": "margins (log odds), the sigmoid was applied before they were combined",
+    "plain": "taken as they are, no sigmoid was applied",
+}
+"""What a hybrid took the reranked run's scores for."""
+
+
 def sentence(run: Run, document: dict[str, Any]) -> str:
     """For people."""
     seconds = document["seconds_per_query"]
@@ -187,4 +196,6 @@ def sentence(run: Run, document: dict[str, Any]) -> str:
     asked = f", {tokens:,} tokens" if tokens else ""
     calls, _cached, cost = paid(run)
     asked += f", {calls:,} calls, {cost}" if calls else ""
-    return f"{run.name}: {document['queries']:,} queries, {document['documents']:,} documents{missing}{took}{asked}"
+    told = f"; scores of {run.recipe['run']}: {SCORES_TOLD[document['scores']]}" if document.get("scores") else ""
+    found = f"{run.name}: {document['queries']:,} queries, {document['documents']:,} documents{missing}{took}{asked}"
+    return found + told
