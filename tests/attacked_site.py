@@ -14,7 +14,7 @@ from corpus.models import Assessor, Document, Query
 from judges.models import JudgeVersion
 from tests.evidence import make_campaign, make_judge, make_judgment, make_label, make_turn, make_votes
 from tests.factories import make_document, make_item, make_member, make_pair, make_query
-from tests.test_permissions import World
+from tests.site.test_permissions import World
 
 MARK = "xss-probe"
 HTML = f"\"'><{MARK} onfocus=1 style=color:red><script>{MARK}()</script></textarea></title><{MARK}>${{7*7}}{{{{7*7}}}}"
@@ -104,7 +104,7 @@ def dangers(page: str) -> list[str]:
 
 def pages(world: World, who: str, query: str = "") -> Iterator[tuple[str, str]]:
     """(address, HTML) of every page that answers this person."""
-    from tests.test_permissions import routes
+    from tests.site.test_permissions import routes
 
     client = world.client(who)
     for route in routes(world):

@@ -1,0 +1,238 @@
+"""What agreement compares: people's judgments, imports and counted votes, and nothing else."""
+
+import json
+
+import pytest
+
+from annotation.agreement.assessments import assessments, choose, known_assessors, pairs_where
+from annotation.agreement.report import agreement_report, document
+from corpus.errors import BadInput
+from corpus.models import Judgment
+from judges.domain.ensemble import drawn_first, pair_seed
+from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_turn, make_votes
+from tests.factories import make_collection, make_item, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+def told(collection, names=(), **options):
+    """{assessor: {pair id: grade}} as assessments() has it."""
+    chosen = choose(known_assessors(collection), names=names) if names else None
+    found = assessments(collection, chosen, **options)
+    return {
+        one.name: {int(pair): int(grade) for pair, grade in zip(found.pairs, row, strict=True) if grade >= 0}
+        for one, row in zip(found.assessors, found.grades, strict=True)
+    }
+
+
+@pytest.fixture
+def books():
+    return make_collection("books")
+
+
+def test_an_empty_collection_has_nobody_and_nothing(books):
+    assert told(books) == {}
+    measured = document(agreement_report(books, [], bootstrap=3))
+    assert measured["items"] == 0
+    assert measured["fleiss"]["value"] is None
+
+
+def test_people_judges_and_imports_enter_and_policies_and_the_reference_only_by_name(books):
+    pair, judge = make_pair(books), make_judge("judge-1")
+    make_votes(make_campaign(books, [judge]), pair, [judge], [1])
+    for name, kind in (
+        ("alice", "person"),
+        ("old-votes", "judge-import"),
+        ("paper", "human-import"),
+        ("debate", "policy"),
+        ("qrels", "reference"),
+    ):
+        make_judgment(pair, make_assessor(books, name, kind), 1)
+    everybody = ["alice", "judge-1", "debate", "paper", "old-votes", "qrels"]
+    assert [one.name for one in known_assessors(books)] == everybody
+    assert set(told(books)) == {"alice", "judge-1", "old-votes", "paper"}
+    assert told(books, ["qrels", "debate"]) == {"debate": {pair.pk: 1}, "qrels": {pair.pk: 1}}
+
+
+def test_people_and_judges_can_be_asked_for_apart(books):
+    pair, judge = make_pair(books), make_judge("judge-1")
+    make_votes(make_campaign(books, [judge]), pair, [judge], [1])
+    make_judgment(pair, make_assessor(books, "alice"), 1)
+    make_judgment(pair, make_assessor(books, "qrels", "reference"), 1)
+    known = known_assessors(books)
+    assert [one.name for one in choose(known, people=True)] == ["alice"]
+    assert [one.name for one in choose(known, judges=True)] == ["judge-1"]
+    assert [one.name for one in choose(known, judges=True, names=["qrels"])] == ["judge-1", "qrels"]
+
+
+def test_reference_names_every_reference(books):
+    pair = make_pair(books)
+    for name, kind in (("alice", "person"), ("qrels", "reference"), ("gold", "reference")):
+        make_judgment(pair, make_assessor(books, name, kind), 1)
+    known = known_assessors(books)
+    assert [one.name for one in choose(known, names=["reference", "alice"])] == ["alice", "gold", "qrels"]
+    with pytest.raises(BadInput, match="no assessor named policy"):
+        choose(known, names=["policy"])
+
+
+def test_an_unknown_name_is_refused_with_those_that_exist(books):
+    make_judgment(make_pair(books), make_assessor(books, "alice"), 1)
+    with pytest.raises(BadInput, match="no assessor named bob; this collection has alice"):
+        choose(known_assessors(books), names=["bob"])
+
+
+def test_a_withdrawn_judgment_does_not_count_and_the_one_after_it_does(books):
+    pair, alice, bob = make_pair(books), make_assessor(books, "alice"), make_assessor(books, "bob")
+    first = make_judgment(pair, alice, 1)
+    withdrawal = make_judgment(pair, alice, None, supersedes=first)
+    gone = make_judgment(pair, bob, 1)
+    make_judgment(pair, bob, None, supersedes=gone)
+    assert told(books) == {}
+    make_judgment(pair, alice, 0, supersedes=withdrawal)
+    assert told(books) == {"alice": {pair.pk: 0}}
+
+
+def test_the_first_answer_of_a_person_counts_and_an_adjudication_does_not(books):
+    pair, alice, charlie = make_pair(books), make_assessor(books, "alice"), make_assessor(books, "charlie")
+    make_judgment(pair, alice, 1, item=make_item(pair), step="first")
+    make_judgment(pair, alice, 0, item=make_item(pair, reason="conflict"), step="final")
+    make_judgment(pair, charlie, 0, item=make_item(pair, reason="split"), step="adjudication")
+    assert told(books) == {"alice": {pair.pk: 1}}
+
+
+def test_turns_of_a_debate_and_votes_without_a_verdict_are_not_assessments(books):
+    pair, judges = make_pair(books), [make_judge("a"), make_judge("b")]
+    campaign = make_campaign(books, judges, policy="debate+ensemble")
+    make_turn(campaign, pair, judges[0], "for", 1, 1)
+    make_votes(campaign, pair, judges, [0, None])
+    assert told(books) == {"a": {pair.pk: 0}, "b": {}}
+
+
+def test_the_newest_campaign_wins_for_each_pair_and_judge(books):
+    pair, other, judge = make_pair(books), make_pair(books), make_judge("judge-1")
+    old, new = make_campaign(books, [judge]), make_campaign(books, [judge], policy="single")
+    make_votes(new, pair, [judge], [0])
+    make_votes(old, pair, [judge], [1])
+    make_votes(old, other, [judge], [1])
+    assert told(books) == {"judge-1": {pair.pk: 0, other.pk: 1}}
+
+
+def test_an_older_version_of_a_judge_stands_apart_under_its_number(books):
+    pair = make_pair(books)
+    first, second = make_judge("judge-1"), make_judge("judge-1", version=2)
+    make_votes(make_campaign(books, [first]), pair, [first], [0])
+    make_votes(make_campaign(books, [second]), pair, [second], [1])
+    assert told(books) == {"judge-1": {pair.pk: 1}, "judge-1@1": {pair.pk: 0}}
+
+
+def test_a_name_that_a_person_and_an_import_share_is_told_apart_by_kind(books):
+    pair = make_pair(books)
+    make_judgment(pair, make_assessor(books, "alice"), 1)
+    make_judgment(pair, make_assessor(books, "alice", "human-import"), 0)
+    assert told(books) == {"person:alice": {pair.pk: 1}, "human-import:alice": {pair.pk: 0}}
+
+
+def test_after_an_early_stop_only_votes_of_the_three_drawn_first_are_used(books):
+    judges = [make_judge(f"judge-{n}") for n in range(5)]
+    campaign = make_campaign(books, judges, early_stop=True, seed=3)
+    pairs = [make_pair(books) for _ in range(6)]
+    for pair in pairs:
+        make_votes(campaign, pair, judges, [1, 0, 1, 0, 1])
+    found = told(books)
+    for pair in pairs:
+        drawn = drawn_first(5, True, pair_seed(3, pair.pk))
+        assert {name for name, grades in found.items() if pair.pk in grades} == {f"judge-{n}" for n in drawn}
+
+
+def test_early_stop_means_nothing_where_all_five_are_asked(books):
+    judges = [make_judge(f"judge-{n}") for n in range(5)]
+    pair = make_pair(books)
+    make_votes(make_campaign(books, judges, early_stop=True, policy="debate+ensemble"), pair, judges, [1] * 5)
+    assert all(told(books).values())
+
+
+def test_a_yes_stands_on_the_collections_scale(books):
+    graded = make_collection("graded", grades=3, relevant_from=2)
+    pair, judge = make_pair(graded), make_judge("judge-1")
+    make_votes(make_campaign(graded, [judge]), pair, [judge], [1])
+    make_judgment(pair, make_assessor(graded, "alice"), 3)
+    assert told(graded) == {"alice": {pair.pk: 3}, "judge-1": {pair.pk: 2}}
+    report = agreement_report(graded, choose(known_assessors(graded)), binarize=2)
+    assert report.measures.pairwise[0].percent.value == 1.0
+
+
+def test_the_population_can_be_the_escalated_pairs(books):
+    alice = make_assessor(books, "alice")
+    escalated, audited, plain = make_pair(books), make_pair(books), make_pair(books)
+    make_item(escalated)
+    make_item(audited, reason="audit")
+    for pair in (escalated, audited, plain):
+        make_judgment(pair, alice, 1)
+    assert told(books, population="escalated") == {"alice": {escalated.pk: 1}}
+
+
+def test_other_collections_stay_out(books):
+    other, judge = make_collection("films"), make_judge("judge-1")
+    pair = make_pair(other)
+    make_votes(make_campaign(other, [judge]), pair, [judge], [1])
+    make_judgment(pair, make_assessor(other, "alice"), 1)
+    assert told(books) == {}
+
+
+def test_the_pairs_behind_a_cell(books):
+    alice, bob = make_assessor(books, "alice"), make_assessor(books, "bob")
+    same, apart, alone = make_pair(books), make_pair(books), make_pair(books)
+    for pair, first, second in ((same, 1, 1), (apart, 1, 0)):
+        make_judgment(pair, alice, first)
+        make_judgment(pair, bob, second)
+    make_judgment(alone, alice, 1)
+    assert list(pairs_where(books, "alice", "bob")) == [apart.pk]
+    assert list(pairs_where(books, "alice", "bob", "agree")) == [same.pk]
+    assert list(pairs_where(books, "alice", "bob", "both")) == [same.pk, apart.pk]
+
+
+def test_loading_and_measuring_takes_the_same_few_statements_however_many_pairs(books, django_assert_num_queries):
+    judges = [make_judge(f"judge-{n}") for n in range(3)]
+    campaign = make_campaign(books, judges)
+    for _ in range(4):
+        make_votes(campaign, make_pair(books), judges, [1, 0, 1])
+    # Two more read the grades by COPY, which Django does not count.
+    with django_assert_num_queries(4):
+        agreement_report(books, choose(known_assessors(books)))
+
+
+STATISTIC = {"value", "low", "high", "n", "reason"}
+
+
+def test_the_document_has_the_contracts_keys(books):
+    alice, bob = make_assessor(books, "alice"), make_assessor(books, "bob")
+    for first, second in ((1, 1), (0, 0), (1, 0), (0, 0)):
+        pair = make_pair(books)
+        make_judgment(pair, alice, first)
+        make_judgment(pair, bob, second)
+    told_as = document(agreement_report(books, choose(known_assessors(books)), bootstrap=100))
+    assert set(json.loads(json.dumps(told_as))) == {
+        "collection", "binarize", "assessors", "items", "pairwise", "fleiss", "alpha_nominal", "alpha_ordinal",
+        "alpha_interval", "majority", "dawid_skene", "fleiss_votes", "pairwise_left_out",
+    }  # fmt: skip
+    assert told_as["assessors"] == [
+        {"name": "alice", "kind": "person", "n": 4},
+        {"name": "bob", "kind": "person", "n": 4},
+    ]
+    (pair,) = told_as["pairwise"]
+    assert set(pair) == {"a", "b", "n", "kappa", "kappa_linear", "kappa_quadratic", "percent"}
+    assert (pair["a"], pair["b"], pair["n"]) == ("alice", "bob", 4)
+    assert pair["kappa"]["value"] == pytest.approx(0.5)
+    assert set(pair["kappa"]) == set(told_as["fleiss"]) == STATISTIC
+    assert [set(one) for one in told_as["majority"]] == [{"name", "n", "kappa", "percent"}] * 2
+    assert told_as["dawid_skene"] is None, "the command gives it (tests/annotation/agreement/test_dawid_skene.py)"
+
+
+def test_who_only_adjudicated_or_took_everything_back_is_nobody_to_compare(books):
+    alice, bob, charlie = (make_assessor(books, name) for name in ("alice", "bob", "charlie"))
+    pair = make_pair(books)
+    make_judgment(pair, alice, 1)
+    first = make_judgment(pair, bob, 1)
+    Judgment.objects.create(pair=pair, assessor=bob, step="final", grade=None, supersedes=first)
+    Judgment.objects.create(pair=pair, assessor=charlie, step="adjudication", grade=0)
+    assert [one.name for one in known_assessors(books)] == ["alice"]

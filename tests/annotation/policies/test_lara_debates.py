@@ -1,0 +1,75 @@
+"""What LARA hands to people is debated first, inside its campaign; a setting switches debates for people off."""
+
+import pytest
+
+from annotation.policies import lara_live
+from annotation.policies.waking import UNCERTAIN
+from corpus.models import Collection, Item
+from judges.campaigns.selectors import debate_of, status
+from judges.costs.spending_limits import caps_of
+from judges.models import Attempt, Campaign
+from tests.annotation.policies.test_lara import believing_campaign
+from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, sums_up, worker
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+
+@pytest.fixture
+def source(instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+    """Votes of a judge with log-probabilities, and two debaters on the scripted server."""
+    monkeypatch.setenv(KEY_ENV, KEY)
+    found, _, _ = believing_campaign(20, gold=False)
+    found.debaters = [make_judge(model_server, name, "stance").pk for name in ("a", "b")]
+    found.save()
+    return found
+
+
+def test_a_pair_that_lara_hands_over_was_debated_first(source: Campaign, model_server: LocalModels) -> None:
+    campaign = lara_live.start(source.collection, judge="sure", share=0.2)
+    assert lara_live.step(campaign).handed == 1
+    item = Item.objects.get(reason=UNCERTAIN, state="open")
+    turns = Attempt.objects.filter(campaign=campaign, pair=item.pair, counts=True)
+    assert sorted(turns.values_list("role", "round")) == [
+        ("against", 1), ("against", 2), ("for", 1), ("for", 2),
+    ]  # fmt: skip
+    assert [one.number for one in debate_of(item.pair)] == [1, 2], "it is the debate that people see"
+    found = status(source.collection, campaign)
+    assert (found["calls"], found["escalations"], found["agreed_in_round"]) == (4, {"uncertain": 1}, {})
+    assert found["cost"] > 0 and sums_up(found)
+    assert lara_live.step(campaign).handed == 0
+    assert len(model_server.requests()) == 4, "nothing is debated before people have settled what they got"
+
+
+def test_a_debate_that_was_broken_off_goes_on_where_it_stands(source: Campaign, model_server: LocalModels) -> None:
+    campaign = lara_live.start(source.collection, judge="sure", share=0.2)
+    waiting = lara_live._to_debate(campaign)
+    lara_live.play(campaign, waiting)
+    assert len(model_server.requests()) == 4
+    assert lara_live.step(campaign).handed == 1
+    assert len(model_server.requests()) == 4, "its turns are there"
+
+
+def test_without_money_the_pair_reaches_people_without_a_debate(source: Campaign, model_server: LocalModels) -> None:
+    Collection.objects.filter(pk=source.collection_id).update(budget=1e-9)
+    campaign = lara_live.start(source.collection, judge="sure", share=0.2)
+    assert lara_live.step(campaign).handed == 1
+    assert not model_server.requests() and caps_of(source.collection).spent == 0
+    assert Item.objects.filter(reason=UNCERTAIN, state="open").count() == 1
+
+
+def test_a_setting_switches_laras_debates_off(source: Campaign, model_server: LocalModels) -> None:
+    campaign = lara_live.start(source.collection, judge="sure", share=0.2, debates=False)
+    assert lara_live.step(campaign).handed == 1 and not model_server.requests()
+
+
+def test_a_setting_switches_the_debates_of_other_escalations_off(worker: object, model_server: LocalModels) -> None:
+    collection_of(2)
+    make_panel(model_server, debate=("stance", "stance"), votes=("yes", "yes", "refused", "no", "no"))
+    silent = judge("--policy", "ensemble", "--no-debate-for-people", check=True).json
+    assert (silent["escalations"], silent["calls"]) == ({"split": 2}, 2 * 5)
+    debated = judge("--policy", "ensemble", check=True).json
+    assert debated["campaign"] != silent["campaign"]
+    assert Attempt.objects.filter(campaign=debated["campaign"], role="for", counts=True).count() == 4
+    refused = judge("--policy", "debate", "--no-debate-for-people")
+    assert (refused.code, refused.out) == (2, "") and "debates every pair for its label" in refused.err

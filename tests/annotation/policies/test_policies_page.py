@@ -1,0 +1,226 @@
+"""The page of policies compared: what it says, what its cells open, what the simulator answers, what it costs."""
+
+import re
+from html import unescape
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from annotation.label_quality import statistics
+from annotation.models import Computed, Role
+from annotation.policies import cached_results, crossing, page, reading
+from annotation.policies.crossing import Cell, expected_error, simulate
+from annotation.policies.people import People
+from annotation.tasks import compare_policies
+from judges.campaigns import counters
+from judges.models import Campaign, Work
+from tests.annotation.policies.test_lara import believing_campaign
+from tests.evidence import make_attempt, make_campaign, make_judge
+from tests.factories import make_collection, make_member, make_pair
+from tests.policies_scene import scripted_campaign
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def campaign() -> Campaign:
+    return scripted_campaign()
+
+
+@pytest.fixture
+def charlie(campaign: Campaign) -> Client:
+    client = Client()
+    client.force_login(make_member(campaign.collection, "charlie", Role.ADMIN).user)
+    return client
+
+
+def get(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200, address
+    return response.content.decode()
+
+
+def words(html: str) -> str:
+    return re.sub(r" ([,.;)])", r"\1", re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", html))))
+
+
+BY_HAND = {
+    # cell: pairs of the script, label that they keep, wrong
+    "1y.5-0": ([1], 1, 0), "1y.4-1": ([2], 1, 0), "1y.3-2": ([3], 1, 1),
+    "1n.0-5": ([4], 0, 0), "1n.1-4": ([5], 0, 0), "1n.3-2": ([9], 0, 1), "1n.1-3": ([10], 0, 0),
+    "2n.3-2": ([6], 0, 0), "3y.5-0": ([7], 1, 0), "open.1-4": ([8], 0, 1),
+}  # fmt: skip
+
+
+def cells_of(campaign: Campaign) -> dict[str, Cell]:
+    found = cached_results.standing(campaign.collection, campaign).document
+    return {one["key"]: page.load_cell(one) for one in found["debate_by_ensemble"]}
+
+
+def test_the_cross_table_counts_every_pair_once_as_by_hand(campaign: Campaign) -> None:
+    cells = cells_of(campaign)
+    assert set(cells) == set(BY_HAND)
+    for key, (pairs, label, wrong) in BY_HAND.items():
+        cell = cells[key]
+        assert (cell.pairs, cell.label, cell.known - cell.right) == (len(pairs), label, wrong), key
+    assert {key for key, cell in cells.items() if cell.escalated} == {"1n.3-2", "2n.3-2", "open.1-4"}
+    assert sum(cell.pairs for cell in cells.values()) == 10
+
+
+@pytest.mark.parametrize("key", list(BY_HAND))
+def test_a_cell_opens_its_pairs(campaign: Campaign, charlie: Client, key: str) -> None:
+    shown = get(charlie, "/c/books/policies/")
+    address = f"/c/books/pairs/?campaign={campaign.pk}&amp;cross={key}"
+    assert address in shown
+    listed = re.findall(r'href="/c/books/pairs/(\d+)/"', get(charlie, unescape(address)))
+    in_order = list(campaign.collection.pair_set.order_by("pk").values_list("pk", flat=True))
+    assert [in_order.index(int(pair)) + 1 for pair in listed] == BY_HAND[key][0]
+
+
+@pytest.mark.parametrize("key", ["9y.5-0", "lost.5-0", "none.none", "1y.none", "x", "1y.5", "1y.5-0'", "999y.0-0"])
+def test_a_cell_without_pairs_and_one_without_meaning_open_none(campaign: Campaign, charlie: Client, key: str) -> None:
+    assert "No pair matches" in get(charlie, f"/c/books/pairs/?campaign={campaign.pk}&cross={key}")
+
+
+def test_the_simulator_answers_cost_hours_and_expected_error(campaign: Campaign, charlie: Client) -> None:
+    at_first = words(get(charlie, "/c/books/policies/?seconds=20&rate=36"))
+    # 9, 6 and 8 are handed over: 3 pairs, 6 judgments of 20 s; of the seven kept labels one (3) is wrong.
+    assert "Under debate + ensemble: 3 of 10 pairs (30.0%) go to people, 6 judgments; 0.0 hours, $1.20" in at_first
+    assert "Of the kept labels 14.3% are expected to be wrong" in at_first
+    handed = "&".join(f"hand={key}" for key in ("1y.3-2", "1n.3-2", "2n.3-2", "open.1-4"))
+    asked = words(get(charlie, f"/c/books/policies/?simulate=1&seconds=3600&rate=10&{handed}"))
+    assert "If people get the ticked cells: 4 of 10 pairs (40.0%) go to people, 8 judgments; 8.0 hours, $80.00" in asked
+    assert "Of the kept labels 0.0% are expected to be wrong" in asked
+    nobody = words(get(charlie, "/c/books/policies/?simulate=1"))
+    assert "0 of 10 pairs (0.0%) go to people, 0 judgments; 0.0 hours, $0.00" in nobody
+    assert "30.0% are expected to be wrong" in nobody
+
+
+def test_unknown_money_stays_unknown_and_nonsense_is_not_taken(campaign: Campaign, charlie: Client) -> None:
+    shown = words(get(charlie, "/c/books/policies/?seconds=abc&rate=-1&simulate=1&hand=1y.5-0&hand=nothing"))
+    assert "1 of 10 pairs (10.0%) go to people, 2 judgments; hours unknown, cost unknown." in shown
+
+
+CELLS = [Cell("1y", "5-0", 900, 1, False, 90, 90), Cell("1y", "3-2", 100, 1, False, 20, 10)]
+PRICED = People(overlap=2, seconds=30.0, hourly_rate=None)
+
+
+def test_an_expected_error_weights_cells_by_their_sizes_and_leaves_out_what_nobody_measured() -> None:
+    error = expected_error(CELLS)
+    assert error.value == pytest.approx(0.1 * 10 / 20), "a plain mean of the measured pairs would be 10 of 110"
+    assert error.low < error.value < error.high and error.n == 110
+    dark = Cell("2y", "3-2", 50, 1, False, 0, 0)
+    found = simulate([*CELLS, dark, Cell("open", "2-2", 7, None, True, 3, 0)], {"1y.3-2"}, PRICED)
+    assert (found.pairs, found.escalated, found.judgments, found.unmeasured) == (1057, 107, 214, 50)
+    assert found.error.value == 0.0 and found.error.high > 0.0
+    assert found.hours == pytest.approx(214 * 30 / 3600) and found.money is None
+    assert simulate([dark], set(), PRICED).error.value is None
+
+
+def test_the_frontier_is_what_no_other_policy_beats() -> None:
+    def one(name: str, right: float | None, load: float, available: bool = True) -> dict:
+        return {"name": name, "available": available, "escalation": load,
+                "own": {"balanced_accuracy": {"value": right}}}  # fmt: skip
+
+    policies = [one("a", 0.9, 0.1), one("b", 0.9, 0.2), one("c", 0.95, 0.2), one("d", 0.8, 0.0), one("e", 0.7, 0.05),
+                one("f", None, 0.0), one("twin", 0.9, 0.1)]  # fmt: skip
+    assert page.frontier(policies) == {"a", "twin", "c", "d"}
+
+
+def test_the_page_names_what_is_not_available_and_serves_its_charts(campaign: Campaign, charlie: Client) -> None:
+    Campaign.objects.filter(pk=campaign.pk).update(rounds=3)
+    shown = words(get(charlie, "/c/books/policies/"))
+    assert f"10 pairs of campaign {campaign.pk} (debate+ensemble), 10 of them have a reference grade" in shown
+    assert "lara 3.5% not available: no judge of this campaign gave log-probabilities" in shown
+    csv = charlie.get(f"/c/books/policies/?campaign={campaign.pk}&chart=frontier&as=csv").content.decode()
+    assert re.search(r'^"debate, 2 rounds",debate,20.0,73.33', csv, re.MULTILINE), csv
+    assert charlie.get("/c/books/policies/?chart=frontier&as=svg").headers["Content-Type"].startswith("image/svg+xml")
+    assert charlie.get("/c/books/policies/?chart=nothing").status_code == 404
+    assert charlie.get("/c/books/policies/?campaign=999999").status_code == 404
+
+
+def test_a_collection_without_a_campaign_says_what_to_do(db: None) -> None:
+    from tests.factories import make_collection
+
+    books = make_collection("books")
+    client = Client()
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    assert "Nothing to compare yet" in get(client, "/c/books/policies/")
+    assert client.post("/c/books/policies/compare/").status_code == 302
+
+
+def test_the_page_costs_few_statements_however_many_pairs_there_are(campaign: Campaign, charlie: Client) -> None:
+    with CaptureQueriesContext(
+        connection,
+    ) as seen:
+        get(charlie, "/c/books/policies/")
+    assert len(seen) <= 15, [query["sql"][:80] for query in seen]
+
+
+def test_a_large_collection_shows_what_a_worker_compared(
+    campaign: Campaign, charlie: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistics, "SMALL", 5)
+    counters.add(campaign.pk, "calls", 6)
+    assert "Not compared yet" in get(charlie, "/c/books/policies/")
+    statistics.store(campaign.collection)
+    compare_policies(campaign.pk)
+    shown = get(charlie, "/c/books/policies/")
+    assert "As of" in shown and "debate + ensemble, 2 rounds, 3 of 5" in shown
+    statistics.store(campaign.collection)
+    assert {"kappas", "policies"} <= Computed.objects.get().values.keys(), "one does not wipe out the other"
+    assert charlie.get("/c/books/").status_code == 200
+
+
+def test_the_home_does_not_mind_that_only_policies_were_compared(
+    campaign: Campaign, charlie: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistics, "SMALL", 5)
+    counters.add(campaign.pk, "calls", 6)
+    compare_policies(campaign.pk)
+    assert charlie.get("/c/books/").status_code == 200
+    compare_policies(campaign.pk + 1)  # quiet when it is gone
+
+
+def test_a_lost_turn_and_a_campaign_without_debate_have_rows_of_their_own(campaign: Campaign) -> None:
+    assert [crossing.row_order(row) for row in ("1y", "1n", "2y", "open", "lost", "none")] == sorted(
+        crossing.row_order(row) for row in ("none", "lost", "open", "2y", "1n", "1y")
+    )
+    assert sorted(["0-5", "5-0", "none", "3-1", "3-2", "1-4"], key=crossing.column_order) == [
+        "5-0", "3-1", "3-2", "1-4", "0-5", "none",
+    ]  # fmt: skip
+
+
+def test_a_single_judge_of_a_larger_panel_labels_its_pairs_without_a_debate() -> None:
+    books = make_collection("alone")
+    judge = make_judge("judge")
+    alone = make_campaign(books, [judge], policy="single", majority=3)
+    for verdict in (1, 1, 0, None):
+        pair = make_pair(books)
+        make_attempt(alone, pair, judge, verdict, outcome="labelled" if verdict is not None else "refused")
+        Work.objects.create(campaign=alone, pair=pair, state="labelled", label=verdict or 0, claims=1)
+    found = crossing.cross(reading.panel_of(alone), reading.read(alone), "none")
+    assert {cell.key: (cell.pairs, cell.label, cell.escalated) for cell in found} == {
+        "none.1-0": (2, 1, False),
+        "none.0-1": (1, 0, False),
+        "none.0-0": (1, None, True),
+    }
+
+
+def test_lara_is_replayed_on_request_where_it_takes_long_and_another_campaign_can_be_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, _, _ = believing_campaign(12)
+    client = Client()
+    client.force_login(make_member(first.collection, "charlie", Role.ADMIN).user)
+    page = words(get(client, "/c/books/policies/"))
+    assert "lara 25.0%: sure" in page and "Replay LARA" not in page
+    monkeypatch.setattr(cached_results, "QUICK", 11)
+    assert "left out, because it takes seconds" in words(get(client, "/c/books/policies/"))
+    assert "Compare on its answers" not in page, "one campaign leaves no choice"
+    second = make_campaign(first.collection, [make_judge("other")])
+    asked = get(client, f"/c/books/policies/?campaign={first.pk}&lara=1")
+    assert "lara 25.0%: sure" in words(asked)
+    assert f'<option value="{first.pk}" selected>' in asked and f'<option value="{second.pk}">' in asked

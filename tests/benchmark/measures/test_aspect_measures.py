@@ -1,0 +1,161 @@
+"""alpha-nDCG and weighted aspect recall (BRIGHT-Pro appendix C), worked by hand, and `evaluate --aspects`."""
+
+import json
+from math import log2
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects
+from benchmark.measures.rankings import ranked
+from corpus.aspects.files import Row
+from corpus.errors import BadInput
+
+# Weights 0.5, 0.3, 0.2; x and y support the first aspect, z the second, and b both the second and the third.
+ASPECTS = Sought(
+    [0.5, 0.3, 0.2],
+    {"x": frozenset([0]), "y": frozenset([0]), "z": frozenset([1]), "b": frozenset([1, 2])},
+)
+
+
+def test_alpha_ndcg_by_hand() -> None:
+    # x 0.5 at rank 1, y 0.5 / 2 at rank 2 (its aspect was seen once), noise at rank 3, b 0.3 + 0.2 at rank 4.
+    got = 0.5 + 0.25 / log2(3) + 0 + 0.5 / log2(5)
+    # Greedy ideal: y and then b gain 0.5 each (x, too, before y is chosen), then x 0.25 before z 0.3 / 2 = 0.15.
+    best = 0.5 + 0.5 / log2(3) + 0.25 / log2(4) + 0.15 / log2(5)
+    assert alpha_ndcg(["x", "y", "noise", "b"], ASPECTS, 4) == pytest.approx(got / best)
+    assert alpha_ndcg(["x", "y", "noise", "b"], ASPECTS, 2) == pytest.approx(
+        (0.5 + 0.25 / log2(3)) / (0.5 + 0.5 / log2(3))
+    )
+
+
+def test_a_document_that_was_there_before_gains_nothing_and_keeps_its_rank() -> None:
+    # x 0.5 at rank 1, x again 0, y 0.5 / 2 at rank 3: its aspect was seen once, not twice.
+    got = 0.5 + 0 + 0.25 / log2(4)
+    best = 0.5 + 0.5 / log2(3) + 0.25 / log2(4)
+    assert alpha_ndcg(["x", "x", "y"], ASPECTS, 3) == pytest.approx(got / best)
+    assert alpha_ndcg(["x", "y"], ASPECTS, 3) == pytest.approx((0.5 + 0.25 / log2(3)) / best)
+
+
+def test_aspect_recall_by_hand() -> None:
+    assert a_recall(["x", "y", "noise", "b"], ASPECTS, 3) == pytest.approx(0.5)
+    assert a_recall(["x", "y", "noise", "b"], ASPECTS, 4) == pytest.approx(1.0)
+    assert a_recall([], ASPECTS, 10) == 0
+
+
+def test_as_in_the_paper_a_document_counts_for_its_heaviest_aspect_alone() -> None:
+    one = ASPECTS.one()
+    assert one.supports["b"] == frozenset([1])
+    assert a_recall(["x", "b"], one, 10) == pytest.approx(0.8)
+    # Now b gains 0.3 only: y 0.5 (the last by id), then z 0.3 as b would, then x 0.25, then b 0.15.
+    best = 0.5 + 0.3 / log2(3) + 0.25 / log2(4)
+    assert alpha_ndcg(["b", "x"], one, 3) == pytest.approx((0.3 + 0.5 / log2(3)) / best)
+
+
+@given(st.permutations(["x", "y", "z", "b", "noise"]), st.integers(1, 6))
+def test_the_greedy_ideal_is_never_beaten_here_and_values_are_shares(ranking: list[str], cut: int) -> None:
+    assert 0 <= alpha_ndcg(ranking, ASPECTS, cut) <= 1 + 1e-12
+    assert 0 <= a_recall(ranking, ASPECTS, cut) <= 1 + 1e-12
+
+
+EXAMPLES = Path(__file__).parents[4] / "shared" / "data" / "worked_examples.json"
+
+
+@pytest.mark.skipif(not EXAMPLES.exists(), reason="the worked examples are not beside the project")
+def test_published_cases_of_alpha_ndcg_and_aspect_recall() -> None:
+    checked = 0
+    for case in json.loads(EXAMPLES.read_text())["alpha_ndcg"]:
+        supports: dict[str, set[int]] = {}
+        for place, documents in enumerate(case["subtopics"].values()):
+            for document in documents:
+                supports.setdefault(document, set()).add(place)
+        aspects = len(case["subtopics"])
+        equal = Sought([1 / aspects] * aspects, {name: frozenset(places) for name, places in supports.items()})
+        found = alpha_ndcg(case["run"], equal, case["k"], alpha=case["alpha"])
+        assert found == pytest.approx(case["alpha_ndcg"], abs=1e-9)
+        if "strec" in case:
+            assert a_recall(case["run"], equal, case["k"]) == pytest.approx(case["strec"])
+        checked += 1
+    assert checked == 4
+
+
+IDS = ["d1", "d10", "d2", "D3", "d4", "d5", "a", "b"]
+aspects = st.dictionaries(st.sampled_from(IDS), st.frozensets(st.integers(0, 4), min_size=1, max_size=4), min_size=1)
+
+
+@settings(max_examples=200)
+@given(aspects, st.permutations([*IDS, "x", "y"]), st.integers(0, 10), st.data())
+def test_with_equal_weights_alpha_ndcg_is_that_of_ir_measures(
+    supports: dict[str, frozenset[int]], order: list[str], length: int, data: st.DataObject
+) -> None:
+    """Also a document under several aspects, a cut behind the last document, and a run without anything."""
+    import ir_measures
+    from ir_measures import Qrel, ScoredDoc
+
+    cut, alpha = data.draw(st.sampled_from([1, 2, 3, 5, 10, 20])), data.draw(st.sampled_from([0.5, 0.5, 0.25, 0.9]))
+    ranking = order[:length] or ["x"]
+    qrels = [Qrel("q", document, 1, str(place)) for document, places in supports.items() for place in places]
+    run = [ScoredDoc("q", document, float(-rank)) for rank, document in enumerate(ranking)]
+    measure = ir_measures.alpha_nDCG(alpha=alpha) @ cut
+    [theirs] = [one.value for one in ir_measures.iter_calc([measure], qrels, run)]
+    equal = Sought([0.2] * 5, supports)
+    assert alpha_ndcg(ranking, equal, cut, alpha=alpha) == pytest.approx(theirs, abs=1e-6)
+
+
+def test_ties_are_broken_as_trec_eval_breaks_them() -> None:
+    assert ranked({"a": 1.0 + 1e-9, "b": 1.0, "c": 2.0}) == ["c", "b", "a"]
+
+
+def rows() -> list[Row]:
+    return [
+        Row(1, "q1", "a1", "Flow", "", 5, ("x", "y")),
+        Row(2, "q1", "a2", "Heat", "", 3, ("z", "b")),
+        Row(3, "q1", "a3", "Snow", "", 2, ("b",)),
+        Row(4, "q2", "a1", "Other", "", 1, ("x",)),
+    ]
+
+
+def test_a_query_that_the_run_lacks_counts_nothing_and_both_forms_are_measured() -> None:
+    found = evaluate_aspects(rows(), {"q1": {"x": 3, "b": 2}}, ["A-Recall@10"])
+    assert found.missing == ["q2"] and found.queries == 2
+    assert found.per_query["A-Recall@10"] == {"q1": pytest.approx(1.0), "q2": 0}
+    assert found.means == {"A-Recall@10": pytest.approx(0.5), "A-Recall-one@10": pytest.approx(0.4)}
+    with pytest.raises(BadInput, match="no measure of aspects"):
+        evaluate_aspects(rows(), {}, ["A-Recall@0"])
+
+
+def command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
+    """Exit code and both outputs, in this process."""
+    try:
+        call_command("evaluate", *map(str, args), "--json")
+        code = 0
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_the_command_prints_both_beside_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    aspects, qrels, run = tmp_path / "aspects", tmp_path / "qrels", tmp_path / "run"
+    fields = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
+    lines = [
+        dict(zip(fields, (r.query, r.aspect, r.text, "", r.importance, list(r.documents)), strict=True)) for r in rows()
+    ]
+    aspects.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    qrels.write_text("q1 0 x 1\nq1 0 b 1\nq2 0 x 1\n")
+    run.write_text("q1 Q0 x 1 3 t\nq1 Q0 b 2 2 t\n")
+    files = ("--qrels", qrels, "--run", run, "--aspects", aspects)
+    found = json.loads(command(capsys, *files, "--measures", "R@10 A-Recall@10", "--per-query")[1])
+    assert found["measures"] == pytest.approx({"R@10": 0.5, "A-Recall@10": 0.5, "A-Recall-one@10": 0.4})
+    assert found["aspects"] == {"queries": 2, "missing_queries": 1}
+    assert found["per_query"]["A-Recall@10"]["q2"] == 0
+    by_default = json.loads(command(capsys, *files, "--measures", "R@10")[1])["measures"]
+    assert set(by_default) == {"R@10", "alpha-nDCG@10", "alpha-nDCG-one@10", "A-Recall@10", "A-Recall-one@10"}
+    code, out, err = command(capsys, *files[:4], "--measures", "A-Recall@10")
+    assert (code, out) == (2, "") and "--aspects F" in err
+    aspects.write_text("{}\n" + json.dumps(lines[0]) + "\n")
+    code, out, err = command(capsys, *files, "--measures", "R@10")
+    assert (code, out) == (2, "") and "line 1:" in err

@@ -1,0 +1,217 @@
+"""Runs come in whole or not at all; what is wrong with a file is told by its lines (issue 6, check 10)."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotation.models import AuditEntry
+from benchmark.measures.rankings import evaluate
+from benchmark.models import Ranking, Run
+from benchmark.runs import rankings
+from benchmark.runs.files import RunFile, read_qrels, read_run
+from benchmark.runs.importing import import_runs, name_of
+from corpus.errors import BadInput
+from corpus.models import Document
+from tests.called import call
+from tests.factories import make_collection, make_document, make_query
+
+pytestmark = pytest.mark.django_db
+TREC_EVAL = Path(__file__).parents[4] / "shared" / "data" / "trec_eval"
+GOOD = "q1 Q0 a 1 2.5 tag\nq1 Q0 b 2 2.0 tag\nq2 Q0 c 1 1.0 tag\n"
+
+
+@pytest.fixture
+def books():
+    collection = make_collection("books")
+    for name in "abcd":
+        make_document(collection, f"text {name}", external_id=name)
+    for name in ("q1", "q2", "q3"):
+        make_query(collection, f"query {name}", external_id=name)
+    return collection
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="one.run"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def test_a_run_comes_in_with_its_scores_and_says_what_is_missing(books, write):
+    said = call("import_runs", "books", write(GOOD), "--json")
+    assert json.loads(said.out)["runs"] == [
+        {
+            "name": "one",
+            "queries": 2,
+            "lines": 3,
+            "unknown_queries": 0,
+            "unknown_documents": 0,
+            "excluded": 0,
+            "missing_queries": 1,
+            "depth": 2,
+        }
+    ]
+    run = Run.objects.get()
+    assert (run.kind, run.state, run.depth, run.done, run.total) == ("imported", "ready", 2, 2, 3)
+    assert rankings.as_run(run) == {"q1": {"a": 2.5, "b": 2.0}, "q2": {"c": 1.0}}
+    assert "one: 3 lines of 2 queries, 1 queries missing (they count 0)" in said.err
+    assert AuditEntry.objects.filter(act="runs.imported", collection=books, details__outcome="finished").count() == 1
+
+
+def test_a_run_keeps_what_its_system_was_told(books, write):
+    call("import_runs", "books", write(GOOD), f"two={write(GOOD, 'x.run')}", "--instruction", "Only what it raises.")
+    assert set(Run.objects.values_list("name", "instruction")) == {
+        ("one", "Only what it raises."),
+        ("two", "Only what it raises."),
+    }
+    call("import_runs", "books", f"three={write(GOOD)}")
+    assert Run.objects.get(name="three").instruction == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("q1 Q0 a 2 1.0 tag", 'line 4: document "a" stands twice for query "q1" (line 1)'),
+        ("q1 Q0 d 2 nan tag", "line 4: the score is not a number: 'nan'"),
+        ("q1 Q0 d 2 1_0 tag", "line 4: the score is not a number: '1_0'"),
+        ("q1 Q0 d 2 best tag", "line 4: the score is not a number: 'best'"),
+        ("q1 Q0 d 2 inf tag", "line 4: the score is infinite: 'inf'"),
+        ("q1 Q0 d 2 -1e39 tag", "line 4: the score is infinite: '-1e39'"),
+        ("q1\tQ0\tthe book\t2\t1.0\ttag", "line 4: 7 columns instead of the 6 of a run (an id or a tag with white"),
+        ("q1 Q0 d\u00a0d 2 1.0 tag", "line 4: 7 columns instead of the 6 of a run (an id or a tag with white"),
+        ("q1 d 1.0", "line 4: 3 columns instead of the 6 of a run"),
+        ("q9 Q0 d 1 1.0 tag", 'line 4: no query has the id "q9"'),
+        ("q1 Q0 x 1 1.0 tag", 'line 4: no document has the id "x"'),
+        (f"q1 Q0 {'x' * 256} 1 1.0 tag", "line 4: an id is longer than 255 characters"),
+    ],
+)
+def test_a_bad_line_is_told_with_its_number_and_nothing_is_written(books, write, line, problem):
+    good = write(GOOD, "good.run")
+    bad = write(GOOD + line + "\n", "bad.run")
+    said = call("import_runs", "books", good, bad, "--json")
+    assert (said.code, said.out) == (2, "")
+    assert f"{bad}: {problem}" in said.err
+    assert said.err.count("\n") == 1
+    assert not Run.objects.exists() and not Ranking.objects.exists()
+    assert not AuditEntry.objects.filter(act="runs.imported", details__outcome="finished").exists()
+
+
+def test_the_first_twenty_bad_lines_are_told_and_how_many_there_are(books, write):
+    bad = "".join(f"q1 Q0 a 1 nan line{number}\n" for number in range(1, 24))
+    with pytest.raises(BadInput) as error:
+        import_runs(books, {"one": write(bad + "q9 Q0 a 1 1 tag\n" + GOOD + "q1 Q0 a 1 1 tag\n")})
+    told = str(error.value)
+    assert told.count("the score is not a number") == 20 and "line 21" not in told
+    assert told.endswith("and 5 more (25 lines in all)")
+
+
+def test_a_line_is_told_once_however_much_is_wrong_with_it(books, write):
+    """Line 2 repeats line 1 and both name an unknown document: two lines, not three."""
+    with pytest.raises(BadInput) as error:
+        import_runs(books, {"one": write("q1 Q0 x 1 2 t\nq1 Q0 x 2 1 t\n")})
+    told = str(error.value).partition(": ")[2]
+    assert told == 'line 1: no document has the id "x"; line 2: document "x" stands twice for query "q1" (line 1)'
+
+
+def test_every_file_tells_what_is_wrong_with_it(books, write):
+    one, other = write("q1 Q0 a 1 nan t\n", "one"), write("q1 Q0 x 1 1 t\n", "other")
+    with pytest.raises(BadInput) as error:
+        import_runs(books, {"one": one, "other": other})
+    assert f"{one}: line 1: the score" in str(error.value) and f"{other}: line 1: no document" in str(error.value)
+
+
+def test_unknown_ids_are_left_out_and_counted_where_that_is_asked_for(books, write):
+    text = GOOD + "q9 Q0 a 1 1 t\nq9 Q0 x 2 1 t\nq2 Q0 x 2 0.5 t\n"
+    (found,) = import_runs(books, {"one": write(text)}, skip_unknown=True)
+    assert (found.lines, found.unknown_queries, found.unknown_documents) == (3, 2, 1)
+    assert rankings.as_run(found.run) == {"q1": {"a": 2.5, "b": 2.0}, "q2": {"c": 1.0}}
+    with pytest.raises(BadInput, match="no line names both a query and a document of books"):
+        import_runs(books, {"two": write("q9 Q0 x 1 1 t\n")}, skip_unknown=True)
+
+
+def test_gzip_is_known_by_its_content_and_lines_may_end_as_they_like(books, write):
+    text = b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode() + b"\n  \n"
+    (found,) = import_runs(books, {"one": write(gzip.compress(text), "one.txt")})
+    assert found.lines == 3
+
+
+@pytest.mark.parametrize(("text", "problem"), [("", "holds no line"), ("\n \n", "holds no line"), ("q1\0", "NUL")])
+def test_a_file_that_is_no_run_is_refused(books, write, text, problem):
+    with pytest.raises(BadInput, match=problem):
+        import_runs(books, {"one": write(text)})
+
+
+def test_a_run_is_named_after_its_file_or_as_it_is_told(books, write):
+    assert [name_of(write("", name)) for name in ("a.run.gz", "bm25.k1=0.9.txt", "plain", ".gz")] == [
+        "a",
+        "bm25.k1=0.9",
+        "plain",
+        ".gz",
+    ]
+    said = call("import_runs", "books", write(GOOD), f"other={write(GOOD)}", "--json")
+    assert [one["name"] for one in json.loads(said.out)["runs"]] == ["one", "other"]
+
+
+def test_a_name_that_exists_is_refused_before_the_file_is_read(books, write):
+    import_runs(books, {"one": write(GOOD)})
+    said = call("import_runs", "books", write("not a run", "one.txt"))
+    assert said.code == 2 and "books has a run one already: choose another name" in said.err
+    said = call("import_runs", "books", write(GOOD, "x.run"), write(GOOD, "x.txt"))
+    assert said.code == 2 and "two runs would be called x" in said.err
+    assert Run.objects.count() == 1
+
+
+def test_what_a_query_excludes_is_left_out_of_an_imported_run_and_counted(books, write):
+    make_query(books, "query q4", external_id="q4", metadata={"excluded_ids": ["a"]})
+    (found,) = import_runs(books, {"one": write("q4 Q0 a 1 2 t\nq4 Q0 b 2 1 t\n")})
+    assert (found.lines, found.excluded, rankings.as_run(found.run)) == (1, 1, {"q4": {"b": 1.0}})
+
+
+def test_the_same_reader_serves_evaluate_and_orders_ties_as_trec_eval(write):
+    path = write("q1 Q0 a 1 1 t\nq1 Q0 c 2 1 t\nq1 Q0 b 3 2 t\n")
+    assert list(read_run(path)["q1"].items()) == [("b", 2.0), ("c", 1.0), ("a", 1.0)]
+    file = RunFile(path)
+    assert (file.lines, file.tag, file.documents) == (3, "t", ["a", "c", "b"])
+
+
+def test_what_is_imported_comes_out_as_it_went_in(books, write):
+    (found,) = import_runs(books, {"one": write(GOOD)})
+    again = write("".join(rankings.write_trec(found.run)), "again")
+    assert read_run(again) == read_run(write(GOOD))
+
+
+@pytest.mark.skipif(not TREC_EVAL.exists(), reason="trec_eval's fixtures are not beside the project")
+@pytest.mark.parametrize(("name", "missing"), [("results.test", 0), ("results.trunc", 1)])
+def test_trec_evals_own_runs_are_measured_the_same_from_the_file_and_from_the_database(write, name, missing):
+    """Ties and a missing query; the second file has words behind its lines, which are cut off."""
+    lines = [line.split()[:6] for line in (TREC_EVAL / name).read_text().splitlines()]
+    path = write("".join(" ".join(columns) + "\n" for columns in lines))
+    qrels, read = read_qrels(TREC_EVAL / "qrels.test"), read_run(path)
+    collection = make_collection("trec")
+    for query in qrels:
+        make_query(collection, f"query {query}", external_id=query)
+    texts = {document for documents in read.values() for document in documents}
+    Document.objects.bulk_create(
+        Document(collection=collection, external_id=one, text=one, content_hash=one) for one in texts
+    )
+    (found,) = import_runs(collection, {"one": path})
+    assert found.missing == missing
+    measures = ["nDCG@10", "RR", "P@100", "R@1000", "AP"]
+    from_file, stored = evaluate(qrels, read, measures), evaluate(qrels, rankings.as_run(found.run), measures)
+    assert stored.per_query == from_file.per_query and len(stored.missing) == missing
+    order = {query: [document for document, _ in ranked(documents)] for query, documents in read.items()}
+    names = dict(Document.objects.values_list("pk", "external_id"))
+    queries = dict(collection.query_set.values_list("pk", "external_id"))
+    loaded = rankings.load([found.run.pk])[found.run.pk]
+    assert {queries[query]: [names[key] for key in keys.tolist()] for query, keys in loaded.items()} == order
+
+
+def ranked(documents):
+    """trec_eval's order, as plainly as it can be said."""
+    return sorted(documents.items(), key=lambda one: (np.float32(one[1]), one[0]), reverse=True)

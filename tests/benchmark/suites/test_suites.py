@@ -1,0 +1,165 @@
+"""Suites: members' columns, the unweighted mean, and blanks where a system or a report is missing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from annotation.models import AuditEntry, Role
+from benchmark import qrels
+from benchmark.models import Report, Suite
+from benchmark.report import reports
+from benchmark.suites import groups
+from corpus.errors import BadInput
+from tests.benchmark.report.test_reports import World
+from tests.benchmark_scene import collection_of_books, filled, runs_of, whole_scene
+from tests.factories import make_member
+
+pytestmark = pytest.mark.django_db
+
+
+class Two:
+    """Books has the systems one and two, films only one (the other run is called three)."""
+
+    def __init__(self) -> None:
+        self.books, self.films = World(), World()
+        self.films.two.name = "three"
+        self.films.two.save()
+        self.suite = groups.make(name="both", collections=[self.books.collection, self.films.collection])
+
+    def report(self, world: World) -> Report:
+        return reports.ensure(world.collection, world.before, world.after, [world.one, world.two])
+
+
+def test_members_stand_in_columns_beside_their_unweighted_mean() -> None:
+    both = Two()
+    books, films = both.report(both.books), both.report(both.films)
+    lines = {line.system: line for line in groups.lines(groups.columns(both.suite), "hit")}
+    given = [report.result["systems"][0]["values"]["hit"] for report in (books, films)]
+    assert lines["one"].values == given
+    assert lines["one"].mean == {
+        name: pytest.approx((given[0][name] + given[1][name]) / 2) for name in ("before", "after", "change")
+    }
+
+
+def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
+    both = Two()
+    both.report(both.books)
+    both.report(both.films)
+    rows = groups.lines(groups.columns(both.suite), "ndcg")
+    assert [(row.system, row.mean is None) for row in rows] == [("one", False), ("three", True), ("two", True)]
+    assert rows[1].values[0] is None and rows[2].values[1] is None
+    csv = groups.table(both.suite, groups.columns(both.suite), rows, "ndcg").csv().splitlines()
+    names = [world.collection.name for world in (both.books, both.films)]
+    figures = ",".join(f"{name},{name} change" for name in (*names, "mean"))
+    assert csv[0] == f"system,{figures},mean letters,95% from,95% to,p,p (Holm)"
+    assert csv[2].startswith("three,,,") and csv[2].endswith(",,,,,,")
+
+
+def test_means_are_tested_over_the_queries_of_all_members() -> None:
+    """One and two in both: of four queries only those of two differ, so no p is below 2 of 4 sign patterns."""
+    worlds = [World(), World()]
+    suite = groups.make(name="alike", collections=[one.collection for one in worlds])
+    for world in worlds:
+        reports.ensure(world.collection, world.before, world.after, [world.one, world.two])
+    found = groups.columns(suite)
+    rows = {row.system: row for row in groups.lines(found, "ndcg")}
+    for row in rows.values():
+        assert row.mean is not None and row.tests["change"] == pytest.approx(row.mean["change"])
+        assert row.tests["low"] <= row.mean["change"] <= row.tests["high"]
+        assert row.tests["p"] >= 0.25 and row.tests["p_holm"] == min(1.0, 2 * row.tests["p"])
+        assert row.tests["letters_before"] == row.tests["letters_after"] == "a", "too few queries tell nothing apart"
+    assert {row.system: row.tests for row in groups.lines(found, "judged")} == {"one": {}, "two": {}}
+    assert r"\mathrm{a}" in groups.table(suite, found, list(rows.values()), "ndcg").latex()
+
+
+def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection, charlie = whole_scene()
+    other = collection_of_books("stones")
+    make_member(other, "charlie", Role.ADMIN)
+    runs = runs_of(other)
+    before = qrels.original(other)
+    done = filled(other, runs)
+    assert done.after is not None
+    reports.ensure(other, before, done.after, runs)
+    suite = groups.make(name="both", collections=[collection, other])
+    rows = {row.system: row.tests for row in groups.lines(groups.columns(suite), "ndcg")}
+    assert len({found["letters_after"] for found in rows.values()}) > 1
+    assert rows["dense-large"]["p_holm"] < 0.01 and rows["dense-large"]["low"] > 0
+    client.force_login(charlie.user)
+    monkeypatch.setattr(groups, "AT_ONCE", 100)
+    recall = client.get(f"/suites/{suite.pk}/?measure=recall").content.decode()
+    assert "Test these means" in recall and 'class="letters"' not in recall, "many are tested when that is asked for"
+    asked = client.get(f"/suites/{suite.pk}/?measure=recall&tests=1").content.decode()
+    assert 'class="letters"' in asked
+    kept = client.get(f"/suites/{suite.pk}/?measure=recall").content.decode()
+    assert 'class="letters"' in kept and "Test these means" not in kept, "it is kept from then on"
+    page = client.get(f"/suites/{suite.pk}/").content.decode()
+    assert f'<span class="letters">{rows["dense-large"]["letters_after"]}</span>' in page
+    assert "< 0.001" in page.replace("&lt;", "<") and "each collection counts alike" in page
+    hole = client.get(f"/suites/{suite.pk}/?measure=hole").content.decode()
+    assert "each collection counts alike" not in hole, "Hole@k orders no systems"
+
+
+def test_a_member_without_a_report_is_blank_and_so_is_every_mean() -> None:
+    both = Two()
+    both.report(both.books)
+    rows = groups.lines(groups.columns(both.suite), "ndcg")
+    assert {row.system for row in rows} == {"one", "two"} and all(row.mean is None for row in rows)
+
+
+def test_the_newest_report_of_two_versions_speaks_for_a_member() -> None:
+    world = World()
+    compared = reports.ensure(world.collection, world.before, world.after, [world.one])
+    reports.ensure(world.collection, world.before, world.before, [world.one])
+    assert groups.standing(world.collection) == compared
+    assert groups.standing(world.collection, k=3) is None
+
+
+def test_what_cannot_be_a_suite_is_refused() -> None:
+    world = World()
+    with pytest.raises(BadInput, match="from 1 to 100 collections"):
+        groups.make(name="none", collections=[])
+    with pytest.raises(BadInput, match="Use letters"):
+        groups.make(name="two words", collections=[world.collection])
+    groups.make(name="once", collections=[world.collection])
+    with pytest.raises(BadInput, match="a suite once already"):
+        groups.make(name="once", collections=[world.collection])
+    assert Suite.objects.count() == 1 and AuditEntry.objects.filter(act="suite.made").count() == 1
+
+
+def command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, Any]:
+    """Exit code, and what it printed: a document, or one line of complaint."""
+    try:
+        call_command("suite", *map(str, args), "--json")
+    except SystemExit as ended:
+        told = capsys.readouterr()
+        assert told.out == ""
+        return int(str(ended.code)), told.err
+    return 0, json.loads(capsys.readouterr().out)
+
+
+def test_the_command_makes_lists_reports_and_deletes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    names = [World().collection.name, World().collection.name]
+    _, made = command(capsys, "make", "both", *names, "--title", "Books & films")
+    assert made == {"suite": "both", "title": "Books & films", "members": names}
+    assert command(capsys, "list") == (0, {"suites": [made]})
+    files = ["--csv", tmp_path / "t.csv", "--latex", tmp_path / "t.tex"]
+    _, found = command(capsys, "report", "both", "--measure", "hit", "--k", 2, *files)
+    assert [one["collection"] for one in found["members"]] == names and all(one["report"] for one in found["members"])
+    first = found["systems"][0]
+    assert first["name"] == "one" and first["mean"]["after"] == pytest.approx(
+        sum(value["after"] for value in first["values"].values()) / 2
+    )
+    assert first["tests"]["p"] == 2 / 2**4, "four queries, all one way"
+    assert first["tests"]["letters_after"] == "a"
+    assert (tmp_path / "t.csv").read_text().startswith("system,")
+    assert r"Books \& films: Hit@2" in (tmp_path / "t.tex").read_text()
+    assert command(capsys, "delete", "both")[0] == 0 and not Suite.objects.exists()
+    code, told = command(capsys, "report", "both")
+    assert code == 2 and "there is no suite both" in told
+    code, told = command(capsys, "make", "both", "nowhere")
+    assert code == 2 and "nowhere" in told

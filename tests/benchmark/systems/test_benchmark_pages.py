@@ -1,0 +1,638 @@
+"""Pages of the benchmark: what they say of a scene whose figures are known, files to save, and what they refuse."""
+
+import csv
+import re
+from io import StringIO
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from annotation.models import AuditEntry, Membership, Role
+from benchmark import qrels
+from benchmark.models import Filling, Qrels, Report, Run, Suite
+from benchmark.report import reports
+from corpus.models import Collection, Item, Query
+from jobs.models import JobState
+from judges.models import Campaign, JudgeVersion, Panel
+from tests import benchmark_scene as scene
+from tests.factories import make_collection, make_member, make_query
+from tests.rankings import make_next_report
+from tests.site.test_statements import statements as statements
+
+pytestmark = pytest.mark.django_db
+HOME = "/c/books/benchmark/"
+HTMX = {"HTTP_HX_REQUEST": "true"}
+
+
+def client_of(member: Membership) -> Client:
+    client = Client()
+    client.force_login(member.user)
+    return client
+
+
+@pytest.fixture
+def books() -> Collection:
+    """Without runs."""
+    return scene.collection_of_books()
+
+
+@pytest.fixture
+def charlie(books: Collection) -> Client:
+    return client_of(make_member(books, "charlie", Role.ADMIN))
+
+
+@pytest.fixture
+def whole() -> Client:
+    """An admin of a collection with everything: six runs, a filling, both reports."""
+    return client_of(scene.whole_scene()[1])
+
+
+def text(client: Client, path: str, status: int = 200) -> str:
+    response = client.get(path)
+    assert response.status_code == status, path
+    return response.content.decode()
+
+
+def upload(*files: tuple[str, str], **more: str) -> dict[str, object]:
+    return {"files": [SimpleUploadedFile(name, content.encode()) for name, content in files], **more}
+
+
+def table(client: Client, path: str) -> list[list[str]]:
+    return list(csv.reader(StringIO(client.get(path).content.decode())))
+
+
+def test_every_page_without_a_run_says_what_to_do_next(charlie: Client) -> None:
+    for part, words in {
+        "": "No system to look at yet",
+        "runs/": "No run yet",
+        "safety/": "No system to look at yet",
+        "filling/": "There is no run yet whose documents could be pooled",
+        "report/": "Nothing to compare yet",
+        "qrels/": "No version yet",
+    }.items():
+        page = text(charlie, HOME + part)
+        assert words in page and "button primary" in page, part
+
+
+def test_the_home_tells_the_story_and_the_next_step_changes_with_it(charlie: Client, books: Collection) -> None:
+    first, second, *rest = scene.runs_of(books)
+    assert "Work out how far today" in text(charlie, HOME)
+    charlie.post(f"{HOME}report/make/", {"safety": "1"})
+    assert "It is being worked out" in text(charlie, HOME)
+    assert charlie.get(HOME, **HTMX).status_code == 200
+    assert make_next_report()
+    assert charlie.get(HOME, **HTMX).status_code == 286, "nothing moves any more: polling ends"
+    page = text(charlie, HOME)
+    assert "could still change places" in page and "Some orders are not settled" in page
+    before = qrels.latest(books)
+    assert before is not None
+    done = scene.filled(books, [first, second, *rest])
+    assert "see what it does to every ranking" in text(charlie, HOME)
+    assert done.after is not None
+    charlie.post(f"{HOME}report/make/")
+    assert make_next_report()
+    page = text(charlie, HOME)
+    assert "holes</strong> were found" in page and "Look how safe the order is by the newest qrels" in page
+    charlie.post(f"{HOME}report/make/", {"safety": "1"})
+    assert make_next_report()
+    assert "Every step is done" in text(charlie, HOME)
+    scene.make_run(books, "late", scene.rankings(1)["dense-large"])
+    assert "Runs came after the last report" in text(charlie, HOME)
+
+
+def test_two_runs_come_in_by_upload(charlie: Client) -> None:
+    ranked = scene.rankings()
+    files = [(f"{name}.run", scene.trec(ranked[name])) for name in ("bm25", "dense-small")]
+    response = charlie.post(f"{HOME}runs/upload/", upload(*files))
+    assert response.status_code == 302
+    assert sorted(Run.objects.values_list("name", "state", "depth")) == [
+        ("bm25", "ready", 20),
+        ("dense-small", "ready", 20),
+    ]
+    assert "2 runs came in (800 lines)" in text(charlie, f"{HOME}runs/")
+    assert AuditEntry.objects.get(act="runs.imported").details["runs"] == ["bm25", "dense-small"]
+    saved = b"".join(charlie.get(f"{HOME}runs/{Run.objects.get(name='bm25').pk}/run.txt")).decode()  # type: ignore[arg-type]
+    assert [line.split()[2] for line in saved.splitlines()[:20]] == ranked["bm25"]["q0"]
+
+
+def test_an_uploaded_run_keeps_the_instruction_of_its_system(charlie: Client) -> None:
+    line, words = "q0 Q0 d0-1 1 2.5 x\n", "Only what errors <it> raises."
+    kept = charlie.post(f"{HOME}runs/upload/", upload(("a.run", "no run"), instruction=words))
+    assert kept.status_code == 422 and "Only what errors &lt;it&gt; raises.</textarea>" in kept.content.decode()
+    assert f'href="{HOME}runs/?table=runs' not in kept.content.decode(), "there is no run to save yet"
+    charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("b.run", line), instruction=words))
+    assert list(Run.objects.values_list("instruction", flat=True)) == [words, words]
+    page = text(charlie, f"{HOME}runs/{Run.objects.get(name='a').pk}/")
+    assert "Instruction</dt>" in page and "Only what errors &lt;it&gt; raises.</dd>" in page
+    charlie.post(f"{HOME}runs/upload/", upload(("c.run", line)))
+    assert "Instruction</dt>" not in text(charlie, f"{HOME}runs/{Run.objects.get(name='c').pk}/")
+
+
+def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(charlie: Client) -> None:
+    wrong = "q0 Q0 d0-1 1 2.5 x\nq0 Q0 d0-1 2 2.0 x\nq0 Q0 d0-2 3 nan x\nq0 d0-3 4\nq0 Q0 nowhere 5 1 x\n"
+    response = charlie.post(f"{HOME}runs/upload/", upload(("mine.run", wrong), name="mine-2", skip_unknown=""))
+    page = response.content.decode()
+    assert response.status_code == 422 and "Nothing was taken over" in page
+    for line in (2, 3, 4):
+        assert f"ine {line}:" in page
+    assert 'value="mine-2"' in page and "/tmp/" not in page
+    assert not Run.objects.exists() and not AuditEntry.objects.filter(act="runs.imported").exists()
+
+
+def test_a_name_is_for_one_file_and_names_of_files_become_names_of_runs(charlie: Client) -> None:
+    line = "q0 Q0 d0-1 1 2.5 x\n"
+    page = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("b.run", line), name="mine"))
+    assert page.status_code == 422 and "A name is for one file" in page.content.decode()
+    twice = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("a.txt", line)))
+    assert twice.status_code == 422 and "same name" in twice.content.decode()
+    charlie.post(f"{HOME}runs/upload/", upload(("übung 1.run.gz.txt", line)))
+    assert Run.objects.get().name == "bung-1"
+
+
+def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie: Client) -> None:
+    form = text(charlie, f"{HOME}runs/make/bm25/")
+    assert 'name="k1"' in form and 'name="judge"' not in form, "a form has what its kind needs"
+    response = charlie.post(f"{HOME}runs/make/bm25/", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
+    run = Run.objects.get()
+    assert response["Location"] == f"{HOME}runs/{run.pk}/"
+    assert (run.kind, run.recipe["k1"], run.depth, run.made_by) == ("bm25", 1.2, 10, "charlie")
+    assert "The page follows it by itself" in text(charlie, f"{HOME}runs/{run.pk}/")
+    assert charlie.get(f"{HOME}runs/{run.pk}/", **HTMX).status_code == 200
+    assert charlie.get(f"{HOME}runs/", **HTMX).status_code == 200
+    charlie.post(f"{HOME}runs/{run.pk}/cancel/")
+    run.refresh_from_db()
+    assert run.state == JobState.CANCELLED
+    assert charlie.get(f"{HOME}runs/{run.pk}/", **HTMX).status_code == 286
+    charlie.post(f"{HOME}runs/{run.pk}/go-on/")
+    run.refresh_from_db()
+    assert run.state == JobState.WAITING
+    refused = charlie.post(f"{HOME}runs/make/bm25/", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
+    assert (
+        refused.status_code == 422
+        and "has a run" in refused.content.decode()
+        and 'value="1.2"' in refused.content.decode()
+    )
+
+
+def test_deleting_a_run_asks_first(charlie: Client, books: Collection) -> None:
+    run = scene.runs_of(books)[0]
+    assert "Keep it" in text(charlie, f"{HOME}runs/{run.pk}/delete/")
+    run.refresh_from_db()
+    assert not run.is_deleted, "a GET changes nothing"
+    charlie.post(f"{HOME}runs/{run.pk}/delete/")
+    run.refresh_from_db()
+    assert run.is_deleted
+    assert f"runs/{run.pk}/" not in text(charlie, f"{HOME}runs/")
+
+
+def test_a_hybrid_needs_a_run_first(charlie: Client) -> None:
+    assert "bring or make those first" in text(charlie, f"{HOME}runs/make/hybrid/")
+
+
+def test_how_safe_names_bounds_and_open_orders(whole: Client) -> None:
+    page = text(whole, f"{HOME}safety/")
+    assert "not settled" in page and "Send these pairs" in page
+    rows = table(whole, f"{HOME}safety/?table=safety&as=csv")
+    assert rows[0][:5] == ["system", "Judged@10", "nDCG@10", "at least", "at most"]
+    assert len(rows) == 7 and all(float(low) <= float(now) <= float(high) for _n, _j, now, low, high, _o in rows[1:])
+    assert "\\begin{tabular}" in whole.get(f"{HOME}safety/?table=unsettled&as=tex").content.decode()
+    assert whole.get(f"{HOME}safety/?chart=bounds&as=svg")["Content-Type"].startswith("image/svg")
+    assert whole.get(f"{HOME}safety/?table=nothing").status_code == 404
+
+
+def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: Collection) -> None:
+    runs = scene.runs_of(books)
+    before = qrels.original(books)
+    reports.ensure(books, before, before, runs, 10)
+    response = charlie.post(f"{HOME}safety/send/", {"first": "5", "policy": "people"})
+    filling = Filling.objects.get()
+    assert response["Location"] == f"{HOME}filling/{filling.pk}/"
+    assert len(filling.pairs) == 5 and Item.objects.filter(reason="hole", state="open").count() == 5
+    assert AuditEntry.objects.get(act="filling.started").details["pairs"] == 5
+    first = [(query, document) for query, document, _n in Report.objects.get().result["safety"]["first"][:5]]
+    assert {(item.pair.query_id, item.pair.document_id) for item in Item.objects.all()} == set(first)
+    facts = facts_of(text(charlie, response["Location"]))
+    assert facts == {"Policy": "people judge every pair", "Pairs": "the first 5 that could settle an order"}
+
+
+def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, books: Collection) -> None:
+    runs = scene.runs_of(books)
+    form = {"runs": [run.pk for run in runs], "k": "10", "policy": "people", "before": ""}
+    page = charlie.post(f"{HOME}filling/", form).content.decode()
+    assert "Start this filling?" in page and "left to judge" in page and not Filling.objects.exists()
+    begun = charlie.post(f"{HOME}filling/", {**form, "confirm": "1"})
+    filling = Filling.objects.get()
+    assert begun["Location"] == f"{HOME}filling/{filling.pk}/"
+    assert "wait for people" in text(charlie, f"{HOME}filling/{filling.pk}/")
+    assert charlie.get(f"{HOME}filling/{filling.pk}/", **HTMX).status_code == 200
+    refused = charlie.post(f"{HOME}filling/{filling.pk}/finish/", follow=True).content.decode()
+    assert "nothing is settled yet" in refused
+    charlie.post(f"{HOME}filling/{filling.pk}/cancel/")
+    filling.refresh_from_db()
+    assert filling.state == "cancelled" and "no version of the qrels came of it" in text(
+        charlie, f"{HOME}filling/{filling.pk}/"
+    )
+
+
+def three_families() -> list[str]:
+    """Judges of different makers, and one more of the first one's."""
+    for name, family in {"ann": "one", "ben": "two", "cas": "three", "dan": "one"}.items():
+        JudgeVersion.objects.create(
+            name=name, provider="openai-compatible", model=name, base_url="http://127.0.0.1:9/v1",
+            parameters={"family": family}, input_price=0, output_price=0,
+        )  # fmt: skip
+    return ["ann", "ben", "cas"]
+
+
+def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Client, books: Collection) -> None:
+    runs = scene.runs_of(books)
+    three = three_families()
+    form = {"runs": [run.pk for run in runs], "k": "10", "policy": "ensemble", "panel": "offline", "before": ""}
+    for wrong, said in {
+        ("ann", "ben"): "The filter: name 3 judges of different families, not 2",
+        ("ann", "ben", "dan"): "are of one family",
+    }.items():
+        refused = charlie.post(f"{HOME}filling/", {**form, "filter": wrong})
+        page = refused.content.decode()
+        assert refused.status_code == 422 and said in page and "--filter" not in page
+        assert re.findall(r'name="filter" value="(\w+)"[^>]*checked', page) == list(wrong), "what was ticked stays"
+    people = charlie.post(f"{HOME}filling/", {**form, "policy": "people", "filter": three})
+    assert people.status_code == 422 and "no judge is asked" in people.content.decode()
+    assert not Filling.objects.exists()
+
+    without = calls_of(charlie.post(f"{HOME}filling/", form).content.decode())
+    asked = charlie.post(f"{HOME}filling/", {**form, "filter": three}).content.decode()
+    assert "First ann, ben, cas are asked" in asked and calls_of(asked) > without, "the filter's calls are counted"
+    hidden = re.findall(r'<input type="hidden" name="filter" value="(\w+)">', asked)
+    assert hidden == three
+    charlie.post(f"{HOME}filling/", {**form, "filter": hidden, "confirm": "1"})
+    found = Filling.objects.get()
+    assert found.options["filters"] == three
+    protocol = Campaign.objects.get(pk=found.campaign).protocol
+    assert protocol["filter"] == list(
+        JudgeVersion.objects.filter(name__in=three).order_by("name").values_list("pk", flat=True)
+    )
+    facts = facts_of(text(charlie, f"{HOME}filling/{found.pk}/"))
+    assert (facts["Policy"], facts["Panel"], facts["Filter"]) == ("ensemble", "offline", "ann, ben, cas")
+    assert facts["Judges"].split(", ") == Panel.objects.get(name="offline").ensemble and "Debaters" not in facts
+    Filling.objects.update(campaign=None)
+    assert facts_of(text(charlie, f"{HOME}filling/{found.pk}/"))["Filter"] == "ann, ben, cas", "before it is prepared"
+
+
+def facts_of(page: str) -> dict[str, str]:
+    """What a page lists as terms with their values."""
+    return dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]*)</dd>", page))
+
+
+def calls_of(page: str) -> int:
+    """How many calls an estimate expects at most."""
+    found = re.search(r"calls, about \(at most ([\d,]+)\)", page)
+    assert found
+    return int(found[1].replace(",", ""))
+
+
+def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, books: Collection) -> None:
+    runs = scene.runs_of(books)
+    three = three_families()
+    before = qrels.original(books)
+    reports.ensure(books, before, before, runs, 10)
+    form = {"first": "5", "policy": "single", "panel": "offline"}
+    refused = charlie.post(f"{HOME}safety/send/", {**form, "filter": three[:1]})
+    page = refused.content.decode()
+    assert refused.status_code == 422 and "The filter: name 3 judges" in page
+    assert f'href="{HOME}safety/?table=safety&amp;as=csv"' in page, "files of a refused form are those of the page"
+    charlie.post(f"{HOME}safety/send/", {**form, "filter": three})
+    assert Filling.objects.get().options["filters"] == three
+
+
+def test_a_filling_without_a_run_is_refused_and_keeps_the_form(charlie: Client, books: Collection) -> None:
+    scene.runs_of(books)
+    page = charlie.post(f"{HOME}filling/", {"k": "7", "policy": "people", "before": ""})
+    assert page.status_code == 422 and 'value="7"' in page.content.decode()
+
+
+def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
+    report = Report.objects.latest("pk")
+    address = f"{HOME}report/{report.pk}/"
+    page = text(whole, address)
+    for words in ("What was found", "Kendall", "nDCG@10", "saturated", "Is the pool saturated?"):
+        assert words in page
+    system = {one["name"]: one["values"]["ndcg"] for one in report.result["systems"]}
+    shifts = {name: (one["rank_before"], one["rank_after"]) for name, one in system.items()}
+    assert shifts["dense-large"][1] < shifts["dense-large"][0], "what the qrels did not know was underrated"
+    rows = table(whole, f"{address}?table=changes-ndcg&as=csv")
+    assert {row[0] for row in rows[1:]} == set(scene.SYSTEMS)
+    latex = whole.get(f"{address}?measure=recall&table=changes-recall&as=tex").content.decode()
+    assert r"\toprule" in latex and "dense-large" in latex
+    for chart in ("ranks", "growth", "holes", "marginal"):
+        for form in ("svg", "csv", "tex"):
+            assert whole.get(f"{address}?chart={chart}&as={form}").status_code == 200, (chart, form)
+    for name in ("measures", "growth", "marginal"):
+        assert whole.get(f"{address}?table={name}&as=csv").status_code == 200, name
+    assert "Recall@10 by system" in text(whole, f"{address}?measure=recall")
+    assert "Recall@10 is a share of the known relevant documents:" in page
+    assert "The interval leaves out 0 exactly where p is below 0.05." in page
+    Report.objects.filter(pk=report.pk).update(result={**report.result, "version": 1})
+    assert "This report is outdated" in text(whole, address)
+    assert whole.get(f"{address}leaderboard/").status_code == 404
+    Report.objects.filter(pk=report.pk).update(result=report.result)
+    assert "What was found" in text(whole, f"{HOME}report/")
+
+
+def test_the_leaderboard_is_ordered_by_the_measure_that_was_asked_for(whole: Client) -> None:
+    report = Report.objects.latest("pk")
+    address = f"{HOME}report/{report.pk}/leaderboard/"
+    for measure in ("ndcg", "recall"):
+        values = {one["name"]: one["values"][measure]["after"] for one in report.result["systems"]}
+        best = sorted(values, key=lambda name: (-values[name], name))
+        page = text(whole, f"{address}?sort={measure}")
+        places = [page.index(f">{name}</a></th>") for name in best]
+        assert places == sorted(places), measure
+    assert "aria-sort" in page and "letters" in page
+    assert text(whole, f"{address}?sort=nothing&of=before")
+    assert table(whole, f"{address}?table=leaderboard&as=csv")[0][0] == "system"
+
+
+def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: Client) -> None:
+    one, two = Qrels.objects.order_by("number")
+    runs = list(Run.objects.order_by("pk").values_list("pk", flat=True))
+    given = {"before": one.pk, "after": two.pk, "k": "5", "runs": runs[:3]}
+    response = whole.post(f"{HOME}report/make/", given)
+    report = Report.objects.latest("pk")
+    assert response["Location"] == f"{HOME}report/{report.pk}/" and report.options["k"] == 5
+    assert "aspects_k" not in report.options
+    whole.post(f"{HOME}report/make/", {**given, "aspects_k": "10"})
+    assert Report.objects.latest("pk").options["aspects_k"] == 10
+    assert "being worked out" in text(whole, f"{HOME}report/{report.pk}/")
+    deep = whole.post(f"{HOME}report/make/", {**given, "k": "500"})
+    assert deep.status_code == 422 and "measure at k up to that" in deep.content.decode()
+    assert 'value="500"' in deep.content.decode()
+
+
+def test_a_system_shows_its_changes_its_holes_and_what_it_took(whole: Client) -> None:
+    run = Run.objects.get(name="dense-large")
+    page = text(whole, f"{HOME}runs/{run.pk}/")
+    for words in ("Its values", "Where nDCG@10 changed most", "Holes among what it returned", "Time of a query"):
+        assert words in page
+    report = Report.objects.latest("pk")
+    value = next(one for one in report.result["systems"] if one["run"] == run.pk)["values"]["ndcg"]
+    assert f"{value['before']:.4f}" in page and f"{value['after']:.4f}" in page
+
+
+def test_every_table_of_a_system_can_be_saved_whole(whole: Client) -> None:
+    run = Run.objects.get(name="dense-large")
+    run.instruction = "Answer & cite 100% of it."
+    run.save()
+    address = f"{HOME}runs/{run.pk}/"
+    page = text(whole, address)
+    report = Report.objects.latest("pk")
+    value = next(one for one in report.result["systems"] if one["run"] == run.pk)["values"]
+    for key in ("values", "changes", "holes", "cost"):
+        assert f'href="?table={key}&amp;as=csv"' in page and f'href="?table={key}&amp;as=tex"' in page, key
+        assert r"\begin{tabular}" in whole.get(f"{address}?table={key}&as=tex").content.decode(), key
+    rows = {row[0]: row[1:] for row in table(whole, f"{address}?table=values&as=csv")}
+    assert rows["measure"][:3] == ["before", "after", "change"]
+    assert [float(one) for one in rows["nDCG@10"][:2]] == [value["ndcg"]["before"], value["ndcg"]["after"]]
+    assert rows["Hole@10"][0] == "", "Hole has no before"
+    _before, after = reports.values(report, run, "hole")
+    holes = table(whole, f"{address}?table=holes&as=csv")[1:]
+    assert len(holes) == round(sum(after) * 10) > 30, "the page names thirty, the file all"
+    truth = scene.truth()
+    assert all(document in truth[query] and not scene.lexical(document) for query, document, *_rest in holes)
+    ranked = scene.rankings()[run.name]
+    assert [int(row[-2]) - 1 for row in holes] == [ranked[row[0]].index(row[1]) for row in holes]
+    shares = dict(zip(Query.objects.in_bulk(report.result["queries"]).values(), after, strict=True))
+    most = sorted(shares, key=lambda query: (-shares[query], report.result["queries"].index(query.pk)))
+    assert list(dict.fromkeys(row[0] for row in holes)) == [one.external_id for one in most if shares[one]]
+    before, after = reports.values(report, run, "ndcg")
+    changed = [abs(one - other) for one, other in zip(before, after, strict=True) if abs(one - other) > 1e-9]
+    moved = [abs(float(row[-1])) for row in table(whole, f"{address}?table=changes&as=csv")[1:]]
+    assert moved == pytest.approx(sorted(changed, reverse=True))
+    cost = dict(row for row in table(whole, f"{address}?table=cost&as=csv"))
+    assert (cost["queries"], cost["calls"], cost["instruction"]) == ("20", "0", "Answer & cite 100% of it.")
+    assert r"Answer \& cite 100\% of it." in whole.get(f"{address}?table=cost&as=tex").content.decode()
+    assert whole.get(f"{address}?table=nothing").status_code == 404
+
+
+def test_a_system_that_no_report_knows_saves_what_it_took(charlie: Client, books: Collection) -> None:
+    run = scene.runs_of(books)[0]
+    assert table(charlie, f"{HOME}runs/{run.pk}/?table=cost&as=csv")[0] == ["what", "value"]
+    assert charlie.get(f"{HOME}runs/{run.pk}/?table=values").status_code == 404
+
+
+def test_what_the_systems_returned_for_a_query_can_be_saved(whole: Client) -> None:
+    queries, _documents = scene.by_id(Collection.objects.get(name="books"))
+    address = f"{HOME}queries/{queries['q3'].pk}/"
+    asked = "?k=20&run=bm25&run=dense-large"
+    assert f'href="{asked.replace("&", "&amp;")}&amp;table=returned&amp;as=csv"' in text(whole, address + asked)
+    rows = table(whole, f"{address}{asked}&table=returned&as=csv")
+    assert rows[0] == ["rank", "bm25", "bm25: state", "dense-large", "dense-large: state"] and len(rows) == 21
+    ranked, truth = scene.rankings(), scene.truth()["q3"]
+    assert [row[1] for row in rows[1:]] == ranked["bm25"]["q3"]
+    assert [row[3] for row in rows[1:]] == ranked["dense-large"]["q3"]
+    for _rank, _document, _state, document, state in rows[1:11]:
+        wanted = ("relevant" if scene.lexical(document) else "hole") if document in truth else "not relevant"
+        assert state == wanted, document
+    assert "dense-large: state" in whole.get(f"{address}{asked}&table=returned&as=tex").content.decode()
+
+
+def test_a_query_shows_what_each_system_returned_and_what_it_is(whole: Client) -> None:
+    collection = Collection.objects.get(name="books")
+    queries, documents = scene.by_id(collection)
+    page = text(whole, f"{HOME}queries/{queries['q3'].pk}/")
+    ranked = scene.rankings()
+    returned = {document for found in ranked.values() for document in found["q3"][:10]}
+    relevant = returned & scene.truth()["q3"]
+    holes = {one for one in relevant if not scene.lexical(one)}
+    assert f"hole, now known relevant {len(holes)}</span>" in page
+    assert f">relevant {len(relevant) - len(holes)}</span>" in page
+    assert ">unjudged 0</span>" in page, "the pool to depth 10 is judged whole"
+    deeper = text(whole, f"{HOME}queries/{queries['q3'].pk}/?k=20&run=bm25&run=dense-large")
+    assert ">unjudged 0</span>" not in deeper and "reranked</a></th>" not in deeper
+    address = f"{HOME}queries/{queries['q3'].pk}/{documents['d3-1'].pk}/"
+    assert documents["d3-1"].text[:40] in text(whole, address)
+    alone = whole.get(address, **HTMX).content.decode()
+    assert "<html" not in alone and documents["d3-1"].text[:40] in alone
+
+
+def test_instructions_and_excluded_documents_stand_where_they_exist(charlie: Client, books: Collection) -> None:
+    queries, _documents = scene.by_id(books)
+    queries["q1"].metadata = {"excluded_ids": ["d1-7"]}
+    queries["q1"].instruction = "Only what errors it raises."
+    queries["q1"].save()
+    scene.runs_of(books)
+    page = text(charlie, f"{HOME}queries/{queries['q1'].pk}/")
+    assert "d1-7</code>" in page and "Only what errors it raises." in page
+    assert "Task instruction" in text(charlie, f"{HOME}queries/{queries['q2'].pk}/")
+
+
+def test_the_list_of_queries_puts_most_holes_first_and_searches(whole: Client) -> None:
+    page = text(whole, f"{HOME}queries/")
+    assert page.count("benchmark/queries/") >= 20
+    assert "closures" in text(whole, f"{HOME}queries/?words=closures") and "No query has these words" in text(
+        whole, f"{HOME}queries/?words=zebra%25"
+    )
+    assert "q7" in text(whole, f"{HOME}queries/?words=q7&order=id&page=1")
+
+
+def test_the_whole_list_of_queries_can_be_saved_as_it_was_asked_for(whole: Client) -> None:
+    collection = Collection.objects.get(name="books")
+    for n in range(40):
+        make_query(collection, f"More about slices, {n}?", external_id=f"more-{n}", answers=[])
+    page = text(whole, f"{HOME}queries/?words=s&order=judged")
+    assert page.count('<tr><th scope="row"') == 50 and "words=s&amp;order=judged&amp;table=queries&amp;as=tex" in page
+    rows = table(whole, f"{HOME}queries/?words=s&order=judged&page=2&table=queries&as=csv")
+    assert rows[0] == ["query", "text", "judged", "relevant", "holes filled"]
+    assert len(rows) == 61, "forty and twenty: the page shows fifty of them"
+    one, two = Qrels.objects.order_by("number")
+    assert sum(int(row[2]) for row in rows[1:]) == two.counts["judged"]
+    assert sum(int(row[4]) for row in rows[1:]) == two.counts["relevant"] - one.counts["relevant"]
+    assert len(table(whole, f"{HOME}queries/?words=closures&table=queries&as=csv")) == 2
+    assert r"\toprule" in whole.get(f"{HOME}queries/?table=queries&as=tex").content.decode()
+
+
+def test_lists_of_runs_fillings_and_versions_can_be_saved(whole: Client) -> None:
+    runs = table(whole, f"{HOME}runs/?table=runs&as=csv")
+    assert {row[0] for row in runs[1:]} == set(scene.SYSTEMS) and runs[1][-2] == "20"
+    done = table(whole, f"{HOME}filling/?table=fillings&as=csv")
+    assert done[1][-2:] == ["1", "2"] and done[1][2] == "filled"
+    versions = table(whole, f"{HOME}qrels/?table=versions&as=csv")
+    two = Qrels.objects.get(number=2).counts
+    last = dict(zip(versions[0], versions[2], strict=True))
+    assert (last["judged"], last["people"]) == (str(two["judged"]), str(two["origins"]["people"]))
+    for part in ("runs/?table=runs", "filling/?table=fillings", "qrels/?table=versions"):
+        assert "table=" in text(whole, HOME + part.partition("?")[0])
+        assert r"\toprule" in whole.get(f"{HOME}{part}&as=tex").content.decode(), part
+
+
+def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) -> None:
+    other = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
+    whole.post(f"{HOME}qrels/", {"file": other, "note": "ours", "what": "import"})
+    page = text(whole, f"{HOME}qrels/diff/?one=3&other=2")
+    given = dict(re.findall(r'<input type="hidden" name="(one|other)" value="(\d+)">', page))
+    assert given == {"one": "3", "other": "2"}
+    response = whole.post(f"{HOME}report/make/", given)
+    report = Report.objects.latest("pk")
+    assert (report.before.number, report.after.number) == (3, 2)
+    assert response["Location"] == f"{HOME}report/{report.pk}/"
+    assert make_next_report()
+    note = "Ranks and figures below are over these 2 common queries."
+    page = text(whole, response["Location"])
+    assert note in page and note not in text(whole, f"{HOME}report/{report.pk - 1}/")
+    assert re.search(r"\b1 pairs of systems change|[^1]1 systems change their ranks", page) is None
+    assert "Measure both" not in text(whole, f"{HOME}qrels/diff/?one=2&other=2")
+    assert whole.post(f"{HOME}report/make/", {"one": "3", "other": "9"}).status_code == 404
+
+
+def test_versions_of_the_qrels_are_listed_compared_and_saved(whole: Client) -> None:
+    page = text(whole, f"{HOME}qrels/")
+    assert "1, original" in page and "2, filled" in page
+    changed = text(whole, f"{HOME}qrels/diff/?one=1&other=2")
+    one, two = Qrels.objects.order_by("number")
+    counts = qrels.diff(one, two).counts
+    assert f"{counts['added']:,}" in changed and counts["removed"] == counts["changed"] == 0
+    rows = table(whole, f"{HOME}qrels/diff/?one=1&other=2&table=diff&as=csv")
+    assert len(rows) == 1 + counts["added"] and rows[1][0] == "added" and rows[1][-1] == "people"
+    assert whole.get(f"{HOME}qrels/diff/?one=1&other=x").status_code == 404
+    lines = b"".join(whole.get(f"{HOME}qrels/2.txt")).decode().splitlines()  # type: ignore[arg-type]
+    assert len(lines) == two.counts["judged"]
+
+
+def test_a_version_is_imported_or_refused_with_its_line(whole: Client) -> None:
+    fine = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
+    assert whole.post(f"{HOME}qrels/", {"file": fine, "note": "ours", "what": "import"}).status_code == 302
+    assert Qrels.objects.latest("pk").counts["judged"] == 2
+    wrong = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 nowhere 0\n")
+    refused = whole.post(f"{HOME}qrels/", {"file": wrong, "note": "kept words", "what": "import"})
+    page = refused.content.decode()
+    assert refused.status_code == 422 and "line 2" in page and "kept words" in page and "/tmp/" not in page
+
+
+def test_a_suite_is_for_who_may_admin_every_member(whole: Client) -> None:
+    stones = make_collection("stones")
+    charlie = Membership.objects.get(collection__name="books", user__username="charlie")
+    make_member(stones, "charlie", Role.ADMIN)
+    made = whole.post("/suites/", {"name": "both", "title": "Both", "members": ["books", "stones"]})
+    suite = Suite.objects.get()
+    assert made["Location"] == f"/suites/{suite.pk}/"
+    page = text(whole, f"/suites/{suite.pk}/")
+    assert "dense-large" in page and "missing" in page
+    assert table(whole, f"/suites/{suite.pk}/?table=both-ndcg&as=csv")[0][0] == "system"
+    bob = client_of(make_member(charlie.collection, "bob", Role.ADMIN))
+    assert bob.get(f"/suites/{suite.pk}/").status_code == 404 and "Both" not in text(bob, "/suites/")
+    assert bob.post(f"/suites/{suite.pk}/delete/").status_code == 404
+    assert bob.post("/suites/", {"name": "mine", "members": ["stones"]}).status_code == 422
+    whole.post(f"/suites/{suite.pk}/delete/")
+    assert not Suite.objects.exists()
+
+
+def test_runs_and_reports_of_another_collection_are_not_found(whole: Client) -> None:
+    make_collection("stones")
+    make_member(Collection.objects.get(name="stones"), "charlie", Role.ADMIN)
+    run, report, filling = Run.objects.first(), Report.objects.latest("pk"), Filling.objects.get()
+    assert run is not None
+    for part in (f"runs/{run.pk}/", f"report/{report.pk}/", f"filling/{filling.pk}/", f"runs/{run.pk}/run.txt",
+                 f"report/{report.pk}/leaderboard/", "qrels/1.txt", "qrels/diff/?one=1&other=2"):  # fmt: skip
+        assert whole.get(f"/c/stones/benchmark/{part}").status_code == 404, part
+
+
+@pytest.mark.parametrize("part", ["", "runs/", "safety/", "filling/", "report/", "queries/", "qrels/"])
+def test_pages_read_and_do_not_write(charlie: Client, books: Collection, part: str) -> None:
+    scene.runs_of(books)
+    charlie.get(HOME + part)
+    assert not Qrels.objects.exists() and not Report.objects.exists() and not Filling.objects.exists()
+
+
+@pytest.mark.parametrize("kind", ["bm25", "hybrid", "rewrite", "reasoning", "dense", "rerank"])
+def test_every_kind_of_run_has_its_form(charlie: Client, books: Collection, kind: str) -> None:
+    scene.runs_of(books)
+    page = text(charlie, f"{HOME}runs/make/{kind}/")
+    names = {"bm25": "k1", "hybrid": "scores", "rewrite": "samples", "reasoning": "judge", "dense": "query_prefix",
+             "rerank": "top"}  # fmt: skip
+    assert f'name="{names[kind]}"' in page
+    shared = {"judge"} | ({"k1"} if kind == "hybrid" else set())
+    assert all(f'name="{name}"' not in page for one, name in names.items() if one != kind and name not in shared)
+    assert ("Pyserini's default is 0.9" in page) == (kind in ("bm25", "hybrid"))
+
+
+def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books: Collection) -> None:
+    form = {"name": "hyde", "depth": "10", "method": "hyde", "judge": "offline-rewriter"}
+    text(charlie, f"{HOME}runs/make/rewrite/")
+    page = charlie.post(f"{HOME}runs/make/rewrite/", form).content.decode()
+    assert "Make this run?" in page and "calls, about" in page and not Run.objects.exists()
+    response = charlie.post(f"{HOME}runs/make/rewrite/", {**form, "confirm": "1"})
+    run = Run.objects.get()
+    assert response["Location"] == f"{HOME}runs/{run.pk}/" and run.recipe["method"] == "hyde"
+
+
+def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
+    one, two = Run.objects.filter(name__in=["bm25", "dense-large"]).order_by("name")
+    report = Report.objects.latest("pk")
+    address = f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}"
+    assert "no document became irrelevant" in text(whole, address)
+    kept = report.before
+    rows = qrels.named(kept)
+    lines = [f"{query} 0 {document} 0\n" for query, found in rows.items() for document in found]
+    changed = SimpleUploadedFile("changed.txt", "".join(lines).encode())
+    whole.post(f"{HOME}qrels/", {"file": changed, "note": "changed instructions", "what": "import"})
+    other = Qrels.objects.latest("number")
+    report = reports.ensure(report.collection, kept, other, [one, two], 10)
+    page = text(whole, f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}")
+    assert "p-MRR is <strong>" in page and "over 20 queries and 80 documents" in page
+
+
+def test_no_page_of_a_full_benchmark_costs_more_than_twenty_statements(whole: Client, statements: list[str]) -> None:
+    report, filling, run = Report.objects.latest("pk"), Filling.objects.get(), Run.objects.get(name="dense-large")
+    queries, documents = scene.by_id(run.collection)
+    query = f"queries/{queries['q3'].pk}/"
+    pages = ["", "runs/", "runs/make/hybrid/", f"runs/{run.pk}/", f"runs/{run.pk}/delete/", "safety/", "filling/",
+             f"filling/{filling.pk}/", "report/", f"report/{report.pk}/", f"report/{report.pk}/leaderboard/",
+             "queries/", query, f"{query}{documents['d3-1'].pk}/", "qrels/", "qrels/diff/?one=1&other=2"]  # fmt: skip
+    dear = {}
+    for part in pages:
+        statements.clear()
+        text(whole, HOME + part)
+        if len(statements) > 20:
+            dear[part] = len(statements)
+    assert dear == {}

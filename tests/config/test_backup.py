@@ -1,0 +1,378 @@
+"""`backup`, delete, `restore`: nothing differs (issue 3, check 18); what is no whole backup changes nothing."""
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+
+from config import backup as backups
+from config import restoring
+from config.management.commands.backup import Command as BackupCommand
+from corpus.errors import BadInput, QuorumError
+from embedded import identity, postgres, versions
+from tests.factories import make_collection
+from tests.instances import PATIENCE, Instance, until
+from training.models import Job
+
+ROWS = """
+import hashlib, json
+from django.db import connection
+with connection.cursor() as cursor:
+    cursor.execute("SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
+                   "WHERE nspname = 'public' AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY 1")
+    found = {}
+    for (table,) in cursor.fetchall():
+        cursor.execute(f'SELECT t::text FROM "{table}" t ORDER BY 1')
+        found[table] = hashlib.sha256(repr(cursor.fetchall()).encode()).hexdigest()
+    cursor.execute("SELECT sequencename, last_value FROM pg_sequences ORDER BY 1")
+    found["sequences"] = repr(cursor.fetchall())
+    cursor.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1")
+    found["triggers"] = repr(cursor.fetchall())
+print(json.dumps(found))
+"""
+
+
+SET_UP = """
+import sys
+from django.core.management import call_command
+folder, var = sys.stdin.read().split()
+call_command("import_collection", "owls", corpus=f"{folder}/corpus.jsonl", queries=f"{folder}/queries.jsonl", bm25=3)
+call_command("judge", "owls", wait=True, workers=1)
+call_command("create_users", "owls", role="annotator", count=1)
+call_command("export", "owls", format="qrels", out=f"{var}/exports/owls/one")
+from pathlib import Path
+from training import jobs
+from corpus.models import Collection
+owls = Collection.objects.get(name="owls")
+models = {"tuned": f"{var}/models/owls/one"}
+jobs.begin(kind="rerank", options={"data": f"{var}/exports/owls/one", "models": models}, collection=owls)
+vectors = Path(var, "vectors", "ab")
+vectors.mkdir(parents=True)
+(vectors / "hashes").write_bytes(b"hash" * 8)
+"""
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    """An instance with a collection that the offline panel has judged, an account, and an export."""
+    folder = tmp_path_factory.mktemp("owls")
+    texts = [{"_id": f"d{n}", "text": f"Owls hunt mice at night {n}."} for n in range(4)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": "what do owls hunt"}) + "\n")
+    place = Path(tempfile.mkdtemp(prefix="quorum-backup-", dir="/tmp"))
+    instance = Instance(place / "var", QUORUM_LINGER="20")
+    child = instance.start("manage.py", "shell", "-v0", "-c", SET_UP)
+    _, said = child.communicate(f"{folder} {instance.var}", timeout=PATIENCE)
+    assert child.returncode == 0, said
+    yield instance
+    instance.end()
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def run(instance: Instance, *args: object) -> str:
+    done = instance.manage(*map(str, args))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def everything(instance: Instance) -> dict[str, str]:
+    """A hash of every table, what follows on every sequence, and the kept files."""
+    files = {
+        str(one.relative_to(instance.var)): one.read_bytes().hex() for one in (instance.var / "exports").rglob("*.*")
+    }
+    return json.loads(run(instance, "shell", "-v0", "-c", ROWS)) | files
+
+
+@pytest.mark.slow
+def test_after_a_deletion_a_restore_brings_everything_back(judged: Instance, tmp_path: Path) -> None:
+    file = tmp_path / "all.tar"
+    before = everything(judged)
+    written = json.loads(run(judged, "backup", file, "--json"))
+    assert written["rows"] > 20 and written["files"] >= 2 and file.stat().st_mode & 0o077 == 0
+
+    run(judged, "delete_collection", "owls", "--yes")
+    assert everything(judged)["corpus_pair"] != before["corpus_pair"]
+    restored = json.loads(run(judged, "restore", file, "--json"))
+
+    assert everything(judged) == before
+    assert Path(restored["before"]).exists()
+
+
+@pytest.mark.slow
+def test_a_backup_moves_to_another_instance(
+    judged: Instance, make_instance: Callable[..., Instance], tmp_path: Path
+) -> None:
+    run(judged, "backup", tmp_path / "all.tar")
+    other = make_instance()
+    restored = json.loads(run(other, "restore", tmp_path / "all.tar", "--json"))
+    assert restored["before"] is None
+    assert json.loads(run(other, "status", "owls", "--json")) == json.loads(run(judged, "status", "owls", "--json"))
+    assert str(other.var) in other.sql("SELECT folder FROM annotation_snapshot")
+    run(other, "judge", "owls", "--wait", "--workers", "1", "--again")
+
+    assert (other.var / "vectors" / "ab" / "hashes").read_bytes() == b"hash" * 8
+    folder = Path(other.sql("SELECT folder FROM training_job"))
+    assert folder.is_relative_to(other.var)
+    wanted = {"data": f"{other.var}/exports/owls/one", "models": {"tuned": f"{other.var}/models/owls/one"}}
+    assert json.loads(other.sql("SELECT options::text FROM training_job")) == wanted
+    asked = json.loads((folder / "job.json").read_text())
+    assert {key: asked[key] for key in wanted} == wanted
+
+
+@pytest.mark.slow
+def test_what_is_no_whole_backup_is_refused_and_changes_nothing(judged: Instance, tmp_path: Path) -> None:
+    file = tmp_path / "all.tar"
+    run(judged, "backup", file)
+    before = everything(judged)
+    cut, text, other = tmp_path / "cut.tar", tmp_path / "text.tar", tmp_path / "changed.tar"
+    cut.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    text.write_text("no backup")
+    with tarfile.open(file) as old, tarfile.open(other, "w") as new:
+        for entry in old:
+            data = old.extractfile(entry)
+            assert data is not None
+            new.addfile(entry, Spoilt(data.read()) if entry.name == "secret_key" or "qrels" in entry.name else data)
+    for bad in (cut, text, other, tmp_path / "missing.tar"):
+        done = judged.manage("restore", str(bad), "--no-safety-copy", "--json")
+        assert done.returncode == 2 and done.stdout == "" and len(done.stderr.strip().splitlines()) <= 2, done.stderr
+    done = judged.manage("restore", str(other))  # before the instance was copied
+    assert done.returncode == 2 and "is kept in" not in done.stdout + done.stderr
+    assert everything(judged) == before
+    assert judged.manage("backup", str(file)).returncode == 2
+
+
+class Spoilt:
+    """A file of the same length with other bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data[::-1] if data != data[::-1] else bytes(len(data))
+
+    def read(self, size: int = -1) -> bytes:
+        taken, self.data = (self.data, b"") if size < 0 else (self.data[:size], self.data[size:])
+        return taken
+
+
+GOOD = {
+    "quorum_backup": 1,
+    "var": "/somewhere/var",
+    "migrations": [],
+    "rows": {"corpus_pair": 0},
+    "files": {"database.dump": hashlib.sha256(b"dump").hexdigest()},
+}
+
+
+def made(path: Path, manifest: object, **files: bytes) -> Path:
+    """A tar file with this manifest (text, or what becomes JSON) and these members."""
+    text = manifest if isinstance(manifest, bytes) else json.dumps(manifest).encode()
+    with tarfile.open(path, "w") as tar:
+        for name, data in {"manifest.json": text, **files}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        (b"{", "cannot be read"),
+        (b"[" * 100_000, "cannot be read"),
+        ([], "cannot be read"),
+        ({}, "a form that this version does not read"),
+        (GOOD | {"var": 7}, '"var"'),
+        (GOOD | {"var": "relative"}, '"var"'),
+        (GOOD | {"migrations": None}, '"migrations"'),
+        (GOOD | {"migrations": ["corpus.9999_from_the_future"]}, "made by a newer version"),
+        (GOOD | {"rows": []}, '"rows"'),
+        (GOOD | {"rows": {"a": "1"}}, '"rows"'),
+        (GOOD | {"rows": {'a" ; DROP TABLE b; --': 1}}, '"rows"'),
+        (GOOD | {"files": {}}, '"files"'),
+        (GOOD | {"files": GOOD["files"] | {"var/jobs/../../x": "0" * 64}}, "var/jobs/../../x"),
+        (GOOD | {"files": GOOD["files"] | {"var/logs/x": "0" * 64}}, "var/logs/x"),
+        (GOOD | {"files": GOOD["files"] | {"var/jobs/x": "short"}}, "var/jobs/x"),
+        ({key: value for key, value in GOOD.items() if key != "rows"}, '"rows"'),
+        (GOOD | {"files": {"database.dump": "0" * 64}}, "is damaged at 'database.dump'"),
+        (GOOD | {"files": GOOD["files"] | {"var/jobs/x": "0" * 64}}, "is cut off: 'var/jobs/x' is missing"),
+    ],
+)
+def test_a_bad_manifest_is_refused_before_anything_is_copied(manifest: object, words: str, tmp_path: Path) -> None:
+    file = made(tmp_path / "bad.tar", manifest, **{"database.dump": b"dump"})
+    with pytest.raises(BadInput) as refused:
+        restoring.restore(file, tmp_path, before=lambda: pytest.fail("copied"))
+    assert words in str(refused.value) and "\n" not in str(refused.value)
+    assert [one.name for one in tmp_path.iterdir()] == ["bad.tar"]
+
+
+def test_a_backup_is_unpacked_without_tarfiles_filter_of_later_pythons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian 12's Python 3.11.2 has none: its `extract` takes no such argument."""
+    extract = tarfile.TarFile.extract
+    monkeypatch.setattr(tarfile.TarFile, "extract", lambda self, member, path="": extract(self, member, path))
+    monkeypatch.setattr(restoring, "_script", lambda folder, *_: pytest.fail((folder / "database.dump").read_text()))
+    file = made(tmp_path / "good.tar", GOOD, **{"database.dump": b"dump"})
+    with pytest.raises(pytest.fail.Exception, match=r"^dump$"):
+        restoring.restore(file, tmp_path)
+
+
+def test_what_is_appended_while_a_backup_is_made_does_not_spoil_it(tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    log.write_bytes(b"one\n")
+
+    class Appending(io.BytesIO):
+        """The archive: its first bytes bring another line of the log."""
+
+        def write(self, data: Any) -> int:
+            with log.open("ab") as more:
+                more.write(b"two\n")
+            return super().write(data)
+
+    archive = Appending()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        digest = backups._add(tar, "var/audit.jsonl", log)
+        assert backups._add(tar, "var/jobs/gone", tmp_path / "gone") == ""
+    with tarfile.open(fileobj=io.BytesIO(archive.getvalue())) as tar:
+        (entry,) = tar
+        data = tar.extractfile(entry)
+        assert data is not None and hashlib.sha256(data.read()).hexdigest() == digest
+    assert log.read_bytes().startswith(b"one\ntwo\n")
+
+
+def test_a_file_that_becomes_shorter_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = tmp_path / "short"
+    short.write_bytes(b"text")
+    monkeypatch.setattr(backups._Hashing, "read", lambda self, size=-1: b"")
+    with tarfile.open(fileobj=io.BytesIO(), mode="w") as tar, pytest.raises(QuorumError, match="became shorter"):
+        backups._add(tar, "var/jobs/short", short)
+
+
+def test_backups_of_this_instance_are_pruned_by_count(tmp_path: Path) -> None:
+    mine = GOOD | {"instance": backups.instance()}
+    for number in range(5):
+        os.utime(made(tmp_path / f"{number}.tar", mine), (number, number))
+    made(tmp_path / "other.tar", mine | {"instance": "0" * 16})
+    made(tmp_path / "older.tar", GOOD)
+    os.utime(made(tmp_path / "before-restore-1.tar", mine), (0, 0))
+    (tmp_path / "notes.txt").write_text("no backup")
+    assert [path.name for path in backups.prune(tmp_path, 2)] == ["2.tar", "1.tar", "0.tar"]
+    left = ["3.tar", "4.tar", "before-restore-1.tar", "notes.txt", "older.tar", "other.tar"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == left
+    os.utime(made(tmp_path / "before-restore-2.tar", mine), (9, 9))
+    assert [path.name for path in backups.prune(tmp_path, 1, backups.BEFORE_RESTORE)] == ["before-restore-1.tar"]
+
+
+@pytest.mark.django_db
+def test_base_models_that_a_backup_does_not_hold_are_named(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    owls = make_collection("owls")
+    for base in (f"{tmp_path}/here", f"{tmp_path}/gone", "owner/hub-id"):
+        Job.objects.create(collection=owls, kind="train", options={"base": base}, folder=base)
+    assert restoring.missing_bases(tmp_path) == [f"{tmp_path}/gone"]
+    told = (Path(__file__).parents[2] / "docker" / "README.md").read_text()
+    assert "Base models in VAR/bases are not in it: copy them" in told
+    assert "Base models in VAR/bases are not in it: copy them" in BackupCommand.help
+
+
+def test_paths_that_move_are_those_of_every_folder() -> None:
+    named = {model._meta.db_table for model in apps.get_models() if "folder" in vars(model)}
+    assert named == set(restoring.PATHS) and all("folder" in columns for columns in restoring.PATHS.values())
+    tables = {model._meta.db_table: model for model in apps.get_models()}
+    for table, columns in [*restoring.PATHS.items(), *restoring.PATHS_IN_JSON.items()]:
+        assert all(tables[table]._meta.get_field(column) for column in columns)
+
+
+def test_paths_in_files_of_jobs_move_and_others_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "var" / "jobs" / "owls" / "one"
+    folder.mkdir(parents=True)
+    given = {"data": "/old/é/exports/x", "base": "/other/old/é/x", "out": "/old/élan/x"}
+    (folder / "job.json").write_text(json.dumps(given))
+    (folder / "state.json").write_text(json.dumps(given, ensure_ascii=False))
+    restoring._move_paths_in_files(tmp_path / "var", Path("/old/é"), Path("/old/é/new"))
+    for name in ("job.json", "state.json"):
+        assert json.loads((folder / name).read_text()) == given | {"data": "/old/é/new/exports/x"}
+
+
+@pytest.mark.parametrize(("version", "words"), [(140_012, "PostgreSQL 14"), (190_001, "PostgreSQL 19")])
+def test_another_postgresql_is_refused_in_one_line(version: int, words: str) -> None:
+    assert words in versions.unsupported(version) and "15 to 18" in versions.unsupported(version)
+    assert versions.unsupported(150_000) == versions.unsupported(180_004) == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_commands_and_backup_look_at_the_server_first(
+    instance_environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", instance_environment["DATABASE_URL"])
+    versions.check_server(tmp_path)
+    monkeypatch.setattr(versions, "OLDEST", 90)
+    with pytest.raises(SystemExit) as ended:
+        versions.check_server(tmp_path)
+    assert ended.value.code == 2 and capsys.readouterr().err.startswith("The server is PostgreSQL 18, and this Quorum")
+    with pytest.raises(BadInput, match=r"^The server is PostgreSQL 18"):
+        backups.backup(tmp_path / "all.tar", tmp_path)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setenv("DATABASE_URL", f"postgres://postgres@/none?host={tmp_path}")
+    with pytest.raises(SystemExit) as ended:
+        versions.check_server(tmp_path)
+    line = capsys.readouterr().err
+    assert ended.value.code == 1 and line.count("\n") == 1 and "does not answer" in line
+
+
+@pytest.fixture
+def older_server() -> Iterator[Path]:
+    """The folder of the socket of PostgreSQL 16, which comes in the same package as ours."""
+    programs = postgres.binaries().parents[1] / "pginstall" / "bin"
+    if not (programs / "postgres").exists():
+        pytest.skip("the package holds no older PostgreSQL any more")
+    change, owner = identity.choose()
+    place = Path(tempfile.mkdtemp(prefix="quorum-pg-", dir="/tmp"))
+    os.chown(place, owner, -1)
+
+    def start(program: str, *args: str) -> subprocess.Popen[bytes]:
+        command = [str(programs / program), *args]
+        quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
+        return subprocess.Popen(command, preexec_fn=identity.child(change), **quiet)
+
+    how = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--username=postgres", "--no-sync"]
+    assert start("initdb", "-D", f"{place}/data", *how).wait(PATIENCE) == 0
+    server = start("postgres", "-D", f"{place}/data", "-k", str(place), "-c", "listen_addresses=", "-c", "fsync=off")
+    try:
+        until(lambda: start("psql", "-h", str(place), "-U", "postgres", "-c", "CREATE DATABASE quorum").wait() == 0)
+        yield place
+    finally:
+        server.kill()
+        server.wait()
+        shutil.rmtree(place)
+
+
+@pytest.mark.slow
+def test_a_backup_is_restored_on_an_older_postgresql(
+    judged: Instance, older_server: Path, make_instance: Callable[..., Instance], tmp_path: Path
+) -> None:
+    """Below 17 a setting that pg_restore writes is unknown. There and back, and from 18 to 16."""
+    holder = judged.hold()
+    address = f"postgres://postgres@/quorum?host={older_server}"
+    older = make_instance(DATABASE_URL=address, REDIS_URL=judged.announced()["redis"], QUORUM_PREFIX="older")
+    run(older, "migrate", "-v0")
+    run(judged, "backup", tmp_path / "new.tar")
+    run(older, "restore", tmp_path / "new.tar", "--json")
+    status = json.loads(run(older, "status", "owls", "--json"))
+    assert status == json.loads(run(judged, "status", "owls", "--json"))
+    run(older, "backup", tmp_path / "old.tar")
+    run(older, "delete_collection", "owls", "--yes")
+    restored = json.loads(run(older, "restore", tmp_path / "old.tar", "--json", "--keep", "1"))
+    assert Path(restored["before"]).exists() and json.loads(run(older, "status", "owls", "--json")) == status
+    assert holder.poll() is None

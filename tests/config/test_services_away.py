@@ -1,0 +1,302 @@
+"""Redis away: pages are read and written all the same, quickly. PostgreSQL away: a page that says when to come back."""
+
+import json
+import logging
+import os
+import random
+import re
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import psycopg
+import pytest
+from django.core.cache import cache
+from django.db import OperationalError, connection
+from django.db.utils import DatabaseError, InterfaceError
+from django.test import Client
+from django.utils import translation
+from redis.exceptions import ConnectionError as RedisAway
+
+from annotation.models import Role
+from config import away
+from corpus.models import Judgment
+from jobs import notifications, workers
+from judges.engine import notifications as wakeups
+from judges.models import Campaign
+from judges.panels.offline_panel import ensure_offline
+from tests.factories import make_collection, make_member, make_pair, make_user
+from tests.instances import Instance, until
+from tests.judging_scene import make_scene
+from tests.site.test_permissions import World, routes
+from tests.speed import slowness
+
+QUICK_S = 1.0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)], ids=["every eighth page", "every page"])
+def test_every_page_of_every_role_is_read_without_redis(redis_is_away: None, step: int) -> None:
+    world = World()
+    slow, wrong = [], []
+    for who in ("owner", "annotator"):
+        client = world.client(who)
+        client.raise_request_exception = False
+        for route in list(routes(world))[::step]:
+            began = time.perf_counter()
+            status = client.get(route.path).status_code
+            if status >= 500:
+                wrong.append((who, route.path, status))
+            if time.perf_counter() - began > QUICK_S * slowness():
+                slow.append(route.path)
+    assert (wrong, slow) == ([], [])
+
+
+@pytest.mark.django_db
+def test_admins_read_what_waits_and_annotators_need_not(redis_is_away: None) -> None:
+    world = World()
+    said = "Redis does not answer. Pages work as always"
+    assert said in world.client("admin").get("/c/birds/").content.decode()
+    assert said not in world.client("annotator").get("/c/birds/").content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_people_sign_in_judge_and_adjudicate_without_redis(redis_is_away: None) -> None:
+    books = make_collection("books")
+    make_scene(books, 2)
+    make_member(books, "alice", Role.ADMIN)
+    cache.clear()
+    client = Client()
+    answer = client.post("/accounts/login/", {"login": "alice", "password": "alice-password"})
+    assert answer.status_code == 302
+    page = client.post("/c/books/judge/next/", follow=True).content.decode()
+    fields = {name: re.search(rf'name="{name}" value="([^"]*)"', page)[1] for name in ("item", "token")}
+    client.post("/c/books/judge/submit/", {**fields, "grade": 1})
+    assert Judgment.objects.count() == 1
+    ensure_offline()
+    make_pair(books)
+    asked = {"panel": "offline", "policy": "debate", "rounds": 2, "confirm": "1"}
+    assert client.post("/c/books/campaigns/start/", asked).status_code == 302
+    assert Campaign.objects.latest("pk").state == "running", "workers find it once Redis is back"
+    told = client.post("/c/books/canaries/ask/", {"whom": "every"}, follow=True).content.decode()
+    assert "A worker asks the judges" not in told
+    client.post("/accounts/logout/")
+    assert client.get("/c/books/").status_code == 302
+
+
+@pytest.mark.django_db
+def test_the_limit_on_passwords_holds_without_redis(redis_is_away: None) -> None:
+    cache.clear()
+    make_user("alice")
+    for _ in range(5):
+        Client().post("/accounts/login/", {"login": "alice", "password": "wrong"})
+    locked = Client().post("/accounts/login/", {"login": "alice", "password": "alice-password"})
+    assert locked.status_code == 429
+
+
+def test_what_cannot_be_sent_is_not_waited_for(redis_is_away: None) -> None:
+    began = time.perf_counter()
+    assert not workers.has_workers() and not notifications.notify("some.task", 1)
+    wakeups.send(1)
+    assert time.perf_counter() - began < QUICK_S
+
+
+def test_a_session_ended_while_redis_was_away_stays_ended() -> None:
+    from django.conf import settings
+
+    assert settings.SESSION_ENGINE == "django.contrib.sessions.backends.db", "no copy elsewhere that could come back"
+
+
+REFUSED = OperationalError("connection failed: is the server running?")
+
+
+def raised_from(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+class Shutdown(psycopg.OperationalError):
+    sqlstate = "57P01"
+
+
+class Deadlock(psycopg.OperationalError):
+    sqlstate = "40P01"
+
+
+@pytest.mark.parametrize(
+    ("error", "away_too"),
+    [
+        (REFUSED, True),
+        (psycopg.OperationalError("the connection is closed"), True),
+        (InterfaceError("connection already closed"), True),
+        (raised_from(OperationalError("terminating"), Shutdown()), True),
+        (RedisAway("refused"), True),
+        (raised_from(OperationalError("deadlock"), Deadlock()), False),
+        (raised_from(OperationalError("timeout"), psycopg.errors.QueryCanceled()), False),
+        (DatabaseError("syntax"), False),
+        (ValueError("ours"), False),
+    ],
+)
+def test_only_what_is_away_is_called_so(error: Exception, away_too: bool) -> None:
+    assert away.is_away(error) is away_too
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "place",
+    [
+        "annotation.dashboard.views.collection.overview.own_work",
+        "django.contrib.sessions.backends.base.SessionBase.is_empty",
+    ],
+)
+def test_without_postgresql_a_page_says_when_to_come_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, place: str
+) -> None:
+    books = make_collection("books")
+    client = Client(raise_request_exception=False)
+    client.force_login(make_member(books, "alice").user)
+
+    def gone(*args: Any) -> None:
+        raise REFUSED
+
+    monkeypatch.setattr(connection, "close", lambda: None)
+    monkeypatch.setattr(place, property(gone) if "Session" in place else gone)
+    caplog.handler.addFilter(away.InOneLine())
+    with caplog.at_level(logging.ERROR):
+        answer = client.get("/c/books/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    page = answer.content.decode()
+    assert "Back in a moment" in page and "Traceback" not in page
+    assert "may not have been saved" in page and "Judgments never count twice" in page
+    assert "was not saved" not in page and '<html lang="en">' in page
+    assert "Traceback" not in caplog.text and "Service Unavailable" in caplog.text
+
+
+@pytest.mark.django_db
+def test_the_page_of_a_service_that_is_away_names_its_language() -> None:
+    with translation.override("zh-hans"):
+        page = away.unavailable().content.decode()
+    assert '<html lang="zh-hans">' in page
+
+
+@dataclass
+class Person:
+    """An annotator over plain HTTP, who sends an answer again until the site says what came of it."""
+
+    address: str
+    session: str
+    statuses: list[int] = field(default_factory=list)
+    judged: list[int] = field(default_factory=list)
+    slowest: float = 0.0
+
+    def ask(self, path: str, **values: object) -> tuple[int, str]:
+        headers = {"Cookie": f"sessionid={self.session}; csrftoken={'c' * 32}", "X-CSRFToken": "c" * 32}
+        headers |= {"HX-Request": "true", "Origin": self.address}
+        request = Request(f"{self.address}/c/books/judge/{path}", urlencode(values).encode(), headers)
+        began = time.perf_counter()
+        try:
+            with build_opener(HTTPRedirectHandler).open(request, timeout=30) as answer:
+                status, text = answer.status, answer.read().decode()
+        except HTTPError as error:
+            status, text = error.code, error.read().decode()
+        except OSError:
+            status, text = 0, ""
+        self.slowest = max(self.slowest, time.perf_counter() - began)
+        self.statuses.append(status)
+        return status, text
+
+    def work(self, ended: Event) -> None:
+        dice, page = random.Random(self.session), ""
+        while not ended.is_set():
+            found = [re.search(rf'name="{name}" value="([^"]*)"', page) for name in ("item", "token")]
+            if None in found:
+                page = self.ask("next/")[1]
+                time.sleep(0.1)
+                continue
+            item, token = (one[1] for one in found if one)
+            time.sleep(dice.uniform(0.02, 0.1))
+            status, text = self.ask("submit/", item=item, token=token, grade=1)
+            if status == 200:
+                self.judged.append(int(item))
+            if status in (200, 409):
+                page = text
+            else:
+                time.sleep(0.2)
+
+
+SCENE = """
+import json
+from django.test import Client
+from allauth.usersessions.models import UserSession
+from tests.factories import *
+from tests.judging_scene import make_scene
+books = make_collection("books")
+make_scene(books, 4000, text="A mapping maps.")
+keys = []
+for n in range(8):
+    client = Client()
+    user = make_member(books, f"annotator-{n}").user
+    client.force_login(user)
+    keys.append(client.cookies["sessionid"].value)
+    UserSession.objects.get_or_create(user=user, session_key=keys[-1], ip="127.0.0.1", user_agent="tests")
+print(json.dumps(keys))
+"""
+STORED = "SELECT count(*) || ' ' || count(DISTINCT item_id) FROM corpus_judgment"
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_when_redis_and_postgresql_stop_under_eight_annotators(
+    make_instance: Callable[..., Instance],
+) -> None:
+    """Check 10 of "True". The keeper is held meanwhile, so that nobody starts them again before it is time."""
+    instance = make_instance(QUORUM_WEB_PROCESSES="1")
+    site = instance.start("manage.py", "serve", "--port", "0", "--judge-workers", "0")
+    address = json.loads(site.stdout.readline() if site.stdout else "")["url"]
+    done = instance.manage("shell", "-v0", "-c", SCENE)
+    assert done.returncode == 0, done.stderr
+    people = [Person(address, key) for key in json.loads(done.stdout.splitlines()[-1])]
+    ended = Event()
+    threads = [Thread(target=person.work, args=[ended]) for person in people]
+    for thread in threads:
+        thread.start()
+
+    def judged() -> int:
+        return sum(len(person.judged) for person in people)
+
+    def away_for(service: str, seconds: float) -> int:
+        """Stop it and start it again; how many judgments were taken meanwhile."""
+        announced = instance.announced()
+        os.kill(announced["pid"], signal.SIGSTOP)
+        os.kill(announced["pids"][service], signal.SIGKILL if service == "redis" else signal.SIGINT)
+        time.sleep(0.5)
+        before = judged()
+        time.sleep(seconds)
+        meanwhile = judged() - before
+        os.kill(announced["pid"], signal.SIGCONT)
+        begun = judged()
+        until(lambda: judged() > begun + 20, f"work after {service} came back")
+        return meanwhile
+
+    until(lambda: judged() > 40, "the first judgments")
+    without_redis = away_for("redis", 4)
+    without_postgresql = away_for("postgres", 4)
+    away_for("redis", 1)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    statuses = {status: sum(person.statuses.count(status) for person in people) for status in (0, 200, 409, 500, 503)}
+    slowest = max(person.slowest for person in people)
+    rows, items = map(int, instance.sql(STORED).split())
+    print(f"{judged()} judged, {rows} stored; {statuses}; {without_redis} without Redis, slowest {slowest:.1f} s")
+    assert {status for person in people for status in person.statuses} <= {0, 200, 409, 503}
+    assert statuses[503] > 0 and without_postgresql == 0
+    assert without_redis > 20
+    said = [item for person in people for item in person.judged]
+    assert len(said) == len(set(said)), "each answer counts once"
+    assert rows == items and len(said) <= rows <= len(said) + len(people), "the last answers may have been on the way"

@@ -1,0 +1,280 @@
+"""Importing collections: formats are recognised by content, the same import changes nothing, versions are kept."""
+
+import gzip
+import json
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from corpus.errors import BadInput
+from corpus.importing.service import Files, import_collection
+from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
+
+pytestmark = pytest.mark.django_db
+
+ROOT = Path(__file__).resolve().parents[3]
+CRANFIELD = ROOT.parent / "shared" / "data" / "cranfield"
+DOCUMENTS = [
+    {"_id": "d1", "title": "Mappings", "text": "A mapping maps keys.\nTab\there, back\\slash.", "metadata": {"p": 1}},
+    {"_id": "d2", "title": "", "text": "A sequence has an order."},
+    {"_id": "d3", "text": "Sets have no order and no keys."},
+]
+QUERIES = [
+    {"_id": "q1", "text": "What maps keys?", "answers": ["A mapping.", 'A "dict" \\ or so'], "instruction": "Strict."},
+    {"_id": "q2", "text": "What has an order?"},
+]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write files and make the options of an import of them; contents are bytes, text, or rows of JSON lines."""
+
+    def write(**contents):
+        values = {"corpus": DOCUMENTS, "queries": QUERIES, **contents}
+        for name in ("corpus", "queries", "qrels", "pairs"):
+            if name in values:
+                values[name] = save(tmp_path / name, values[name])
+        if "runs" in values:
+            values["runs"] = tuple(save(tmp_path / f"run{n}", run) for n, run in enumerate(values["runs"]))
+        return Files(**values)
+
+    return write
+
+
+def save(path, content):
+    if isinstance(content, list):
+        content = "".join(json.dumps(row) + "\n" for row in content)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def pairs_of(name="small", **conditions):
+    rows = Pair.objects.filter(collection__name=name, **conditions)
+    return set(rows.values_list("query__external_id", "document__external_id"))
+
+
+def test_what_the_files_say_is_what_the_rows_hold(files):
+    report = import_collection("small", files())
+    assert (report.documents, report.queries, report.pairs, report.judgments) == (3, 2, 0, 0)
+    first = Document.objects.get(external_id="d1")
+    assert (first.title, first.text, first.metadata) == ("Mappings", DOCUMENTS[0]["text"], {"p": 1})
+    assert (first.version, first.is_current, len(first.content_hash)) == (1, True, 64)
+    query = Query.objects.get(external_id="q1")
+    assert (query.text, query.answers, query.instruction) == ("What maps keys?", QUERIES[0]["answers"], "Strict.")
+    assert Query.objects.get(external_id="q2").answers == []
+
+
+def test_the_same_import_again_changes_nothing_and_says_so(files):
+    options = files(qrels="query-id\tcorpus-id\tscore\nq1\td1\t1\n", bm25=2)
+    import_collection("small", options)
+    rows = [list(model.objects.order_by("pk").values()) for model in (Document, Query, Pair, Judgment, Assessor)]
+    again = import_collection("small", options)
+    assert not again.changed and not any(again.new.values()) and not any(again.updated.values())
+    assert rows == [
+        list(model.objects.order_by("pk").values()) for model in (Document, Query, Pair, Judgment, Assessor)
+    ]
+
+
+def test_more_documents_are_added_to_those_that_are_there(files):
+    import_collection("small", files())
+    report = import_collection("small", files(corpus=[*DOCUMENTS, {"_id": "d4", "text": "New."}]))
+    assert report.new == {"documents": 1, "queries": 0, "pairs": 0, "judgments": 0}
+    assert report.documents == 4
+
+
+def test_other_text_is_refused_with_its_line(files):
+    import_collection("small", files())
+    changed = [*DOCUMENTS[:2], {"_id": "d3", "text": "Sets are unordered."}]
+    with pytest.raises(BadInput, match=r'corpus, line 3: "d3" stands in the collection with other text'):
+        import_collection("small", files(corpus=changed))
+    assert Document.objects.get(external_id="d3").text == DOCUMENTS[2]["text"]
+
+
+def test_update_makes_a_new_version_and_keeps_the_old_with_its_pair(files):
+    qrels = "q1 0 d3 1\n"
+    import_collection("small", files(qrels=qrels))
+    changed = [*DOCUMENTS[:2], {"_id": "d3", "text": "Sets are unordered."}]
+    report = import_collection("small", files(corpus=changed, qrels=qrels, update=True))
+    assert (report.documents, report.updated["documents"], report.new["documents"]) == (3, 1, 0)
+    versions = Document.objects.filter(external_id="d3").order_by("version")
+    assert [(row.version, row.is_current) for row in versions] == [(1, False), (2, True)]
+    assert [row.pair_set.count() for row in versions] == [1, 1]
+    back = import_collection("small", files(qrels=qrels, update=True))
+    assert back.updated["documents"] == 1
+    assert Document.objects.get(external_id="d3", is_current=True).version == 1
+
+
+def test_metadata_alone_is_updated_in_place(files):
+    import_collection("small", files())
+    other = [{**DOCUMENTS[0], "metadata": {"p": 2}}, *DOCUMENTS[1:]]
+    with pytest.raises(BadInput, match="other metadata"):
+        import_collection("small", files(corpus=other))
+    import_collection("small", files(corpus=other, update=True))
+    assert Document.objects.get(external_id="d1").metadata == {"p": 2}
+
+
+def test_gzip_bom_crlf_and_blank_lines_are_no_matter(files):
+    plain = import_collection("plain", files())
+    windows = "\ufeff" + "\r\n\r\n".join(json.dumps(row) for row in DOCUMENTS) + "\r\n"
+    report = import_collection("packed", files(corpus=gzip.compress(windows.encode()), queries=QUERIES))
+    assert report.documents == plain.documents
+    hashes = [
+        list(Document.objects.filter(collection__name=name).order_by("external_id").values_list("content_hash"))
+        for name in ("plain", "packed")
+    ]
+    assert hashes[0] == hashes[1]
+
+
+def test_trec_xml_without_a_root_and_with_loose_ends(files):
+    corpus = (
+        "<DOC>\n<DOCNO> A-1 </DOCNO>\n<TITLE>AT&T &amp; co</TITLE>\n<author>Ann</author>\n"
+        "<TEXT>\na < b, <p>c\n\nd\n</TEXT>\n</DOC><DOC><DOCNO>A-2</DOCNO><TEXT>x</TEXT></DOC>\n"
+    )
+    queries = "<top>\n<num> Number: 301\n<title> crime\n<desc> Description:\nWho?\n</top>\n"
+    import_collection("small", files(corpus=corpus, queries=queries))
+    first = Document.objects.get(external_id="A-1")
+    assert (first.title, first.text, first.metadata) == ("AT&T & co", "a < b, c\n\nd", {"author": "Ann"})
+    query = Query.objects.get()
+    assert (query.external_id, query.text, query.metadata) == ("301", "crime", {"desc": "Who?"})
+
+
+def test_queries_by_their_position(files):
+    import_collection("small", files(by_position=True))
+    assert list(Query.objects.order_by("pk").values_list("external_id", flat=True)) == ["1", "2"]
+
+
+def test_qrels_of_both_kinds_become_reference_grades_and_settle_nothing(files):
+    beir = import_collection("beir", files(qrels="query-id\tcorpus-id\tscore\nq1\td1\t2\nq2\td2\t0\n"))
+    trec = import_collection("trec", files(qrels="q1 0 d1 2\nq2 0 d2 -1\n"))
+    assert (beir.judgments, beir.pairs, beir.grades_below_zero) == (2, 2, 0)
+    assert (trec.judgments, trec.pairs, trec.grades_below_zero) == (1, 2, 1)
+    kinds = set(Judgment.objects.values_list("assessor__kind", "assessor__name", "step"))
+    assert kinds == {("reference", "qrels", "import")}
+    assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0, 2, 2]
+    assert not Label.objects.exists()
+
+
+def test_a_gold_below_0_is_no_gold_and_its_pair_is_judged_all_the_same(files):
+    lines = [
+        {"query_id": "q1", "doc_id": "d1", "gold": -1},
+        {"query_id": "q1", "doc_id": "d2", "gold": 0},
+        {"query_id": "q2", "doc_id": "d2", "gold": -7, "teacher_score": 0.5},
+    ]
+    report = import_collection("small", files(pairs="".join(json.dumps(one) + "\n" for one in lines)))
+    assert (report.pairs, report.judgments, report.grades_below_zero) == (3, 1, 2)
+    assert [(one.grade, one.assessor.name) for one in Judgment.objects.all()] == [(0, "gold")]
+
+
+def test_candidates_are_the_union_of_what_the_options_name(files):
+    run = "q2 Q0 d3 1 9.5 sys\nq2 Q0 d1 2 9.0 sys\nq2 Q0 d2 3 1.0 sys\n"
+    pairs = [{"query_id": "q1", "doc_id": "d1", "teacher_score": 0.25, "gold": 1}, {"query_id": "q2", "doc_id": "d3"}]
+    report = import_collection("small", files(runs=[run], depth=2, pairs=pairs, qrels="q1 0 d2 1\n"))
+    assert pairs_of(is_candidate=True) == {("q1", "d1"), ("q2", "d3"), ("q2", "d1")}
+    assert (report.pairs, report.judgments) == (3, 2)
+    assert pairs_of(is_candidate=False) == {("q1", "d2")}
+    assert Pair.objects.get(query__external_id="q1", is_candidate=True).teacher_score == 0.25
+    assert Judgment.objects.get(assessor__name="gold").grade == 1
+    later = import_collection("small", files(qrels="q1 0 d2 1\n", pairs=pairs, qrels_pairs=True))
+    assert (later.pairs, later.new["pairs"], later.updated["pairs"]) == (4, 0, 1)
+
+
+def test_bm25_names_the_best_documents_of_every_query(files):
+    import_collection("small", files(bm25=1))
+    assert pairs_of() == {("q1", "d1"), ("q2", "d2")}
+
+
+def test_equal_scores_of_a_run_are_cut_by_document_id_descending(files):
+    run = "q1 Q0 d1 1 5.0 s\nq1 Q0 d3 2 5.0 s\nq1 Q0 d2 3 5.00000000001 s\n"
+    import_collection("small", files(runs=[run], depth=2))
+    assert pairs_of() == {("q1", "d3"), ("q1", "d2")}
+
+
+def test_a_changed_grade_is_refused_and_with_update_supersedes(files):
+    import_collection("small", files(qrels="q1 0 d1 1\n"))
+    with pytest.raises(BadInput, match="qrels, line 1: grade 2, but the collection has 1"):
+        import_collection("small", files(qrels="q1 0 d1 2\n"))
+    report = import_collection("small", files(qrels="q1 0 d1 2\n", update=True))
+    assert (report.judgments, report.updated["judgments"]) == (1, 1)
+    assert Judgment.objects.get(grade=2).supersedes.grade == 1
+
+
+def test_a_dry_run_counts_and_leaves_nothing(files):
+    report = import_collection("small", files(qrels="q1 0 d1 1\n", bm25=2, dry_run=True))
+    assert report.documents == 3 and report.dry_run and report.new["judgments"] == 1
+    assert not Collection.objects.exists() and not Document.objects.exists() and not Judgment.objects.exists()
+
+
+def test_a_refused_import_leaves_an_older_collection_as_it_was(files):
+    import_collection("small", files(qrels="q1 0 d1 1\n"))
+    rows = [list(model.objects.order_by("pk").values()) for model in (Collection, Document, Query, Pair, Judgment)]
+    with pytest.raises(BadInput):
+        import_collection("small", files(corpus=[*DOCUMENTS, {"_id": "d4", "text": "x"}], qrels="q1 0 nope 1\n"))
+    with pytest.raises(BadInput, match="configure_collection"):
+        import_collection("small", files(grades=1))
+    assert rows == [
+        list(model.objects.order_by("pk").values()) for model in (Collection, Document, Query, Pair, Judgment)
+    ]
+
+
+def test_the_command_prints_one_json_document_and_says_when_there_are_no_pairs(files, tmp_path):
+    options = files()
+    arguments = ["small", f"--corpus={options.corpus}", f"--queries={options.queries}"]
+    out, err = StringIO(), StringIO()
+    call_command("import_collection", *arguments, "--json", stdout=out, stderr=err)
+    assert json.loads(out.getvalue())["documents"] == 3
+    assert "0 pairs: name candidates" in err.getvalue()
+    out = StringIO()
+    call_command("import_collection", *arguments, stdout=out)
+    assert "Nothing changed" in out.getvalue()
+
+
+@pytest.mark.skipif(not CRANFIELD.is_dir(), reason="shared/data/cranfield is not beside the checkout: 1 test not run")
+def test_cranfield_imports_completely():
+    files = Files(
+        corpus=CRANFIELD / "cran.all.1400.xml",
+        queries=CRANFIELD / "cran.qry.xml",
+        qrels=CRANFIELD / "cranqrel.trec.txt",
+        by_position=True,
+        keep_empty=True,
+    )
+    report = import_collection("cranfield", files)
+    assert (report.documents, report.queries, report.pairs, report.judgments) == (1400, 225, 1837, 1837)
+    assert report.empty_documents == 2
+    grades = dict.fromkeys((0, 1, 3), 0)
+    for grade in Judgment.objects.values_list("grade", flat=True):
+        grades[grade] += 1
+    assert grades == {0: 225, 1: 1611, 3: 1}
+    assert Query.objects.get(external_id="1").text.startswith("what similarity laws must be obeyed")
+    assert not import_collection("cranfield", files).changed
+
+
+MEMORY = """
+import sys
+import django
+django.setup()
+from corpus.importing.service import Files, import_collection
+report = import_collection("large", Files(*sys.argv[1:3], qrels=sys.argv[3]))
+peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(report.documents, report.judgments, int(peak) // 1024)
+"""
+
+
+@pytest.mark.slow
+def test_a_million_documents_arrive_within_300_mb(instance, tmp_path):
+    corpus, queries, qrels = (tmp_path / name for name in ("corpus", "queries", "qrels"))
+    with corpus.open("w") as out:
+        for n in range(1_000_000):
+            out.write(
+                f'{{"_id": "d{n}", "title": "Document {n}", "text": "{"Some words that stand here. " * 6}{n}"}}\n'
+            )
+    queries.write_text('{"_id": "q1", "text": "Which?"}\n')
+    qrels.write_text("".join(f"q1 0 d{n} 1\n" for n in range(0, 1_000_000, 10)))
+    arguments = [sys.executable, "-c", MEMORY, corpus, queries, qrels]
+    done = subprocess.run(arguments, env=instance, cwd=ROOT, capture_output=True, text=True, check=True)
+    documents, judgments, peak = map(int, done.stdout.split())
+    assert (documents, judgments) == (1_000_000, 100_000)
+    assert peak < 300

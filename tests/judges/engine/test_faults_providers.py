@@ -1,0 +1,85 @@
+"""A provider that misbehaves for a while, met by the whole engine: nothing lost, doubled, stuck or paid twice.
+
+What each SDK makes of the same faults stands in tests/judges/providers/test_providers.py.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+from django.db import connection
+
+from judges.models import Attempt, JudgeVersion
+from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
+from tests.fault_rig import CALLS, COUNTS, left, note
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+pytestmark = pytest.mark.slow
+
+PAIRS, TIMES = 12, 6
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the engine makes of one faulty answer."""
+
+    again: bool
+    """The same call is sent once more: nothing usable came."""
+    repaired: bool = False
+    """Another call asks for the right form: the answer was paid for and is kept."""
+    fails: bool = False
+    """The pair fails, and `--retry-failed` judges it."""
+
+
+FAULTS = {
+    "hang": Expected(again=True),
+    "drip": Expected(again=True),
+    "drop": Expected(again=True),
+    "half": Expected(again=True),
+    "error-body": Expected(again=True),
+    "not-json": Expected(again=True),
+    "no-body": Expected(again=True),
+    "huge": Expected(again=True),
+    "503": Expected(again=True),
+    "garbage": Expected(again=False, repaired=True),
+    "schema": Expected(again=False, repaired=True),
+    "empty": Expected(again=False, repaired=True),
+    "other-model": Expected(again=False),
+    "redirect": Expected(again=True, fails=True),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_provider_that_misbehaves_costs_its_own_calls_and_nothing_else(
+    worker: object, model_server: LocalModels, fault: str
+) -> None:
+    expected = FAULTS[fault]
+    collection_of(PAIRS)
+    make_panel(model_server, debate=("a", "b"), votes=("v1", "v2", "v3", "v4", "v5"))
+    JudgeVersion.objects.update(parameters={"timeout_s": 1.0})
+    once = [{"contains": f"mapping number {n} ", "fault": fault, "times": 1, "verdict": "yes"} for n in range(TIMES)]
+    model_server.script({"v3": [*once, {"verdict": "yes"}], "*": {"verdict": "yes"}})
+    done = judge()
+    if expected.fails:
+        assert (done.code, done.json["failed"]) == (3, TIMES), "not tried again by itself, and said so"
+        done = judge("--retry-failed")
+    assert done.code == 0, done.err
+    assert done.json["labelled"] == PAIRS and sums_up(done.json)
+    requests = model_server.requests()
+    sent = Counter(request["sha256"] for request in requests)
+    repeated = sum(times - 1 for times in sent.values())
+    assert len(requests) == PAIRS * CALLS + TIMES * (expected.again or expected.repaired)
+    assert repeated == TIMES * expected.again
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS, {"name": "books"})
+        (counts,) = cursor.fetchone()
+    outcome = left(counts, PAIRS * CALLS, paid_twice=repeated - TIMES * expected.again, repeated=repeated)
+    note(f"provider {fault}", outcome)
+    assert outcome.holds, outcome
+    faulty = Attempt.objects.filter(judge__name="v3", counts=False)
+    assert faulty.count() == TIMES * (expected.again or expected.repaired)
+    assert all(attempt.error for attempt in faulty)
+    kept = Attempt.objects.filter(judge__name="v3", counts=True, outcome="labelled").count()
+    assert kept == PAIRS, "and none of them became a verdict"

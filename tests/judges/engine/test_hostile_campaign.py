@@ -1,0 +1,58 @@
+"""Campaigns at servers whose models answer in every hostile way: a pair gets a label only where the rule says so."""
+
+import pytest
+
+from judges.models import Attempt, JudgeVersion
+from judges.presets import UNWRAPS
+from tests.engine_parts import _standing_worker, collection_of, judge, worker
+from tests.judges.domain.test_unwrapping import ANSWERS, LETTERS
+from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+
+def make_judge(models: LocalModels, alike: str, unwrap: str) -> None:
+    JudgeVersion.objects.create(
+        name="judge",
+        model="judge",
+        provider=alike.partition("+")[0],
+        base_url=f"{models.google}/{alike}/v1",
+        api_key_env=KEY_ENV,
+        parameters={"unwrap": unwrap} if unwrap != "none" else {},
+        input_price=0.0,
+        output_price=0.0,
+    )
+
+
+@pytest.mark.parametrize("unwrap", UNWRAPS)
+def test_hostile_answers_become_labels_only_where_the_rule_says_so(
+    worker: object, model_server: LocalModels, unwrap: str
+) -> None:
+    """Each pair has its own answer, given to the first question and to the repair alike."""
+    collection_of(len(ANSWERS))
+    make_judge(model_server, "ollama", unwrap)
+    expected, script = {}, []
+    for number, (text, letters) in enumerate(ANSWERS.values()):
+        asks = {"contains": f"mapping number {number} map"}
+        script.append({**asks, "text": text} if text else {**asks, "fault": "empty"})
+        expected[f"What does mapping number {number} map?"] = letters[UNWRAPS.index(unwrap)]
+    model_server.script({"judge": script})
+    done = judge("--policy", "single", "--judges", "judge")
+    attempts = list(Attempt.objects.select_related("pair__query"))
+    found = dict.fromkeys(expected, LETTERS[None])
+    found |= {one.pair.query.text: LETTERS[one.verdict] for one in attempts if one.outcome == "labelled"}
+    assert found == expected
+    labels = sum(letter != "-" for letter in expected.values())
+    assert (done.json["labelled"], done.json["failed"]) == (labels, len(ANSWERS) - labels)
+    assert {one.outcome for one in attempts} <= {"labelled", "unparsed", "out_of_range"}
+
+
+def test_thoughts_without_a_parser_are_no_verdicts(worker: object, model_server: LocalModels) -> None:
+    """vLLM started without a reasoning parser: the verdict in the thoughts is another than the answer's."""
+    collection_of(5)
+    make_judge(model_server, "vllm+inline", "both")
+    thought = 'It could be {"reason": "It says so.", "response": "yes"}.'
+    model_server.script({"judge": {"verdict": "no", "reasoning": 100, "thought": thought}})
+    assert judge("--policy", "single", "--judges", "judge", check=True).json["labelled"] == 5
+    attempts = list(Attempt.objects.all())
+    assert {(one.verdict, one.reasoning) for one in attempts} == {(0, thought)}

@@ -1,0 +1,192 @@
+"""Judges files and stored judges from before presets keep their rows, accounts, prompts, hashes and requests.
+
+`kept_judges/recorded.json` was written by the code of before presets. It is never written anew: an entry that differs
+is a judge of somebody's campaign that would be another judge after the update, and whose paid answers would be bought
+again.
+"""
+
+import asyncio
+import json
+from dataclasses import asdict, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpus.evidence.measures import Target
+from judges import prompts
+from judges.domain.debate import AGAINST, FOR
+from judges.engine import cache
+from judges.engine.plan import judge_of
+from judges.models import JudgeVersion, Panel
+from judges.panels import configuration, judges_file
+from judges.panels.judges_file import JudgesFile
+from judges.prompts.searching import PASSAGE_SCHEMA, plain_prompt, rewrite_prompt
+from judges.prompts.writing import (
+    ENTITY_SCHEMA,
+    MEASURE_SCHEMA,
+    WRITE_SCHEMA,
+    entity_prompt,
+    measure_prompt,
+    write_prompt,
+)
+from judges.providers import close_providers, open_provider
+from judges.records import Inputs, Judge, Prompt, Quote, Request, Turn
+from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "model_server"]
+
+HERE = Path(__file__).parents[2] / "kept_judges"
+FILES = ("example", "every-key")
+RECORDED = json.loads((HERE / "recorded.json").read_text())
+STORED: list[dict[str, Any]] = [
+    {"provider": "openai", "model": "gpt-4o-mini", "parameters": {"scale": "0-3"}},
+    {"provider": "openai-compatible", "model": "m", "parameters": {"scale": "0-10", "logprobs": 20}},
+    {"provider": "anthropic", "model": "claude-haiku-4-5", "parameters": {"scale": "0-10", "prompt": "rubric"}},
+    {"provider": "google", "model": "models/gemini-2.5-flash", "parameters": {"temperature": 2, "timeout_s": 1.5}},
+    {"provider": "offline", "model": "for", "parameters": {}},
+]
+"""As rows hold them that no file of today would give: without relevant_from, as it was before it was always written."""
+
+INPUTS = Inputs(
+    "What does a mapping map?", ("Hashable values.",), "Mappings", "A mapping maps hashable values. It is mutable."
+)
+SAID = {
+    FOR: Turn(1, "It names them.", (Quote("A mapping maps hashable values.", 0, 31),)),
+    AGAINST: Turn(0, "It does not say what to.", (Quote("It is frozen."),)),
+}
+TARGET = Target("It says what a mapping maps.", "A mapping maps hashable values.")
+
+
+def read(name: str) -> JudgesFile:
+    return judges_file.read(HERE / f"{name}.toml")
+
+
+def judges_in(name: str) -> list[Judge]:
+    """Of a file; of `stored` those that only rows hold."""
+    if name == "stored":
+        return [judge_of(JudgeVersion(name=f"stored-{place}", **values)) for place, values in enumerate(STORED)]
+    return [judge_of(JudgeVersion(**asdict(entry))) for entry in read(name).judges]
+
+
+def questions(judge: Judge) -> dict[str, Request]:
+    """What such a judge is asked, by the role and what distinguishes it."""
+    if judge.provider == "embed-endpoint":
+        texts = ("A mapping.", "A set.")
+        return {"embed": Request(judge, plain_prompt("embed", texts), {}, INPUTS, "embed", documents=texts)}
+    prompt, schema = prompts.ballot(INPUTS, judge)
+    votes = {
+        "vote": Request(judge, prompt, schema, INPUTS, "vote"),
+        "filter": Request(judge, prompt, schema, INPUTS, "filter"),
+        "generation, second": Request(judge, prompt, schema, INPUTS, "generation", sample=1),
+    }
+    if judge.provider == "rerank-endpoint":
+        texts = ("A mapping.", "A set.")
+        return votes | {"rank": Request(judge, plain_prompt("rank", texts), {}, INPUTS, "rank", documents=texts)}
+    votes["vote, repaired"] = replace(votes["vote"], prompt=prompts.repair_prompt(prompt, "it was empty"))
+    if judge.decides:
+        return votes
+
+    def asked(role: str, prompt: Prompt, schema: dict[str, Any], **more: Any) -> Request:
+        return Request(judge, prompt, schema, INPUTS, role, **more)
+
+    turn = prompts.TURN_SCHEMA
+    later = {"round": 2, "history": SAID}
+    return votes | {
+        "for": asked("for", prompts.turn_prompt(INPUTS, FOR, 1), turn, round=1),
+        "against, later": asked("against", prompts.turn_prompt(INPUTS, AGAINST, 2, SAID), turn, **later),
+        "adjudicate": asked("adjudicate", prompts.adjudicate_prompt(INPUTS, SAID), prompts.VOTE_SCHEMA),
+        "write": asked("write", write_prompt(INPUTS), WRITE_SCHEMA),
+        "entity": asked("entity", entity_prompt("A mapping maps hashable values."), ENTITY_SCHEMA, written=TARGET),
+        "measure": asked("measure", measure_prompt(INPUTS, TARGET), MEASURE_SCHEMA, written=TARGET),
+        "rewrite": asked("rewrite", rewrite_prompt("hyde", INPUTS.query), PASSAGE_SCHEMA),
+    }
+
+
+def sent_of(models: LocalModels, asked: list[Request]) -> list[dict[str, Any]]:
+    """Path and JSON of each request, as the server got it; long texts by their hash, properties in their order."""
+    models.reset()
+
+    async def send() -> None:
+        try:
+            for one in asked:
+                judge = replace(one.judge, base_url=models.base_url(one.judge.provider), api_key_env=KEY_ENV)
+                await open_provider(judge).complete(replace(one, judge=judge))
+        finally:
+            await close_providers()
+
+    asyncio.run(send())
+    return [{"path": sent["path"], "body": plain(sent["body"])} for sent in models.requests()]
+
+
+def plain(value: Any, key: str = "") -> Any:
+    if isinstance(value, str) and len(value) > 100:
+        return f"sha256 {hashed(value)}"
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        pairs = [[name, plain(one, name)] for name, one in value.items()]
+        return pairs if key == "properties" else {str(name): one for name, one in pairs}
+    return value
+
+
+def hashed(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def record(models: LocalModels, judge: Judge) -> dict[str, Any]:
+    """Everything that makes a judge the judge it is. Requests of most roles by their hash: they are long and alike."""
+    asked = questions(judge)
+    told: dict[str, Any] = {"account": list(judge.account), "asked": {}}
+    sent = [None] * len(asked) if judge.provider == "offline" else sent_of(models, list(asked.values()))
+    for (role, request), body in zip(asked.items(), sent, strict=True):
+        prompt = request.prompt
+        told["asked"][role] = {
+            "prompt": [prompt.name, prompt.sha256],
+            "keys": [hashed(cache.key(judge, prompt, sample, 7)) for sample in (0, 2)],
+            "sent": body if role in ("vote", "rank", "embed") else hashed(json.dumps(body, sort_keys=True)),
+        }
+    names = ("max_output_tokens", "grades", "relevant_from", "ballot", "decides", "alternatives", "generations")
+    return {**told, "means": {name: getattr(judge, name) for name in names}}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_before_gives_the_same_rows(name: str) -> None:
+    file = json.loads(json.dumps(asdict(read(name))))
+    kept = RECORDED["files"][name]
+    for judge, before in zip(file["judges"], kept["judges"], strict=True):
+        assert {key: judge[key] for key in before} == before, judge["name"]
+        assert not any(judge[key] for key in judge.keys() - before.keys()), "a new field says nothing about an old file"
+    assert {key: file["panel"][key] for key in kept["panel"]} == kept["panel"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", FILES)
+def test_rows_of_before_are_the_file_s_judges_still(name: str) -> None:
+    """An instance that was set up before, and the same file again: no judge becomes a new version."""
+    kept = RECORDED["files"][name]
+    Panel.objects.update(is_default=False)
+    for judge in kept["judges"]:
+        JudgeVersion.objects.get_or_create(name=judge["name"], defaults=judge)  # the built-in panel's are there
+    Panel.objects.create(**kept["panel"], is_default=True)
+    done = configuration.take_over(read(name))
+    assert {judge["name"]: judge["change"] for judge in done["judges"]} == {
+        judge["name"]: "unchanged" for judge in kept["judges"]
+    }
+    assert done["panel"]["change"] == "unchanged"
+
+
+@pytest.mark.parametrize("name", [*FILES, "stored"])
+def test_judges_of_before_ask_what_they_asked(model_server: LocalModels, name: str) -> None:
+    """Account, prompt names and hashes, keys of the cache, and every request as JSON."""
+    judges = judges_in(name)
+    kept = RECORDED["judges"][name]
+    assert [judge.name for judge in judges] == list(kept)
+    for judge in judges:
+        assert json.loads(json.dumps(record(model_server, judge))) == kept[judge.name], judge.name
+
+
+def test_prompts_of_before_keep_their_hashes() -> None:
+    now = {name: sha for name, (sha, _) in prompts.versions().items()}
+    assert {name: now.get(name) for name in RECORDED["prompts"]} == RECORDED["prompts"]

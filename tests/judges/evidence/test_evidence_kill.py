@@ -1,0 +1,68 @@
+"""Workers are killed while a judge writes and measures texts: nothing is lost and nothing is paid twice."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from config.env import ROOT
+from corpus.models import Label, Target
+from jobs.processes import spawn
+from judges.engine import worker_pool
+from judges.evidence import campaigns
+from judges.models import Attempt
+from tests.bench.paid_twice import repeated_beyond_flight
+from tests.conftest import Manage
+from tests.engine_parts import FAST, collection_of, make_judge, pairs_of, sums_up
+from tests.instances import until
+from tests.judges.evidence.test_evidence_campaigns import LIST, measured
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "model_server"]
+
+PAIRS = 16
+
+
+def text(number: int) -> str:
+    """What is written about a pair: another text for each, so that no call of the log equals another one."""
+    return json.dumps(
+        {"contribution": "It says what is mapped.", "evidence": f"Mapping {number} maps hashable values."}
+    )
+
+
+@pytest.mark.slow
+def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(
+    manage: Manage, model_server: LocalModels, instance: dict[str, str]
+) -> None:
+    collection = collection_of(PAIRS)
+    for pair in pairs_of(collection):
+        Label.objects.create(pair=pair, grade=1, origin="people")
+    make_judge(model_server, "writer")
+    make_judge(model_server, "measurer")
+    slow = {"latency": 0.3}
+    listed = {"contains": LIST, "text": '{"entities": ["hashable"]}', **slow}
+    writers = [{"contains": f"mapping number {n} ", "text": text(n), **slow} for n in range(PAIRS)]
+    model_server.script({"writer": writers, "measurer": [listed, {**measured(), **slow}]})
+    environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
+    own = spawn(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    started = campaigns.start(collection=collection, wanted=campaigns.configuration("writer", "measurer"))
+    assert started.campaign is not None
+    until(lambda: len(model_server.requests()) >= PAIRS)
+    killed = time.time()
+    os.killpg(own.pid, signal.SIGKILL)
+    own.wait()
+    time.sleep(1.0)  # what it sent may still be on its way
+    dead = time.time()
+    assert 0 < Attempt.objects.count() < 3 * PAIRS
+    options = ("--writer", "writer", "--measure", "measurer", "--wait", "--json", "--workers", 1)
+    done = manage("write_evidence", "books", *options, environment=FAST)
+    assert (done.json["campaign"], done.json["written"]) == (started.campaign.pk, PAIRS)
+    assert sums_up(done.json)
+    repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
+    assert repeated == 0
+    assert flying
+    assert Attempt.objects.filter(counts=True).count() == 3 * PAIRS
+    assert Target.objects.filter(good=True).count() == PAIRS

@@ -1,0 +1,115 @@
+"""docs/judges-file.md and docs/judges-example.toml: every block is read from the document and run."""
+
+import asyncio
+import re
+import tomllib
+from collections import Counter
+from dataclasses import asdict, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judges.engine.plan import judge_of
+from judges.models import JudgeVersion
+from judges.panels.file_lines import Lines
+from judges.panels.judge_keys import JUDGE_KEYS, JudgeEntry, read_judge
+from judges.panels.judges_file import read
+from judges.presets import PRESETS
+from judges.presets.table import markdown
+from judges.probes.checks import check
+from judges.records import Judge
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.presets import LOOK_ALIKES
+
+__all__ = ["_model_server_process", "model_server"]
+
+DOCS = Path(__file__).parents[3] / "docs"
+DOCUMENT = (DOCS / "judges-file.md").read_text()
+BLOCKS = re.findall(r"^```toml\n(\[\[judge\]\]\n.*?)^```$", DOCUMENT, re.DOTALL | re.MULTILINE)
+
+
+def entry_of(block: str) -> JudgeEntry:
+    (entry,) = tomllib.loads(block)["judge"]
+    return read_judge(Lines(block, "judges.toml"), "judge 1", entry)
+
+
+def provider_of(block: str) -> str:
+    return str(tomllib.loads(block)["judge"][0]["provider"])
+
+
+def judge_in(models: LocalModels, entry: JudgeEntry) -> Judge:
+    """The judge of the block; only its address is another: that of the provider's look-alike."""
+    own = judge_of(JudgeVersion(**asdict(entry)))
+    home = f"{models.google}/{own.provider}{LOOK_ALIKES[own.provider].home}" if own.provider in LOOK_ALIKES else ""
+    return replace(own, base_url=home or models.base_url(own.provider))
+
+
+def test_there_is_a_block_for_every_provider() -> None:
+    given = Counter(map(provider_of, BLOCKS))
+    assert set(given) == set(PRESETS) - {"offline"}
+    assert {name for name, times in given.items() if times > 1} == {"openai"}
+
+
+@pytest.mark.parametrize(
+    "block", [one for one in BLOCKS if not provider_of(one).endswith("-endpoint")], ids=provider_of
+)
+def test_a_block_judges_as_it_stands(model_server: LocalModels, monkeypatch: pytest.MonkeyPatch, block: str) -> None:
+    """A debate turn and a vote, asked by check_judges itself."""
+    judge = judge_in(model_server, entry_of(block))
+    alike = LOOK_ALIKES.get(judge.provider)
+    environment = alike.environment if alike else {}
+    for name, value in {judge.api_key_env or KEY_ENV: KEY, **environment}.items():
+        monkeypatch.setenv(name, value)
+    if judge.provider.startswith("vertex"):
+        judge = replace(judge, parameters={**judge.parameters, "token_command": ["echo", KEY]})
+    for role in ("for", "vote"):
+        (found,) = asyncio.run(check([(judge, role)]))
+        assert found.problem == "", role
+
+
+def test_the_example_is_a_panel_of_providers_that_have_what_they_are_asked_for() -> None:
+    file = read(DOCS / "judges-example.toml")
+    assert {one.provider for one in file.judges} >= {"openai", "anthropic", "google", "deepseek", "vllm"}
+    for one in file.judges:
+        mode = one.parameters.get("schema_mode", "json_schema")
+        assert mode in PRESETS[one.provider].schema_modes, one.name
+
+
+def test_every_key_is_in_the_table_and_the_table_has_no_other() -> None:
+    table = DOCUMENT.partition("## Every key of a judge")[2].partition("\n## ")[0]
+    named = {key for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", cell)}
+    assert named == JUDGE_KEYS - {"name", "provider", "model"}
+
+
+def test_the_schema_a_provider_has_not_is_none_that_its_block_asks_for(model_server: LocalModels) -> None:
+    """The example's old entry for DeepSeek: its API refuses JSON schemas, and the file did not know."""
+    old: dict[str, Any] = {"schema_mode": "json_schema"}
+    judge = model_server.alike("deepseek", parameters=old)
+    (found,) = asyncio.run(check([(judge, "vote")]))
+    assert "400" in found.problem
+
+
+TOPICS = {
+    "schema mode": "schema|json_object",
+    "log-probabilities": "log-?prob",
+    "batches": "batch",
+    "prompt cache": "cache",
+    "reasoning": "reasoning|think|thought",
+}
+
+
+@pytest.mark.parametrize("name", [name for name, one in PRESETS.items() if one.asks and name != "openai-compatible"])
+def test_every_column_of_a_provider_has_a_dated_source(name: str) -> None:
+    """Also where the source says nothing: then the fact says so."""
+    facts = PRESETS[name].facts
+    for topic, words in TOPICS.items():
+        assert any(re.search(words, fact.what, re.IGNORECASE) for fact in facts), topic
+    for fact in facts:
+        assert re.fullmatch(r"https://\S+", fact.source) and date.fromisoformat(fact.date) >= date(2024, 1, 1)
+
+
+def test_the_page_of_providers_is_what_the_presets_say() -> None:
+    """Written by `manage.py presets --markdown`; an edit by hand, or a preset without it, fails here."""
+    assert (DOCS / "presets.md").read_text() == markdown(PRESETS.values())

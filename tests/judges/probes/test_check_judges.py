@@ -1,0 +1,388 @@
+"""What check_judges finds out about a judge, against look-alikes that refuse what their providers refuse."""
+
+import asyncio
+import io
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+from django.core.management import call_command
+
+from corpus.errors import BadInput
+from judges.management.commands.check_judges import table
+from judges.management.commands.presets import EXAMPLES
+from judges.models import JudgeVersion
+from judges.models.probes import JudgeProbe
+from judges.panels import judges_file
+from judges.panels.judge_keys import decided
+from judges.presets import PRESETS, SCHEMA_MODES
+from judges.probes import remedies
+from judges.probes.checks import Checked, check
+from judges.probes.stored import SHOWN
+from judges.providers import open_provider
+from judges.records import Judge, Rejected, Reply
+from tests.judges.panels.test_configure_judges import file_of, run
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.presets import LOOK_ALIKES
+
+__all__ = ["_model_server_process", "model_server"]
+
+ASKED = [name for name, preset in PRESETS.items() if preset.asks and name in LOOK_ALIKES]
+WRONG = [(name, mode) for name in ASKED for mode in SCHEMA_MODES if mode not in PRESETS[name].schema_modes]
+SENT = [(name, mode) for name, mode in WRONG if (PRESETS[name].wire, mode) != ("messages", "json_object")]
+"""Messages have no way to say json_object: a request in that mode is one of mode text."""
+
+
+def probe(*judges: Judge, role: str = "vote") -> list[Checked]:
+    """What a check of them shows."""
+    return asyncio.run(check([(judge, role) for judge in judges]))
+
+
+@pytest.fixture
+def alike(model_server: LocalModels, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Judges of look-alikes as a judges file makes them; keywords are parameters."""
+
+    def judge(name: str, model: str = "yes", **parameters: Any) -> Judge:
+        for variable, value in LOOK_ALIKES[name].environment.items():
+            monkeypatch.setenv(variable, value)
+        found = model_server.alike(name, model)
+        decides = decided({"provider": name, "model": model, **parameters}, PRESETS[name])
+        return replace(found, parameters={**found.parameters, **decides, **parameters})
+
+    return judge
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_every_preset_works_as_its_file_makes_it(name: str, alike: Any, model_server: LocalModels) -> None:
+    (found,) = probe(alike(name))
+    assert found.problem == "" and 1 <= found.calls <= 2
+    assert found.found["schema_modes"][PRESETS[name].schema_mode] == "works"
+    assert len(model_server.requests()) == found.calls
+
+
+@pytest.mark.parametrize(("name", "mode"), WRONG)
+def test_a_mode_that_the_api_has_not_is_refused_by_the_judges_file(name: str, mode: str) -> None:
+    preset = PRESETS[name]
+    lines = ["[[judge]]", 'name = "j"', f'provider = "{name}"', 'model = "m"', f'schema_mode = "{mode}"']
+    lines += [f'{key} = "{EXAMPLES[key]}"' for key in preset.needs]
+    with pytest.raises(BadInput, match=f'schema_mode "{mode}" is nothing that provider {name} has'):
+        judges_file.parse("\n".join(lines))
+
+
+@pytest.mark.parametrize(("name", "mode"), SENT)
+def test_a_mode_that_the_api_has_not_is_found_with_the_mode_to_set(
+    name: str, mode: str, alike: Any, model_server: LocalModels
+) -> None:
+    (found,) = probe(alike(name, schema_mode=mode))
+    assert mode in found.problem and "set schema_mode = " in found.problem
+    wanted = found.problem.split('set schema_mode = "')[1].split('"')[0]
+    assert wanted in PRESETS[name].schema_modes and found.found["schema_modes"][wanted] == "works"
+    assert found.calls == 2 and len(model_server.requests()) == 2
+    (mended,) = probe(alike(name, schema_mode=wanted))
+    assert mended.problem == ""
+
+
+def test_the_line_of_the_issue(alike: Any) -> None:
+    (found,) = probe(alike("deepseek", schema_mode="json_schema"))
+    assert found.problem.startswith('this server answers json_schema with 400: set schema_mode = "json_object" (')
+
+
+READ = [
+    ({"around": ["```json\n", "\n```"]}, 'set unwrap = "fence"'),
+    ({"around": ["<think>\nBoils?\n</think>\n", ""]}, 'set unwrap = "think"'),
+    ({"around": ["<think>\nBoils?\n</think>\n```\n", "\n```"]}, 'set unwrap = "both"'),
+    ({"text": '{"reason": "It does.", "response": "Yes"}'}, "set ignore_case = true"),
+    ({"text": '{"reason": "", "response": "no", "sure": 1}'}, 'set extra_keys = "ignore"'),
+    (
+        {"text": '```\n{"reason": "", "response": "YES", "sure": 1}\n```'},
+        'set unwrap = "fence" and ignore_case = true and extra_keys = "ignore"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "line"), READ)
+def test_an_answer_that_looser_reading_would_take_says_which_key_to_set(
+    behaviour: dict[str, Any], line: str, alike: Any, model_server: LocalModels
+) -> None:
+    model_server.script({"m": {"verdict": "yes", **behaviour}})
+    (found,) = probe(alike("openai", "m"))
+    assert found.problem.endswith(line) and found.calls == 1
+    keys = dict(part.split(" = ") for part in line.removeprefix("set ").split(" and "))
+    (mended,) = probe(alike("openai", "m", **{key: json.loads(value) for key, value in keys.items()}))
+    assert mended.problem == ""
+
+
+def test_prose_around_an_answer_is_no_reading_setting(alike: Any, model_server: LocalModels) -> None:
+    model_server.script({"m": {"text": 'Sure! {"reason": "", "response": "yes"}'}})
+    (found,) = probe(alike("openai", "m"))
+    assert "does not follow the schema" in found.problem and "set" not in found.problem
+
+
+def test_a_thinking_model_with_512_tokens_is_warned_about(alike: Any, model_server: LocalModels) -> None:
+    model_server.script({"m": {"verdict": "yes", "reasoning": 200}})
+    (found,) = probe(alike("openai", "m"))
+    assert found.problem == ""
+    (warning,) = found.warnings
+    assert "200 tokens" in warning and "max_output_tokens = 512 cuts" in warning
+    assert 'set max_output_tokens = 4096 or reasoning_effort = "low"' in warning
+    assert found.found["thinks"] and found.found["reasoning_tokens"] == 200
+    (roomy,) = probe(alike("openai", "m", max_output_tokens=4096))
+    assert roomy.warnings == ()
+
+
+def test_thoughts_that_take_all_the_room_are_named_as_what_cut_the_answer(
+    alike: Any, model_server: LocalModels
+) -> None:
+    model_server.script({"m": {"verdict": "yes", "reasoning": 600}})
+    (found,) = probe(alike("openai", "m"))
+    assert "cut at 512 tokens, 512 of them thinking: set max_output_tokens = 4096" in found.problem
+
+
+def test_a_documented_thinking_model_is_known_before_it_thinks(alike: Any) -> None:
+    (found,) = probe(alike("deepseek", "deepseek-reasoner", max_output_tokens=512))
+    assert any("set max_output_tokens = 4096" in line for line in found.warnings)
+
+
+MODES = [(name, one, other) for name in ASKED for one in PRESETS[name].schema_modes
+         for other in PRESETS[name].schema_modes if other != one]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "mode", "other"), MODES)
+def test_another_mode_is_tried_as_a_file_with_that_mode_would_make_it(
+    name: str, mode: str, other: str, alike: Any
+) -> None:
+    made = remedies.changed(alike(name, schema_mode=mode), schema_mode=other)
+    assert made.parameters == alike(name, schema_mode=other).parameters
+
+
+def test_what_the_file_says_about_reading_is_kept_in_another_mode(alike: Any) -> None:
+    made = remedies.changed(alike("groq", extra_keys="refuse", unwrap="fence"), schema_mode="json_schema")
+    assert (made.extra_keys, made.unwrap, made.ignore_case) == ("refuse", "fence", False)
+
+
+def test_a_second_mode_is_read_as_strictly_as_its_file_would_read_it(alike: Any) -> None:
+    judge = alike("groq", "m")
+    refused = Rejected("host: 400 response_format", status=400)
+    first = remedies.Tried(judge, "vote", "", error=refused)
+    other = remedies.next_try(first)
+    assert other is not None and other.schema_mode == "json_schema"
+    fenced = Reply(raw="", text='```json\n{"reason": "It does.", "response": "Yes"}\n```')
+    said = remedies.problem(first, remedies.Tried(other, "vote", "", reply=fenced))
+    assert 'set schema_mode = "json_schema"' in said and 'set unwrap = "fence" and ignore_case = true' in said
+
+
+def test_a_refused_summary_of_reasoning_is_thinking_s(alike: Any) -> None:
+    judge = alike("openai-responses", "gpt-5-mini", thinking=True)
+    message = "Your organization must be verified to generate reasoning summaries."
+    raw = json.dumps({"error": {"message": message, "param": "reasoning.summary", "code": "unsupported_value"}})
+    for error in (Rejected(f"host: 400 {message}", status=400, raw=raw), Rejected(f"host: 400 {message}", status=400)):
+        first = remedies.Tried(judge, "vote", "", error=error)
+        other = remedies.next_try(first)
+        assert other is not None and other.schema_mode == judge.schema_mode and "thinking" not in other.parameters
+        second = remedies.Tried(other, "vote", "", reply=asyncio.run(_reply(other)))
+        assert remedies.problem(first, second).endswith("it does not take thinking: remove it")
+
+
+@pytest.mark.parametrize(
+    ("version", "keys"),
+    [("2024-06-01", {}), ("2024-10-21", {"reasoning_effort": "low"}), ("2024-10-21", {"service_tier": "flex"})],
+)
+def test_azure_s_older_versions_are_named_as_what_to_change(version: str, keys: dict[str, Any], alike: Any) -> None:
+    (found,) = probe(alike("azure", api_version=version, **keys))
+    assert "Unrecognized request argument supplied" in found.problem
+    assert found.problem.endswith("set a later api_version") and "provider = " not in found.problem
+    (mended,) = probe(alike("azure", api_version="2025-04-01-preview", **keys))
+    assert mended.problem == ""
+
+
+def test_thoughts_that_only_end_are_the_server_s_to_part_from_the_answer(alike: Any, model_server: LocalModels) -> None:
+    model_server.script({"m": {"text": 'It boils.\n</think>\n{"reason": "", "response": "yes"}'}})
+    (found,) = probe(alike("vllm", "m"))
+    assert found.problem.endswith("switch on the server's reasoning parser") and found.calls == 1
+
+
+def test_a_temperature_that_is_not_sent_is_not_known_to_be_taken(alike: Any) -> None:
+    (silent, told) = probe(alike("anthropic"), alike("openai"))
+    assert silent.problem == "" and silent.found["temperature"] is silent.found["temperature_taken"] is None
+    assert told.found["temperature_taken"] is True
+
+
+def test_what_usage_says_is_printed_and_kept_for_the_page(alike: Any) -> None:
+    (found,) = probe(alike("openai"))
+    assert {"prompt_tokens", "completion_tokens"} <= set(found.found["usage"]) and "usage" in SHOWN
+    lines = [line for line in table([found]) if " counts " in line]
+    assert lines == [f"{found.judge.name} counts {', '.join(found.found['usage'])}"]
+
+
+REFUSALS = [
+    ("Unsupported value: 'temperature' does not support 0 with this model.", {}, "temperature"),
+    ("logprobs is not supported", {"logprobs": True}, "logprobs"),
+    ("logprobs is not supported", {}, ""),
+    ("Invalid parameter: 'response_format' of type 'json_schema'", {}, "schema_mode"),
+    ("This model's maximum context length is 4096 tokens", {}, "context"),
+    ("max_tokens is too large", {}, "max_output_tokens"),
+    ("Unrecognized request argument supplied: seed", {"seed": 1}, "seed"),
+    ("field top_k not permitted", {"extra_body": {"top_k": 1}}, "extra_body"),
+    ("reasoning_effort is not supported by this model", {"reasoning_effort": "low"}, "reasoning_effort"),
+    ("Model Not Exist", {}, "model"),
+    ("something went wrong", {}, ""),
+]
+
+
+@pytest.mark.parametrize(("said", "parameters", "key"), REFUSALS)
+def test_a_refusal_is_understood_as_what_the_judge_sends(said: str, parameters: dict[str, Any], key: str) -> None:
+    judge = Judge(1, "j", "openai", "m", parameters=parameters)
+    assert remedies.suspect(judge, Rejected(f"host: 400 {said}", status=400)) == key
+
+
+def test_a_refused_temperature_is_tried_without_and_named(alike: Any, model_server: LocalModels) -> None:
+    judge = alike("openai", "m")
+    body = {"error": {"message": "Unsupported value", "param": "temperature", "code": "unsupported_value"}}
+    error = Rejected("host: 400 Unsupported value", status=400, raw=json.dumps(body))
+    first = remedies.Tried(judge, "vote", "", error=error)
+    other = remedies.next_try(first)
+    assert other is not None and other.parameters["temperature"] == "default"
+    reply = asyncio.run(_reply(other))
+    second = remedies.Tried(other, "vote", "", reply=reply)
+    assert 'takes no temperature 0: set temperature = "default"' in remedies.problem(first, second)
+
+
+async def _reply(judge: Judge) -> Any:
+    from judges.probes.checks import request
+    from judges.providers import close_providers
+
+    try:
+        return await open_provider(judge).complete(request(judge, "vote"))
+    finally:
+        await close_providers()
+
+
+def test_an_unknown_model_is_answered_with_the_nearest_names(alike: Any) -> None:
+    judge = alike("vllm", "no-such-model")
+    (found,) = probe(judge)
+    (told,) = [one["id"] for one in LOOK_ALIKES["vllm"].told["/v1/models"]["data"]]
+    assert f'does not know the model "no-such-model"; the nearest that it has: {told}' in found.problem
+    assert found.calls == 1
+
+
+CONTEXT_LENGTHS = (4096, 8192, 32_768)
+"""Those that the look-alikes tell of the model that they serve; of another model they tell another."""
+CONTEXTS = [name for name in ASKED if PRESETS[name].context]
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_the_length_of_the_context_is_read_where_it_is_told(name: str, alike: Any) -> None:
+    context = PRESETS[name].context
+    assert context is not None
+    path = "/" + urljoin("v1/", context.path)
+    (model,) = {entry["id"] for entry in LOOK_ALIKES[name].told["/v1/models"]["data"]}
+    (found,) = probe(alike(name, model))
+    assert found.problem == "" and path in LOOK_ALIKES[name].told
+    assert found.found["context"] in CONTEXT_LENGTHS
+
+
+def test_a_context_too_short_for_long_documents_is_warned_about(alike: Any) -> None:
+    model = LOOK_ALIKES["ollama"].told["/api/ps"]["models"][0]["name"]
+    (found,) = probe(alike("ollama", model))
+    assert found.found["context"] == 4096
+    assert any("its context holds 4,096 tokens" in line for line in found.warnings)
+
+
+def test_an_answer_that_does_not_say_what_it_used_is_warned_about(alike: Any, model_server: LocalModels) -> None:
+    model_server.script({"m": {"verdict": "yes", "fault": "no-usage"}})
+    (found,) = probe(alike("openai", "m"))
+    assert found.problem == "" and found.cost is None
+    assert any("does not say how many tokens it used" in line for line in found.warnings)
+    assert found.found["usage"] == []
+
+
+def test_log_probabilities_are_counted_and_missing_ones_are_a_failure(alike: Any, model_server: LocalModels) -> None:
+    (without, wanted) = probe(alike("openai"), alike("openai", logprobs=2))
+    assert without.found["logprobs"] == 3 and without.calls == 2, "the server makes up three"
+    assert wanted.found["logprobs"] == 2 and wanted.calls == 1
+    model_server.script({"m": {"verdict": "yes", "fault": "no-logprobs"}})
+    (none,) = probe(alike("openai", "m", logprobs=2))
+    assert "asked for log-probabilities and gave none" in none.problem
+
+
+@pytest.mark.parametrize("fault", ["400", "401", "403", "404", "429", "500", "drop", "garbage", "empty", "huge"])
+@pytest.mark.parametrize("name", ASKED)
+def test_no_judge_is_ever_asked_more_than_twice(name: str, fault: str, alike: Any, model_server: LocalModels) -> None:
+    model_server.script({"m": {"fault": fault}})
+    (found,) = probe(alike(name, "m"))
+    assert found.problem and found.calls <= 2
+    assert len(model_server.requests()) == found.calls
+
+
+@pytest.mark.django_db
+def test_what_will_be_sent_is_said_before_and_a_no_sends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(capsys, "configure_judges", str(file_of(tmp_path, model_server.openai)))
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    err = Terminal()
+    with pytest.raises(SystemExit) as end:
+        call_command("check_judges", stderr=err)
+    assert end.value.code == 2
+    assert "judge-1: 2 calls to yes, at most $0.0" in err.getvalue()
+    assert "together at most 14 calls, at most $" in err.getvalue()
+    assert "nothing was sent" in err.getvalue() and model_server.requests() == []
+    monkeypatch.setattr(sys, "stdin", Terminal(""))
+    call_command("check_judges", "--yes", "--judge", "judge-1", stderr=err, stdout=io.StringIO())
+    assert len(model_server.requests()) == 2
+
+
+@pytest.mark.django_db
+def test_an_unknown_price_is_said_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels
+) -> None:
+    path = file_of(tmp_path, model_server.openai)
+    lines = [line for line in path.read_text().splitlines() if "_price" not in line]
+    path.write_text("\n".join(lines))
+    run(capsys, "configure_judges", str(path))
+    _, document, err = run(capsys, "check_judges", "--judge", "judge-1")
+    assert "judge-1: 2 calls to yes, price unknown" in err
+    assert document["most_cost"] is None and document["most_calls"] == 2 and document["panel"] is None
+
+
+@pytest.mark.django_db
+def test_every_check_is_kept_with_the_version_that_was_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels
+) -> None:
+    run(capsys, "configure_judges", str(file_of(tmp_path, model_server.openai, judge_2="401")))
+    run(capsys, "check_judges")
+    run(capsys, "check_judges", "--judge", "judge-2")
+    bad, good = (JudgeVersion.objects.get(name=name) for name in ("judge-2", "judge-1"))
+    assert JudgeProbe.objects.filter(judge=bad).count() == 2 and JudgeProbe.objects.count() == 8
+    (kept,) = JudgeProbe.objects.filter(judge=good)
+    assert kept.passes and kept.calls == 2 and kept.found["schema_modes"] == {"json_schema": "works"}
+    assert kept.cost and kept.found["price"] == {"input": 0.5, "output": 2.0}
+    newest = JudgeProbe.objects.filter(judge=bad).latest("id")
+    assert not newest.passes and "is not accepted" in newest.problem
+
+
+@pytest.mark.django_db
+def test_an_embedder_and_an_unknown_judge_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels
+) -> None:
+    path = file_of(tmp_path, model_server.openai)
+    vectors = (
+        f'[[judge]]\nname = "vectors"\nprovider = "embed-endpoint"\nmodel = "e"\nbase_url = "{model_server.openai}"\n'
+    )
+    path.write_text(vectors + path.read_text())
+    run(capsys, "configure_judges", str(path))
+    code, document, _ = run(capsys, "check_judges", "--judge", "vectors")
+    assert code == 0 and document["judges"][0]["role"] == "embed" and document["most_calls"] == 1
+    code, document, err = run(capsys, "check_judges", "--judge", "nobody")
+    assert (code, document) == (2, None) and "No judge nobody" in err

@@ -1,0 +1,437 @@
+"""The attack list (docs/security.md), one test each: what strangers, members and texts may try, and what it gets."""
+
+import ast
+import csv
+import gzip
+import io
+import re
+import resource
+import zipfile
+from pathlib import Path
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from annotation.audit_log import selectors
+from annotation.audit_log.recording import record
+from annotation.models import AuditEntry, Role, Snapshot, User
+from config import env
+from corpus.errors import BadInput
+from corpus.importing import files
+from tests.attacked_site import FORMULA, HTML, MARK, Attacked, dangers, pages, poison
+from tests.factories import make_collection, make_member, make_user
+from tests.site.test_permissions import World, routes
+
+pytestmark = pytest.mark.django_db
+SLOW = pytest.mark.slow
+READERS = ["annotator", "admin", pytest.param("adjudicator", marks=SLOW), pytest.param("owner", marks=SLOW)]
+
+
+@pytest.fixture
+def admin() -> Client:
+    client = Client()
+    client.force_login(make_member(make_collection("birds"), "charlie", Role.ADMIN).user)
+    return client
+
+
+def test_the_reader_of_pages_finds_what_it_looks_for() -> None:
+    assert dangers(f"<p>{HTML}</p>") == sorted({f"<{MARK}>", "<script> inline", "onfocus=", "style="})
+    assert dangers('<a href=" JavaScript:x">a</a><form action="data:x">') == ["action=data:", "href=javascript:"]
+    assert dangers('<p class="a">fine</p><script src="/static/a.js"></script>') == []
+
+
+# Cross-site scripting
+
+
+@pytest.mark.parametrize("who", READERS)
+def test_stored_markup_in_every_text_stays_text_on_every_page(who: str) -> None:
+    world = Attacked(HTML)
+    client = world.client(who)
+    client.post("/c/birds/judge/next/")
+    found = {path: bad for path, page in pages(world, who) if (bad := dangers(page))}
+    assert found == {}
+
+
+def test_the_poison_reaches_the_texts_that_people_and_judges_write() -> None:
+    Attacked("nothing")
+    touched = set(poison(HTML))
+    wanted = {"Collection.title", "Collection.instruction", "Document.text", "Document.title", "Query.text"}
+    wanted |= {"Judgment.comment", "Guideline.text", "Invitation.note", "Attempt.reason", "Assignment.flag_note"}
+    assert wanted <= touched
+
+
+def test_stored_markup_is_there_and_escaped() -> None:
+    world = Attacked(HTML)
+    page = world.client("admin").get(f"/c/birds/pairs/{world.pair.pk}/").content.decode()
+    assert f"&lt;{MARK}" in page and f"<{MARK}" not in page
+
+
+@pytest.mark.parametrize("who", ["visitor", pytest.param("annotator", marks=SLOW), "owner"])
+def test_markup_in_an_address_does_not_come_back_as_markup(who: str) -> None:
+    world = World()
+    names = "search q act person since until before after campaign route format next a b population measure process"
+    query = "?" + "&".join(f"{name}=%22%27%3E%3C{MARK}%20onfocus%3D1%3E" for name in names.split())
+    found = {path: bad for path, page in pages(world, who, query) if (bad := dangers(page))}
+    assert found == {}
+    client = world.client(who)
+    missing = client.get(f"/%22%3E%3C{MARK}%3E/")
+    assert missing.status_code == 404 and dangers(missing.content.decode()) == []
+
+
+@pytest.mark.parametrize("who", ["visitor", "admin", pytest.param("owner", marks=SLOW)])
+def test_markup_in_a_refused_form_does_not_come_back_as_markup(who: str) -> None:
+    world = World()
+    names = "login password username title name note text instruction comment email search format role days q limit"
+    values = dict.fromkeys(names.split(), HTML)
+    client = world.client(who)
+    for route in routes(world):
+        if route.action in ("public", "site"):
+            client = world.client(who)  # some of these end a session
+        response = client.post(route.path, values)
+        if response.headers.get("Content-Type", "").startswith("text/html") and not response.streaming:
+            assert dangers(response.content.decode()) == [], route.path
+
+
+def test_every_page_forbids_what_it_does_not_bring() -> None:
+    world = World()
+    for who in ("visitor", "owner"):
+        client = world.client(who)
+        for route in routes(world):
+            policy = client.get(route.path).headers["Content-Security-Policy"]
+            assert "unsafe" not in policy and "*" not in policy, route.path
+            for part in ("default-src 'none'", "script-src 'self'", "base-uri 'none'", "form-action 'self'"):
+                assert part in policy, route.path
+
+
+# Requests from elsewhere
+
+
+def test_no_post_works_without_the_token_of_the_site() -> None:
+    world = World()
+    owner = Client(enforce_csrf_checks=True)
+    owner.force_login(world.people["owner"])
+    wrong = []
+    for route in routes(world):
+        if route.action is None:
+            continue
+        status = owner.post(route.path, {"role": 3}).status_code
+        if status not in (403, 405):
+            wrong.append((route.path, status))
+    assert wrong == []
+    assert set(AuditEntry.objects.exclude(act="session.in").values_list("act", flat=True)) == {"invitation.made"}
+
+
+def test_a_post_from_another_site_is_refused_even_with_a_token() -> None:
+    make_user("alice")
+    client = Client(enforce_csrf_checks=True)
+    client.get("/accounts/login/")
+    token = client.cookies["csrftoken"].value
+    values = {"login": "alice", "password": "alice-password", "csrfmiddlewaretoken": token}
+    assert client.post("/accounts/login/", values, headers={"origin": "https://evil.example"}).status_code == 403
+    assert client.post("/accounts/login/", values, headers={"origin": "http://testserver"}).status_code == 302
+
+
+def test_no_page_can_be_framed() -> None:
+    world = World()
+    for who in ("visitor", "owner"):
+        client = world.client(who)
+        for route in routes(world):
+            headers = client.get(route.path).headers
+            assert headers["X-Frame-Options"] == "DENY", route.path
+            assert "frame-ancestors 'none'" in headers["Content-Security-Policy"], route.path
+
+
+EVIL = ["https://evil.example/", "//evil.example/", "/\\evil.example", "\\\\evil.example", "javascript:alert(1)"]
+EVIL += [
+    "http:///evil.example",
+    "https:evil.example",
+    "/%09/evil.example",
+    "////evil.example",
+    "http://testserver@evil",
+]
+
+
+@pytest.mark.parametrize("target", EVIL)
+def test_no_address_leads_to_another_site(target: str) -> None:
+    make_user("alice")
+    sign_in = {"login": "alice", "password": "alice-password"}
+    client = Client()
+    answers = [
+        client.post("/accounts/login/", {**sign_in, "next": target}),
+        client.get("/accounts/login/", {"next": target}),
+        client.post("/accounts/confirm/", {"password": "alice-password", "next": target}),
+        client.post("/accounts/logout/", {"next": target}),
+        client.get("/accounts/", headers={"HX-Request": "true", "HX-Current-URL": target}),
+        client.get("/display/", {"next": target}),
+        client.post("/display/", {"next": target}),
+    ]
+    for answer in answers:
+        led = answer.headers.get("Location") or answer.headers.get("HX-Redirect") or "/"
+        assert re.match(r"/(?![/\\])", led), led
+
+
+def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
+    """Which modules speak to a network, and whose addresses they use. A new one has to come into this table."""
+    speaks = {
+        "annotation/data/url_fetch": "addresses that people give (passages): private ones are refused there",
+        "annotation/reranker_scores/client.py": "the rerank API that the command's caller names",
+        "annotation/accounts/views/single_sign_on.py": "only the names of errors",
+        "annotation/accounts/invitations.py": "only the names of errors",
+        "judges/providers": "the judges file of the owner",
+        "judges/batch/endpoints.py": "the judges file of the owner",
+        "judges/engine": "the name of this machine",
+        "judges/probes/self_check.py": "the name of this machine",
+        "judges/probes/canaries.py": "the name of this machine",
+        "jobs/workers.py": "the name of this machine",
+        "training/jobs/supervisor.py": "the name of this machine",
+        "config": "the instance's own services",
+        "training/serving": "answers; it asks nobody",
+    }
+    libraries = {
+        "requests",
+        "urllib.request",
+        "urllib3",
+        "http.client",
+        "httpx",
+        "httpx2",
+        "aiohttp",
+        "socket",
+        "ftplib",
+    }
+    libraries |= {"smtplib", "trafilatura.fetch_url", "trafilatura.downloads"}
+    found = set()
+    for app in ("annotation", "benchmark", "config", "corpus", "judges", "training"):
+        for path in (env.ROOT / app).rglob("*.py"):
+            for name in _imports(path):
+                if any(name == one or name.startswith(f"{one}.") for one in libraries):
+                    found.add(str(path.relative_to(env.ROOT)))
+    unknown = [path for path in sorted(found) if not any(path.startswith(known) for known in speaks)]
+    assert unknown == []
+    assert any(path.startswith("annotation/data/url_fetch") for path in found)
+
+
+def _imports(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/", "http://localhost/", "http://[::1]/", "http://169.254.169.254/latest/meta-data/",
+        "http://10.0.0.1/", "http://0.0.0.0/", "http://2130706433/", "http://0x7f.1/", "http://[::ffff:127.0.0.1]/",
+        "file:///etc/passwd", "gopher://127.0.0.1/", "http://user:password@example.com/", "ftp://127.0.0.1/",
+    ],
+)  # fmt: skip
+def test_a_page_to_fetch_never_lies_inside(url: str) -> None:
+    from annotation.data.url_fetch.pages import fetch
+
+    with pytest.raises(BadInput):
+        fetch(url)
+
+
+# Files that are brought
+
+
+def bring(client: Client, corpus: bytes, name: str = "corpus.jsonl") -> str:
+    """The import page's answer to these documents."""
+    queries = SimpleUploadedFile("queries.jsonl", b'{"_id": "q1", "text": "What?"}')
+    values = {"corpus": SimpleUploadedFile(name, corpus), "queries": queries}
+    response = client.post("/c/birds/import/", values)
+    assert response.status_code == 422, response.status_code
+    return response.content.decode()
+
+
+def test_a_gzip_bomb_is_refused_before_it_has_unpacked(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "UNPACKED", 16 << 20)
+    unpacked = 3 * files.UNPACKED
+    bomb = io.BytesIO()
+    with gzip.GzipFile(fileobj=bomb, mode="wb") as packed:
+        for _ in range(unpacked >> 20):
+            packed.write((b" " * 1023 + b"\n") * 1024)
+    assert unpacked / len(bomb.getvalue()) > 2 * files.MAX_RATIO
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "unpacks to more than 200 times its size" in bring(admin, bomb.getvalue())
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB more memory at the peak"
+
+
+def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_LINE", 1 << 20)
+    (tmp_path / "long.jsonl").write_bytes(b"x" * (3 << 20))
+    (tmp_path / "fine.jsonl").write_bytes((b"x" * (1 << 19) + b"\n") * 6)
+    with pytest.raises(BadInput, match="a line is longer than 1 MB"):
+        list(files.Source(tmp_path / "long.jsonl").lines())
+    assert len(list(files.Source(tmp_path / "fine.jsonl").lines())) == 6
+
+
+def test_ordinary_text_that_packs_well_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "UNPACKED", 1 << 20)
+    path = tmp_path / "fine.jsonl.gz"
+    with gzip.open(path, "wb") as packed:
+        for number in range(20_000):
+            packed.write(b'{"_id": "d%d", "text": "%s"}\n' % (number, b"the same words again and again " * 12))
+    assert sum(1 for _ in files.Source(path).lines()) == 20_000
+
+
+def test_a_zip_bomb_is_refused_unopened(admin: Client) -> None:
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("../../evil.jsonl", b" " * (50 << 20))
+    assert "zip" in bring(admin, bomb.getvalue(), "corpus.zip").lower().replace("corpus.zip", "")
+
+
+def test_a_body_larger_than_its_sender_may_send_is_not_read(settings) -> None:
+    settings.MAX_UPLOAD_BYTES = 2_000_000
+    make_user("alice")
+
+    class Untouched(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise AssertionError("the body was read")
+
+    stranger, alice = Client(), Client()
+    alice.force_login(User.objects.get())
+    for client, size in ((stranger, 1_000_001), (alice, 2_000_001)):
+        answer = client.generic(
+            "POST", "/accounts/login/", b"", "multipart/form-data; boundary=x", CONTENT_LENGTH=str(size),
+            **{"wsgi.input": Untouched()},
+        )  # fmt: skip
+        assert answer.status_code == 413
+        assert "too large" in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", ["../../evil.jsonl", "/etc/evil.jsonl", "..\\..\\evil.jsonl", "a/../../evil.jsonl"])
+def test_the_name_of_an_upload_leads_nowhere(admin: Client, name: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    upload = SimpleUploadedFile("x", b'{"_id": "d1", "text": "A document."}\n{broken')
+    upload._name = name  # as a client that sends any name
+    queries = SimpleUploadedFile("queries.jsonl", b'{"_id": "q1", "text": "What?"}')
+    page = admin.post("/c/birds/import/", {"corpus": upload, "queries": queries}).content.decode()
+    assert "line 2" in page and str(tmp_path) not in page.replace("\\", "/")
+    assert not list(tmp_path.parent.glob("**/evil*")) and not Path("/etc/evil.jsonl").exists()
+
+
+def test_a_download_stays_in_its_folder(tmp_path: Path, settings) -> None:
+    world = World()
+    settings.VAR = tmp_path
+    folder = tmp_path / "exports" / "birds" / "one"
+    folder.mkdir(parents=True)
+    (folder / "labels.csv").write_text("fine")
+    (folder / "hidden.txt").write_text("hidden")
+    (tmp_path / "secret_key").write_text("secret")
+    manifest = {"files": [{"name": "labels.csv"}, {"name": "../../../secret_key"}]}
+    row = Snapshot.objects.create(collection=world.collection, format="csv", folder=str(folder), manifest=manifest)
+    client = world.client("admin")
+    assert b"".join(client.get(f"/c/birds/exports/{row.pk}/labels.csv").streaming_content) == b"fine"
+    tricks = ["../../../secret_key", "..%2f..%2f..%2fsecret_key", "%2e%2e/%2e%2e/%2e%2e/secret_key", "hidden.txt"]
+    tricks += [str(tmp_path / "secret_key").lstrip("/"), "/" + str(tmp_path / "secret_key"), "labels.csv%00.png"]
+    for trick in tricks:
+        answer = client.get(f"/c/birds/exports/{row.pk}/{trick}")
+        assert answer.status_code in (400, 404), trick
+        assert not answer.streaming
+    for kind, name in (("jobs", "files/..%2f..%2fsecret_key"), ("models", "card")):
+        number = world.job.pk if kind == "jobs" else world.model.pk
+        assert client.get(f"/c/birds/training/{kind}/{number}/{name}").status_code == 404
+
+
+# What leaves the site
+
+
+def test_no_cell_of_any_csv_is_a_formula() -> None:
+    world = Attacked(FORMULA)
+    User.objects.filter(pk=world.people["admin"].pk).update(username="+cmd|calc")
+    record(User.objects.get(username="+cmd|calc"), "settings.changed", world.collection, title=FORMULA)
+    client = world.client("owner")
+    texts = {
+        route.path: response.content.decode()
+        for route in routes(world)
+        if (response := client.get(route.path)).headers.get("Content-Type", "").startswith("text/csv")
+    }
+    texts["audit log"] = "".join(selectors.csv(selectors.entries(world.collection, selectors.Filters())))
+    assert len(texts) >= 3
+    assert "+cmd" in texts["audit log"]
+    for name, text in texts.items():
+        for row in csv.reader(io.StringIO(text)):
+            bad = [cell for cell in row if re.match(r"[=@\t\r]|[+-](?![\w.:-]*$)", cell)]
+            assert bad == [], name
+
+
+SPLIT = "x%0d%0aSet-Cookie:%20evil=1"
+
+
+def test_no_text_of_a_visitor_becomes_a_header() -> None:
+    world = World()
+    client = world.client("owner")
+    for path in [f"/accounts/login/?next=/{SPLIT}", f"/c/{SPLIT}/", f"/{SPLIT}", *(r.path for r in routes(world))]:
+        answer = client.get(path)
+        assert "evil" not in answer.cookies
+        assert all("\r" not in value and "\n" not in value for value in answer.headers.values()), path
+    answer = client.post("/accounts/login/", {"login": "a\r\nSet-Cookie: evil=1", "password": "b", "next": "/\r\nX: y"})
+    assert "evil" not in answer.cookies and "X" not in answer.headers
+
+
+def test_no_text_of_a_visitor_becomes_a_mail_header(settings, mailoutbox) -> None:
+    settings.EMAIL_HOST = "127.0.0.1"
+    make_user("alice", email="alice@example.org")
+    for address in ("alice@example.org\r\nBcc: all@example.org", "alice@example.org\nSubject: x", "a@b,c@d"):
+        Client().post("/accounts/password/reset/", {"email": address})
+    assert mailoutbox == []
+    Client().post("/accounts/password/reset/", {"email": "alice@example.org"})
+    assert [mail.to for mail in mailoutbox] == [["alice@example.org"]] and not mailoutbox[0].bcc
+
+
+def test_a_foreign_host_name_is_refused_and_never_mailed(settings, mailoutbox) -> None:
+    settings.EMAIL_HOST = "127.0.0.1"
+    make_user("alice", email="alice@example.org")
+    answer = Client().post(
+        "/accounts/password/reset/", {"email": "alice@example.org"}, headers={"host": "evil.example"}
+    )
+    assert answer.status_code == 400 and mailoutbox == []
+
+
+# Sessions
+
+
+def test_a_session_key_given_before_sign_in_is_worth_nothing_after_it() -> None:
+    make_user("alice")
+    client = Client()
+    session = client.session
+    session["planted"] = True
+    session.save()
+    planted = session.session_key
+    client.cookies["sessionid"] = planted
+    client.post("/accounts/login/", {"login": "alice", "password": "alice-password"})
+    other = Client()
+    other.cookies["sessionid"] = planted
+    assert other.get("/accounts/").status_code == 302
+    assert client.get("/accounts/").status_code == 200
+
+
+def test_cookies_are_out_of_reach_of_scripts_and_of_other_sites() -> None:
+    make_user("alice")
+    client = Client()
+    answer = client.post("/accounts/login/", {"login": "alice", "password": "alice-password"})
+    cookie = answer.cookies["sessionid"]
+    assert cookie["httponly"] and cookie["samesite"] == "Lax"
+
+
+def test_pages_of_members_are_kept_by_no_cache() -> None:
+    world = World()
+    client = world.client("admin")
+    for route in routes(world):
+        if route.action not in (None, "public"):
+            answer = client.get(route.path)
+            if answer.status_code == 200:
+                assert "no-store" in answer.headers.get("Cache-Control", ""), route.path
+
+
+def test_the_django_admin_debugger_and_documents_are_not_there() -> None:
+    for path in ("/admin/", "/admin/login/", "/__debug__/", "/.git/config", "/static/../config/settings.py", "/.env"):
+        assert Client().get(path).status_code in (400, 404), path
+    assert Client().get("/nowhere/").content.decode().count("Traceback") == 0

@@ -1,0 +1,123 @@
+"""The loop in the browser: export with votes as teacher, train, watch, rerank, evaluate (issue 3, check 1)."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("torch")
+
+from annotation.models import Role
+from jobs.processes import spawn, stop
+from tests.annotation.accounts.test_reach import OVERFLOW
+from tests.conftest import Manage
+from tests.factories import make_member
+from tests.instances import ROOT
+from training.jobs import worker_pool
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.plugin_browser import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+WORDS = "tiny model, CPU"
+TOPICS = ["owls", "foxes", "bats", "frogs", "moths", "hares", "crows", "newts"]
+
+
+@pytest.fixture
+def worker(instance: dict[str, str]) -> Iterator[None]:
+    """A real worker of the queue."""
+    environment = {**instance, "OMP_NUM_THREADS": "1"}
+    child: subprocess.Popen[str] = spawn(
+        worker_pool.worker_command(1), environment, cwd=ROOT, stdout=subprocess.DEVNULL
+    )
+    yield
+    stop([child], patience=15)
+
+
+def import_and_judge(manage: Manage, folder: "object") -> None:
+    """Eight questions, three passages each, judged by the offline panel."""
+    import json
+    from pathlib import Path
+
+    place = Path(str(folder))
+    texts = [
+        {"_id": f"{topic}-{n}", "text": f"{text} {topic} {n}."}
+        for topic in TOPICS
+        for n, text in enumerate(["At night the food of", "In winter one hears of", "Children draw pictures of"])
+    ]
+    asked = [{"_id": f"q-{topic}", "text": f"what is the food of {topic}"} for topic in TOPICS]
+    for name, rows in (("corpus", texts), ("queries", asked)):
+        (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    manage("import_collection", "night", "--corpus", place / "corpus.jsonl", "--queries", place / "queries.jsonl",
+           "--bm25", 6)  # fmt: skip
+    manage("judge", "night", "--wait", "--workers", 1)
+
+
+def finishes(page: "Page", what: str) -> None:
+    """The page of a job, which is on its way, tells by itself that it is over."""
+    page.wait_for_url("**/training/jobs/*/")
+    page.wait_for_function("() => /^(Finished|Failed|Refused)/.test(document.querySelector('main h2').innerText)",
+                           timeout=400_000)  # fmt: skip
+    page.reload()
+    text = page.inner_text("main")
+    assert page.inner_text("main h2").startswith("Finished"), f"{what}: {text}"
+    assert WORDS in text
+
+
+def test_labels_become_a_model_and_the_page_says_what_it_gained(
+    manage: Manage,
+    new_page: "NewPage",
+    violations: "Callable[[Page], list[str]]",
+    console: list[str],
+    worker: None,
+    tmp_path: "object",
+) -> None:
+    import_and_judge(manage, tmp_path)
+    from corpus.models import Collection
+
+    alice = make_member(Collection.objects.get(name="night"), "alice", Role.ADMIN)
+    page = new_page(user=alice.user)
+    page.goto("/c/night/training/")
+    page.click("text=Make an export")
+    page.check("input[name=format][value=prism]")
+    page.select_option("[name=teacher]", "votes")
+    page.fill("[name=split]", "0.5")
+    page.click("button:has-text('Make export')")
+    page.wait_for_selector(".snapshot .badge.good")  # leaving earlier would cut the making off
+
+    page.goto("/c/night/training/")
+    page.click("summary:has-text('Options')")
+    page.fill("[name=max_steps]", "12")
+    page.click("button:has-text('Start training')")
+    page.wait_for_url("**/training/jobs/*/")
+    page.wait_for_selector("figure.chart")
+    finishes(page, "training")
+    assert "The loss fell" in page.inner_text("main") and "Base, adapter and merged" in page.inner_text("main")
+    assert violations(page) == []
+
+    page.click("text=Look at the model")
+    model = page.url
+    assert WORDS in page.inner_text("main") and "gain" in page.inner_text(".notice").lower()
+    assert violations(page) == []
+    page.click("button:has-text('Rerank all queries')")
+    finishes(page, "reranking")
+    with page.expect_download() as saved:
+        page.click("text=the run as a TREC file")
+    lines = saved.value.path().read_text().splitlines()
+    assert len({line.split()[0] for line in lines}) == len(TOPICS) and len(lines[0].split()) == 6
+
+    page.goto(model)
+    page.click("button:has-text('Evaluate before and after')")
+    finishes(page, "evaluation")
+    text = page.inner_text("main")
+    assert "tuned against base" in text and "BM25" in text and "nDCG@10" in text
+    for options in ({"color_scheme": "dark"}, {"viewport": {"width": 375, "height": 700}}):
+        other = new_page(user=alice.user, **options)
+        for address in (page.url, model, "/c/night/training/"):
+            other.goto(address)
+            assert violations(other) == []
+            assert other.evaluate(OVERFLOW) == [], f"{address} is wider than the screen"
+    assert console == []
