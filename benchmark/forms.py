@@ -33,7 +33,7 @@ POLICIES = [
 ]
 
 
-class Files(forms.ClearableFileInput):
+class RunFiles(forms.ClearableFileInput):
     """Several files at once."""
 
     allow_multiple_selected = True
@@ -42,7 +42,7 @@ class Files(forms.ClearableFileInput):
 class FilesField(forms.FileField):
     """One file or several; the value is a list."""
 
-    widget = Files
+    widget = RunFiles
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[type-arg]
         """Every file by the rules of one."""

@@ -5,22 +5,22 @@ with their units. Values that are None or not finite are left out of the picture
 """
 
 from charts.bars import Bar, bars
-from charts.bump import Place, bump
+from charts.bump import BumpPlace, bump
 from charts.flows import Link, Node, flow
 from charts.grids import heat
-from charts.intervals import Span, intervals
+from charts.intervals import IntervalSpan, intervals
 from charts.lines import line
 from charts.points import Dot, scatter
 from charts.record import Chart
 
 __all__ = [
     "Bar",
+    "BumpPlace",
     "Chart",
     "Dot",
+    "IntervalSpan",
     "Link",
     "Node",
-    "Place",
-    "Span",
     "bars",
     "bump",
     "flow",

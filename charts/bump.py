@@ -18,7 +18,7 @@ BOLD = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BumpPlace:
     """A name with its rank and value in either list; rank 1 is the best, and equal values share a rank."""
 
     name: str
@@ -36,7 +36,7 @@ class Place:
 def bump(
     key: str,
     title: str,
-    places: Sequence[Place],
+    places: Sequence[BumpPlace],
     *,
     x: tuple[str, str],
     y: str,
@@ -66,7 +66,7 @@ def bump(
     return Chart(key, title, words, picture, header, table, source, canvas.height)
 
 
-def _slots(rows: Sequence[Place], side: str) -> dict[str, int]:
+def _slots(rows: Sequence[BumpPlace], side: str) -> dict[str, int]:
     """Name to its line from the top."""
     return {one.name: place for place, one in enumerate(sorted(rows, key=lambda one: (getattr(one, side), one.name)))}
 
@@ -75,7 +75,7 @@ def _at(slot: int) -> float:
     return 44 + STEP * slot
 
 
-def _slope(canvas: Canvas, one: Place, room: float, top: float, end: float) -> None:
+def _slope(canvas: Canvas, one: BumpPlace, room: float, top: float, end: float) -> None:
     series = 5 if not one.climbed else 0 if one.climbed > 0 else 1
     kind, bold = (f"s{series % len(SERIES)}", True) if one.climbed else ("soft", False)
     left, right = room + 10, WIDTH - room - 10
@@ -86,7 +86,7 @@ def _slope(canvas: Canvas, one: Place, room: float, top: float, end: float) -> N
     canvas.text(WIDTH - room, end + 4, clipped(_words(one, "after"), room - 8), kind=kind, bold=bold)
 
 
-def _words(one: Place, side: str) -> str:
+def _words(one: BumpPlace, side: str) -> str:
     """bm25  0.412  3  on the left, mirrored on the right: rank nearest to the line."""
     rank = getattr(one, side)
     if side == "before":
@@ -95,7 +95,7 @@ def _words(one: Place, side: str) -> str:
     return f"{rank}  {one.name}{moved}"
 
 
-def said(rows: Sequence[Place], x: tuple[str, str], y: str) -> str:
+def said(rows: Sequence[BumpPlace], x: tuple[str, str], y: str) -> str:
     """Who moved, in words: as many as one reads, then how many more."""
     moved = sorted((one for one in rows if one.climbed), key=lambda one: (-abs(one.climbed), one.name))
     if not rows:

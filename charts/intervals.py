@@ -14,7 +14,7 @@ STEP = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class IntervalSpan:
     """A value that can move between `low` and `high`; `open`: its order against another one is not settled."""
 
     name: str
@@ -24,7 +24,9 @@ class Span:
     open: bool = False
 
 
-def intervals(key: str, title: str, spans: Sequence[Span], *, x: str, summary: str = "", source: str = "") -> Chart:
+def intervals(
+    key: str, title: str, spans: Sequence[IntervalSpan], *, x: str, summary: str = "", source: str = ""
+) -> Chart:
     """A line for each name in the order given: its interval as a bar, the value as a dot (hollow where open)."""
     canvas = Canvas(WIDTH, 60 + STEP * max(1, len(spans)))
     if spans:
@@ -38,7 +40,7 @@ def intervals(key: str, title: str, spans: Sequence[Span], *, x: str, summary: s
     return Chart(key, title, words, picture, header, rows, source, canvas.height)
 
 
-def _draw(canvas: Canvas, spans: Sequence[Span], x: str) -> None:
+def _draw(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
     room = min(220.0, 1.15 * max(wide(one.name) for one in spans) + 24)
     across = ticks(min(one.low for one in spans), max(one.high for one in spans))
     plot = Plot(room, 8, WIDTH - 130, 16 + STEP * len(spans), across, [0.0, 1.0])
@@ -57,7 +59,7 @@ def _draw(canvas: Canvas, spans: Sequence[Span], x: str) -> None:
         canvas.text(WIDTH - 4, middle + 4, f"{one.low:.3f} – {one.high:.3f}", anchor="end")
 
 
-def _said(spans: Sequence[Span], x: str) -> str:
+def _said(spans: Sequence[IntervalSpan], x: str) -> str:
     if not spans:
         return _("Nothing to draw yet.")
     widest = max(spans, key=lambda one: one.high - one.low)

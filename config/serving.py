@@ -44,7 +44,7 @@ _asked: int | None = None
 """The exit code of an end that was asked for: Python drops what a signal raises inside a destructor, so look asks."""
 
 
-class Stopped(BaseException):
+class ServingStopped(BaseException):
     """Somebody asked this command to end. `code` is the exit code. Nothing in between may catch it."""
 
     def __init__(self, code: int) -> None:
@@ -53,14 +53,14 @@ class Stopped(BaseException):
 
 
 def stop_on_signals() -> None:
-    """SIGINT and SIGTERM raise `Stopped` in the main thread; with QUORUM_WITH_PARENT our parent's end counts as one."""
+    """SIGINT and SIGTERM raise `ServingStopped` in the main thread; with QUORUM_WITH_PARENT the end of our parent counts, too."""
 
     def raise_stopped(number: int, frame: FrameType | None) -> None:
         global _asked
         for name in (signal.SIGINT, signal.SIGTERM):  # the end is on its way: a second Ctrl-C must not cut it short
             signal.signal(name, signal.SIG_IGN)
         _asked = 130 if number == signal.SIGINT else 0
-        raise Stopped(_asked)
+        raise ServingStopped(_asked)
 
     signal.signal(signal.SIGINT, raise_stopped)
     signal.signal(signal.SIGTERM, raise_stopped)
@@ -221,7 +221,7 @@ class Children:
     def look(self) -> None:
         """Once: restart what ended, and the keeper when somebody killed it. Raises when it ends again and again."""
         if _asked is not None:
-            raise Stopped(_asked)
+            raise ServingStopped(_asked)
         if not settings.VAR.exists():
             raise QuorumError(f"{settings.VAR} is gone: this instance ends")
         if are_embedded():
@@ -239,7 +239,7 @@ class Children:
         return f": see {self.log_folder}" if self.log_folder else ""
 
     def watch(self, also: Callable[[], None] = lambda: None) -> None:
-        """For ever: keep them running, and do what `also` does. Ends by an exception (`Stopped`)."""
+        """For ever: keep them running, and do what `also` does. Ends by an exception (`ServingStopped`)."""
         while True:
             self.look()
             also()

@@ -165,7 +165,7 @@ PASSWORD_RESET_TIMEOUT = 86_400  # one day
 # Behind so many proxies that set X-Forwarded-For; 0: the address of the connection is the visitor's.
 ALLAUTH_TRUSTED_PROXY_COUNT = int(env.number("QUORUM_TRUSTED_PROXIES", 0))
 
-MFA_ADAPTER = "annotation.accounts.second_factor.Adapter"
+MFA_ADAPTER = "annotation.accounts.second_factor.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Quorum"
 MFA_TOTP_TOLERANCE = 1  # a phone's clock may be 30 seconds off
@@ -176,7 +176,7 @@ MFA_FORMS = {
 
 # Sign-in by an OpenID Connect provider, when its address is given. Only from here: never from the database.
 OIDC_URL = env.text("QUORUM_OIDC_URL").rstrip("/")
-SOCIALACCOUNT_ADAPTER = "annotation.accounts.single_sign_on.Adapter"
+SOCIALACCOUNT_ADAPTER = "annotation.accounts.single_sign_on.SingleSignOnAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 SOCIALACCOUNT_PROVIDERS = single_sign_on.providers(OIDC_URL)
 CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += single_sign_on.form_origins(OIDC_URL)

@@ -29,7 +29,7 @@ class Person(Protocol):
     username: str
 
 
-class Scope(Protocol):
+class AccessScope(Protocol):
     """A page of a collection: who asks, and for what."""
 
     @property
@@ -45,7 +45,7 @@ class Scope(Protocol):
         """May see and change everything of this collection."""
 
 
-class SiteScope(Protocol):
+class AccessSiteScope(Protocol):
     """A page of the site, outside any collection."""
 
     @property

@@ -117,7 +117,7 @@ HELPFULNESS = Definition(
 RUBRICS = {one.name: one for one in (SUFFICIENCY, HELPFULNESS)}
 
 
-class Asked(Protocol):
+class RelevanceQuestion(Protocol):
     """A query, as far as its definition of relevance goes."""
 
     @property
@@ -147,7 +147,7 @@ class Rubric:
             return SUFFICIENCY if answers else HELPFULNESS
         return RUBRICS[self.name]
 
-    def of(self, query: Asked) -> Definition:
+    def of(self, query: RelevanceQuestion) -> Definition:
         """What holds for this query."""
         return self.definition(answers=bool(query.answers), own=query.instruction)
 

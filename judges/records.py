@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
-from corpus.evidence.measures import Target
+from corpus.evidence.measures import EvidenceTarget
 from corpus.rubric import BY_QUERY, Definition
 from judges.presets import Preset, preset
 
@@ -199,7 +199,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """One question to one judge. `schema` is the JSON schema of the answer (CONTRACT, Judges file)."""
 
     judge: Judge
@@ -212,7 +212,7 @@ class Request:
     sample: int = 0
     history: Mapping[Seat, Turn] | None = None
     """Turns of the round before; None in round 1. Offline judges read it; others see the prompt."""
-    written: Target | None = None
+    written: EvidenceTarget | None = None
     """What is to be measured, for roles entity and measure. Offline judges read it; others see the prompt."""
     documents: tuple[str, ...] = ()
     """What is to be ranked or turned into vectors, for roles rank and embed. Their endpoints take no prompt."""
@@ -342,7 +342,7 @@ class NotSent(ProviderError):
 class Provider(Protocol):
     """A client of one account. `complete` sends exactly one request: the engine owns retries."""
 
-    async def complete(self, request: Request) -> Reply:
+    async def complete(self, request: ModelRequest) -> Reply:
         """The answer as it came. Raises ProviderError when there is none."""
         ...
 

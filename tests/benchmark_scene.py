@@ -11,7 +11,7 @@ import numpy as np
 from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from benchmark import hole_filling, qrels
 from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report import reports
@@ -111,14 +111,16 @@ def trec(ranked: Mapping[str, list[str]], tag: str = "system") -> str:
 def judge_all(member: Membership) -> int:
     """The member judges what the queue lends, truthfully."""
     known, count = truth(), 0
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
     while lent is not None:
         lease = Assignment.objects.select_related("item__pair__query", "item__pair__document").get(pk=lent)
         pair = lease.item.pair
         grade = int(pair.document.external_id in known[pair.query.external_id])
         member.refresh_from_db()
-        answer = Answer(lease.item_id, lease.token, grade)
-        lent = assignment.in_transaction(lambda db, answer=answer: submitting.submit(db, Desk.of(member), answer))
+        answer = SubmittedAnswer(lease.item_id, lease.token, grade)
+        lent = assignment.in_transaction(
+            lambda db, answer=answer: submitting.submit(db, AnnotatorContext.of(member), answer)
+        )
         count += 1
     return count
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.exports.formats import EVERY
-from annotation.exports.sets.options import Options, default_teacher
+from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.exports.snapshots import begin, fill
 from corpus.models import Collection, Pair, Target
 from judges.models import JudgeVersion
@@ -41,7 +41,7 @@ def write_targets(books: Collection) -> None:
 
 def export(collection: Collection, name: str, folder: Path, **options: Any) -> dict[str, Any]:
     """Make a training set; its manifest."""
-    asked = Options(**{"teacher": default_teacher(name), **options})
+    asked = SetOptions(**{"teacher": default_teacher(name), **options})
     fill(begin(collection=collection, form=EVERY[name], folder=folder, asked=asked))
     manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
     return manifest

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from benchmark import qrels
 from benchmark.models import Qrels, Ranking, Run
-from benchmark.qrels.reading import Row
+from benchmark.qrels.reading import ReadQrel
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState
 from tests import factories
@@ -60,11 +60,11 @@ def large_report(systems: int, queries: int, depth: int = 10, documents: int = 2
     return Large(collection, before, after, runs)
 
 
-def _rows(pks: list[int], documents: NDArray[np.int64], grades: NDArray[np.int16], origin: str) -> dict[int, Row]:
+def _rows(pks: list[int], documents: NDArray[np.int64], grades: NDArray[np.int16], origin: str) -> dict[int, ReadQrel]:
     found = {}
     for pk, own, given in zip(pks, documents, grades, strict=True):
         order = np.argsort(own)
-        found[pk] = Row(own[order], given[order], [origin] * len(own))
+        found[pk] = ReadQrel(own[order], given[order], [origin] * len(own))
     return found
 
 

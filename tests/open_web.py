@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from annotation.data.url_fetch import addresses
-from annotation.data.url_fetch.addresses import Place
+from annotation.data.url_fetch.addresses import FetchTarget
 
 PUBLIC = "93.184.215.14"
 SENTENCE = "Ice sheets spread under their own weight because ice creeps under stress. "
@@ -44,14 +44,14 @@ class Web:
     names: dict[str, list[str]] = field(default_factory=lambda: {"ice.example": [PUBLIC]})
     looked_up: list[str] = field(default_factory=list)
 
-    def resolve(self, host: str, port: int) -> list[Place]:
+    def resolve(self, host: str, port: int) -> list[FetchTarget]:
         """Names as `names` has them, and addresses: all reached at the local server. Other names as they really are."""
         self.looked_up.append(host)
         with contextlib.suppress(ValueError):
-            return [Place(str(ipaddress.ip_address(host)), ("127.0.0.1", self.port))]
+            return [FetchTarget(str(ipaddress.ip_address(host)), ("127.0.0.1", self.port))]
         if host not in self.names:
             return real_resolve(host, port)
-        return [Place(address, ("127.0.0.1", self.port)) for address in self.names[host]]
+        return [FetchTarget(address, ("127.0.0.1", self.port)) for address in self.names[host]]
 
     def page(self, path: str, body: str | bytes, **headers: str) -> None:
         """An ordinary answer."""

@@ -19,7 +19,7 @@ def make_run(collection: Collection, name: str, ranked: Mapping[str, Sequence[st
     rankings.store(
         run,
         {
-            queries[query]: rankings.Ranked([documents[one] for one in found], list(range(len(found), 0, -1)))
+            queries[query]: rankings.RankedQuery([documents[one] for one in found], list(range(len(found), 0, -1)))
             for query, found in ranked.items()
         },
     )

@@ -18,7 +18,7 @@ from training.jobs.folder import CANCELLED, FAILED, FINISHED, REFUSED, JobFolder
 QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error"}
 
 
-class Stop:
+class StopRequest:
     """Set by SIGTERM; whoever works looks at it between two pieces of work."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ def main(path: Path) -> int:
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     watch_parent()
-    stop = Stop()
+    stop = StopRequest()
     folder = JobFolder(path)
     leads = os.environ.get("QUORUM_RANK", "0") == "0"
     try:
@@ -63,7 +63,7 @@ def _ended(folder: JobFolder, leads: bool, state: str, code: int, error: str) ->
     return code
 
 
-def work(folder: JobFolder, stop: Stop) -> dict[str, Any]:
+def work(folder: JobFolder, stop: StopRequest) -> dict[str, Any]:
     """Train and publish, write, or score; the result for the job's row."""
     folder.say(state="running", phase="starting", error="")
     kind = folder.job.get("kind", "train")

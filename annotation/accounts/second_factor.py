@@ -21,7 +21,7 @@ REPLAY_SECONDS = 120
 QUIET_ZONE = 4
 
 
-class Adapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no types
+class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no types
     """Keeps secrets encrypted and draws the QR code as plain SVG, which the Content-Security-Policy allows."""
 
     def encrypt(self, text: str) -> str:

@@ -38,7 +38,7 @@ INVITED = "invitation"
 """In the session: the link by which somebody came who goes to the provider now."""
 
 
-class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types
+class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types
     """Providers come from the settings alone; accounts are made for those who were invited."""
 
     def list_apps(
@@ -128,7 +128,7 @@ def name_of_provider() -> str:
 
 def provider_of(request: HttpRequest) -> Any:
     """allauth's provider of this instance. Raises SocialApp.DoesNotExist when none is configured."""
-    return Adapter(request).get_provider(request, "openid_connect")
+    return SingleSignOnAdapter(request).get_provider(request, "openid_connect")
 
 
 def invitation_of(request: HttpRequest) -> Invitation | None:

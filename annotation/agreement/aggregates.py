@@ -8,7 +8,7 @@ from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.dawid_skene import STARTS, Floats, Solution, dawid_skene, sparse_counts, votes_of
-from annotation.agreement.report import Report
+from annotation.agreement.report import AgreementReport
 from annotation.agreement.resampling import MISSING, patterns, places
 
 LARGE = 50_000
@@ -69,7 +69,7 @@ class Second:
         ]
 
 
-def second(report: Report) -> Second:
+def second(report: AgreementReport) -> Second:
     """Fit it to the report's grades. Equal columns of grades are one item with a weight, so a million pairs are few."""
     grades, pairs = report.found.grades, report.found.pairs
     there = (grades != MISSING).any(axis=0)
@@ -105,7 +105,7 @@ def _reason(grades: NDArray[np.integer]) -> str:
     return ONE_CLASS if len(np.unique(grades[grades != MISSING])) < 2 else ""
 
 
-def differing(report: Report, found: Second, limit: int = 200) -> list[Differing]:
+def differing(report: AgreementReport, found: Second, limit: int = 200) -> list[Differing]:
     """Pairs on which the aggregates differ, the surest first."""
     at = np.flatnonzero(found.differs)
     at = at[np.lexsort((found.pairs[at], -found.probability[at]))][:limit]

@@ -46,7 +46,7 @@ BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownAssessors:
     """Somebody whose grades can be compared. `name` is unique in the collection; `id` is a row's of its `kind`.
 
     The newest version of a judge carries its plain name, older ones `name@version`; where a person and an import
@@ -69,7 +69,7 @@ class Known:
 class Assessments:
     """Grades of assessors x pairs, -1 where there is none. `pairs`: ids of pairs that at least one of them graded."""
 
-    assessors: tuple[Known, ...]
+    assessors: tuple[KnownAssessors, ...]
     pairs: NDArray[np.int64]
     grades: NDArray[np.int16]
 
@@ -78,7 +78,7 @@ class Assessments:
         return [int(n) for n in (self.grades != MISSING).sum(axis=1)]
 
 
-def known_assessors(collection: Collection) -> list[Known]:
+def known_assessors(collection: Collection) -> list[KnownAssessors]:
     """Everybody of whom a grade stands that could be compared, or who voted in a campaign, by kind and name."""
     standing = CurrentJudgment.objects.filter(assessor=OuterRef("pk"), aspect=None)
     standing = standing.exclude(item__reason__in=APART)
@@ -89,19 +89,19 @@ def known_assessors(collection: Collection) -> list[Known]:
         .values_list("kind", "id", "name")
     )
     campaigns = Campaign.judging.filter(collection=collection).values_list("pk", flat=True)
-    found = [*(Known(kind, pk, name) for kind, pk, name in rows), *voting(campaigns)]
+    found = [*(KnownAssessors(kind, pk, name) for kind, pk, name in rows), *voting(campaigns)]
     uses = Counter(name for _, _, name in {(one.kind, one.id, one.one or one.name) for one in found})
     order = {kind: place for place, kind in enumerate(Kind.values)}
     named = [_apart(one) if uses[one.one or one.name] > 1 else one for one in found]
     return sorted(named, key=lambda one: (order[one.kind], one.one or one.name, one.sample))
 
 
-def _apart(one: Known) -> Known:
+def _apart(one: KnownAssessors) -> KnownAssessors:
     """With the kind before its name."""
     return replace(one, name=f"{one.kind}:{one.name}", one=one.one and f"{one.kind}:{one.one}")
 
 
-def voting(campaigns: Iterable[int]) -> list[Known]:
+def voting(campaigns: Iterable[int]) -> list[KnownAssessors]:
     """Those who vote in some campaigns: each judge, or as many assessors as it gives samples on one panel."""
     times: Counter[int] = Counter()
     for voters in Campaign.objects.filter(pk__in=campaigns).values_list("voters", flat=True):
@@ -112,7 +112,9 @@ def voting(campaigns: Iterable[int]) -> list[Known]:
     for one in versions:
         name, again = names[one.pk], times[one.pk] > 1
         found += [
-            Known(Kind.JUDGE, one.pk, sample_name(name, n) if again else name, n, name if again else "", kind_of(one))
+            KnownAssessors(
+                Kind.JUDGE, one.pk, sample_name(name, n) if again else name, n, name if again else "", kind_of(one)
+            )
             for n in range(times[one.pk])
         ]
     return found
@@ -134,7 +136,7 @@ def copied_places(panels: Iterable[tuple[int, Sequence[int]]]) -> list[tuple[int
     ]
 
 
-def alike(chosen: Sequence[Known]) -> list[tuple[int, ...]]:
+def alike(chosen: Sequence[KnownAssessors]) -> list[tuple[int, ...]]:
     """Places of assessors that are copies: judges of one model with the same parameters, or samples of one judge."""
     found: dict[object, list[int]] = defaultdict(list)
     for place, one in enumerate(chosen):
@@ -162,14 +164,14 @@ def _names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]:
 
 
 def choose(
-    known: Sequence[Known], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
-) -> list[Known]:
+    known: Sequence[KnownAssessors], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
+) -> list[KnownAssessors]:
     """Those that are named, plus all people or judges if asked; nobody named: every judge, person and import.
 
     `reference` and `policy` name all of that kind, a judge that gives several samples all of those. Raises BadInput for
     a name that nobody here has.
     """
-    by_name: dict[str, list[Known]] = {}
+    by_name: dict[str, list[KnownAssessors]] = {}
     for one in known:
         for name in {one.name, f"{one.kind}:{one.name}", *((one.one, f"{one.kind}:{one.one}") if one.one else ())}:
             by_name.setdefault(name, []).append(one)
@@ -190,7 +192,7 @@ def choose(
 
 def assessments(
     collection: Collection,
-    assessors: Sequence[Known] | None = None,
+    assessors: Sequence[KnownAssessors] | None = None,
     *,
     population: Population = "all",
     votes: Votes = "first",
@@ -275,7 +277,7 @@ def _spoken(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.
     )
 
 
-def _votes(collection: Collection, judges: Sequence[Known]) -> NDArray[np.void]:
+def _votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDArray[np.void]:
     """Counted votes that may enter agreement: the one that shall count for a pair comes last.
 
     `who` is the judge's id and its sample in one number.

@@ -17,11 +17,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.agreement.aggregates import Differing, Second, differing, second
-from annotation.agreement.assessments import Assessments, Known, alike, choose, columns, known_assessors
+from annotation.agreement.assessments import Assessments, KnownAssessors, alike, choose, columns, known_assessors
 from annotation.agreement.clusters import Cluster, clusters
-from annotation.agreement.measures import MANY, Couples, Measures, Statistic
-from annotation.agreement.page import RESAMPLES, Asked
-from annotation.agreement.report import OneAssessor, Report, agreement_report
+from annotation.agreement.measures import MANY, AgreementMeasures, Couples, Statistic
+from annotation.agreement.page import RESAMPLES, AgreementFilters
+from annotation.agreement.report import AgreementReport, OneAssessor, agreement_report
 from annotation.models import StoredAgreement
 from corpus.errors import QuorumError
 from corpus.models import Assessor, Collection
@@ -71,7 +71,7 @@ class Aggregate:
 class Figures:
     """`report` None: too much to measure while a page waits, and nothing is stored yet."""
 
-    report: Report | None
+    report: AgreementReport | None
     second: Aggregate | None
     clusters: list[Cluster]
     stored: bool
@@ -84,7 +84,7 @@ class Figures:
     """When a worker was asked that never answered."""
 
 
-def figures(collection: Collection, asked: Asked, known: Sequence[Known]) -> Figures:
+def figures(collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors]) -> Figures:
     """Everything that the page shows for what was asked; one row where it is stored. `known`: everybody here."""
     if not is_large(collection, asked.chosen):
         found = compute(collection, asked)
@@ -99,7 +99,7 @@ def figures(collection: Collection, asked: Asked, known: Sequence[Known]) -> Fig
     return Figures(*shown, stored=True, at=row.at, asked=waits, failure=failure, silent_since=silent)
 
 
-def is_large(collection: Collection, chosen: Sequence[Known]) -> bool:
+def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
     """Whether a worker measures it. One statement."""
     people = [one.id for one in chosen if one.kind != Assessor.Kind.JUDGE]
     judges = [one.id for one in chosen if one.kind == Assessor.Kind.JUDGE]
@@ -108,7 +108,7 @@ def is_large(collection: Collection, chosen: Sequence[Known]) -> bool:
     return grades > (GRADES if len(chosen) <= MANY else GRADES_OF_MANY) or present * (present - 1) // 2 > COUPLES
 
 
-def refresh(collection: Collection, asked: Asked) -> bool:
+def refresh(collection: Collection, asked: AgreementFilters) -> bool:
     """Measure anew: by a worker where one lives (False), else now (True). Raises MeasuringFailed."""
     row, _made = StoredAgreement.objects.update_or_create(
         collection=collection, key=key_of(asked), defaults={"options": _options(asked), "asked_at": timezone.now()}
@@ -148,35 +148,35 @@ def why(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
-def key_of(asked: Asked) -> str:
+def key_of(asked: AgreementFilters) -> str:
     """The same for the same choice, whatever the order of its names."""
     return sha256(json.dumps(_options(asked)).encode()).hexdigest()
 
 
-def _options(asked: Asked) -> dict[str, Any]:
+def _options(asked: AgreementFilters) -> dict[str, Any]:
     chosen = None if asked.everybody else sorted(_identity(one) for one in asked.chosen)
     return {"population": asked.population, "binarize": asked.binarize, "chosen": chosen}
 
 
-def _identity(one: Known) -> list[Any]:
+def _identity(one: KnownAssessors) -> list[Any]:
     """Who it is, without a name: kind, id, and the number of a sample beyond the first."""
     return [one.kind, one.id, *([one.sample] if one.sample else [])]
 
 
-def _gone(kind: str, pk: int, sample: int = 0) -> Known:
+def _gone(kind: str, pk: int, sample: int = 0) -> KnownAssessors:
     """Somebody who is nobody here any more keeps a number."""
-    return Known(kind, pk, f"{kind} {pk}" if not sample else sample_name(f"{kind} {pk}", sample), sample)
+    return KnownAssessors(kind, pk, f"{kind} {pk}" if not sample else sample_name(f"{kind} {pk}", sample), sample)
 
 
-def _asked(row: StoredAgreement) -> Asked:
+def _asked(row: StoredAgreement) -> AgreementFilters:
     """What a stored row is about, with the assessors of now."""
     known = known_assessors(row.collection)
     chosen, options = row.options["chosen"], row.options
     named = choose(known) if chosen is None else [one for one in known if _identity(one) in chosen]
-    return Asked(tuple(named), options["population"], "kappa", options["binarize"], chosen is None)
+    return AgreementFilters(tuple(named), options["population"], "kappa", options["binarize"], chosen is None)
 
 
-def compute(collection: Collection, asked: Asked) -> dict[str, Any]:
+def compute(collection: Collection, asked: AgreementFilters) -> dict[str, Any]:
     """All figures as JSON takes them."""
     report = agreement_report(
         collection, asked.chosen, binarize=asked.binarize, bootstrap=RESAMPLES, population=asked.population
@@ -204,7 +204,7 @@ def _columns(found: object) -> Couples:
     return found
 
 
-def _second(report: Report, found: Second) -> dict[str, Any]:
+def _second(report: AgreementReport, found: Second) -> dict[str, Any]:
     solution = found.solution
     names = ("classes", "log_likelihood", "iterations", "converged", "starts", "collapsed")
     place = {name: at for at, name in enumerate(found.names)}
@@ -223,20 +223,20 @@ def _second(report: Report, found: Second) -> dict[str, Any]:
 
 
 def _read(
-    collection: Collection, asked: Asked, known: Sequence[Known], found: dict[str, Any]
-) -> tuple[Report, Aggregate, list[Cluster]]:
+    collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors], found: dict[str, Any]
+) -> tuple[AgreementReport, Aggregate, list[Cluster]]:
     """The records of what `compute` gave, with the names of now; who is nobody any more keeps a number."""
     here = {tuple(_identity(one)): one for one in known}
     people = tuple(here.get(tuple(who)) or _gone(*who) for who in found["assessors"])
     kept = found["measures"]
     overall: dict[str, Any] = {name: Statistic(**kept[name]) for name in STATISTICS}
-    measures = Measures(
+    measures = AgreementMeasures(
         **overall,
         **{name: kept[name] for name in ("items", "apart", "fleiss_votes")},
         pairwise=Couples.load(kept["pairwise"]),
         majority=Couples.load(kept["majority"]),
     )
-    report = Report(
+    report = AgreementReport(
         collection=collection.name,
         binarize=asked.binarize,
         population=asked.population,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.agreement.measures import Couples
-from annotation.agreement.report import Report
+from annotation.agreement.report import AgreementReport
 
 FEW = 5
 """Two who graded fewer pairs in common say nothing of each other."""
@@ -29,7 +29,7 @@ class Cluster:
     prevalence: float | None
 
 
-def clusters(report: Report) -> list[Cluster]:
+def clusters(report: AgreementReport) -> list[Cluster]:
     """Clusters of two and more, the largest first. Who is in none shares too little, or agrees too little."""
     couples = report.measures.pairwise
     assert isinstance(couples, Couples)

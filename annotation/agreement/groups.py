@@ -10,7 +10,7 @@ from annotation.agreement.resampling import MISSING, Floats, interval, patterns,
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AssessorGroup:
     """`pairs`: those with two grades and more; both figures rest on them alone."""
 
     pairs: int
@@ -19,7 +19,7 @@ class Group:
     prevalence: float | None
 
 
-def group(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> Group:
+def group(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> AssessorGroup:
     """Krippendorff's nominal alpha (it takes pairs that few of the group graded; with two grades on every pair it is
     Scott's pi) and the mean share of equal couples, over the pairs with two grades and more.
 
@@ -32,7 +32,7 @@ def group(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> 
     pairs = int(counts.sum())
     if not pairs:
         none = Statistic(None, None, None, 0, NO_DOUBLE)
-        return Group(0, none, none, None)
+        return AssessorGroup(0, none, none, None)
     no = graded - yes
     features = np.vstack(
         [(yes * (yes - 1) + no * (no - 1)) / (graded * (graded - 1)), yes * no / (graded - 1), yes, no]
@@ -42,7 +42,7 @@ def group(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> 
     if bootstrap:
         drawn = [_values(weights, features) for weights in resamples(counts, bootstrap, seed)]
         low, high = interval(np.concatenate(drawn, axis=1).T)
-    return Group(
+    return AssessorGroup(
         pairs,
         _statistic(value[0], low[0], high[0], pairs),
         _statistic(value[1], low[1], high[1], pairs),

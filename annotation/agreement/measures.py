@@ -109,7 +109,7 @@ class Couples(Sequence[Pairwise]):
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
+class AgreementMeasures:
     """All measures of a matrix. `items`: those that at least one assessor graded."""
 
     items: int
@@ -125,7 +125,7 @@ class Measures:
     majority: Sequence[Pairwise]
 
 
-def measure(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> Measures:
+def measure(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> AgreementMeasures:
     """Every measure for assessors x items; `bootstrap` resamples of the items for the intervals, 0 for none."""
     found = patterns(grades)
     assessors = len(found.grades)
@@ -137,7 +137,7 @@ def measure(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -
     none = ONE_ASSESSOR if assessors < 2 else NO_DOUBLE
     nominal, ordinal, by_distance = (_statistic(value, low, high, double, none) for value, low, high in alphas)
     pairwise, majority = _two_by_two(found, draws)
-    return Measures(
+    return AgreementMeasures(
         items=found.items,
         pairwise=pairwise,
         apart=assessors * (assessors - 1) // 2 - len(pairwise),

@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import BY_NAME_ONLY, JUDGES, PEOPLE, Known, Population, choose
+from annotation.agreement.assessments import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessors, Population, choose
 from annotation.agreement.measures import Couples, Pairwise, Statistic
-from annotation.agreement.report import OneAssessor, Report, of_itself
+from annotation.agreement.report import AgreementReport, OneAssessor, of_itself
 from charts import Chart
 from charts import heat as heat_chart
 from corpus.models import Assessor, Collection
@@ -41,10 +41,10 @@ STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AgreementFilters:
     """What the page shall show. `binarize`: grades from it on count as relevant."""
 
-    chosen: tuple[Known, ...]
+    chosen: tuple[KnownAssessors, ...]
     population: Population
     measure: str
     binarize: int | None
@@ -65,7 +65,7 @@ class Asked:
         )
 
 
-def read(parameters: QueryDict, collection: Collection, known: Sequence[Known]) -> Asked:
+def read(parameters: QueryDict, collection: Collection, known: Sequence[KnownAssessors]) -> AgreementFilters:
     """From a query string; what it does not know falls back to every judge, person and import, all pairs, kappa.
 
     Where a judge's yes stands beside grades of a longer scale, they are compared as relevant or not unless asked.
@@ -77,7 +77,7 @@ def read(parameters: QueryDict, collection: Collection, known: Sequence[Known]) 
     mixed = collection.grades > 1 and any(one.kind == Assessor.Kind.JUDGE for one in chosen)
     binary = grades == "relevant" or (grades != "given" and mixed)
     measure = parameters.get("measure", "")
-    return Asked(
+    return AgreementFilters(
         chosen=chosen,
         population=next((one for one in POPULATIONS if one == parameters.get("population", "")), "all"),
         measure=measure if measure in MEASURES else "kappa",
@@ -87,7 +87,7 @@ def read(parameters: QueryDict, collection: Collection, known: Sequence[Known]) 
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PairCell:
     """A cell of the heat map. `pair` None: an assessor with themself."""
 
     pair: Pairwise | None
@@ -104,19 +104,19 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AssessorLine:
     """A row of the heat map."""
 
     assessor: OneAssessor
-    cells: tuple[Cell, ...]
+    cells: tuple[PairCell, ...]
 
 
-def matrix(report: Report, asked: Asked) -> list[Line]:
+def matrix(report: AgreementReport, asked: AgreementFilters) -> list[AssessorLine]:
     """The pairwise values as a square table, in the order of the assessors."""
     found = {(pair.a, pair.b): pair for pair in report.measures.pairwise}
     places = range(len(report.assessors))
     return [
-        Line(
+        AssessorLine(
             report.assessors[row],
             tuple(_cell(report, asked, found.get((min(row, at), max(row, at))), row, at) for at in places),
         )
@@ -124,9 +124,9 @@ def matrix(report: Report, asked: Asked) -> list[Line]:
     ]
 
 
-def _cell(report: Report, asked: Asked, pair: Pairwise | None, row: int, at: int) -> Cell:
+def _cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise | None, row: int, at: int) -> PairCell:
     if pair is None:
-        return Cell(None, None, None, "", "", "", "")
+        return PairCell(None, None, None, "", "", "", "")
     shown: Statistic = getattr(pair, asked.measure)
     a, b = report.name(row), report.name(at)
     names = _("%(a)s and %(b)s") % {"a": a, "b": b}
@@ -136,7 +136,7 @@ def _cell(report: Report, asked: Asked, pair: Pairwise | None, row: int, at: int
     where = ":".join(["disagree", *([str(asked.binarize)] if asked.binarize else [])])
     where += "" if asked.population == "all" else f":{asked.population}"
     pairs = urlencode({"a": a, "b": b, "cell": where})
-    return Cell(pair, shown, pair.percent, heat(shown.value), pairs, names, about, copy)
+    return PairCell(pair, shown, pair.percent, heat(shown.value), pairs, names, about, copy)
 
 
 def heat(value: float | None) -> str:
@@ -144,7 +144,7 @@ def heat(value: float | None) -> str:
     return "heat-none" if value is None else f"heat-{sum(value >= step for step in STEPS)}"
 
 
-def picture(report: Report, asked: Asked) -> Chart:
+def picture(report: AgreementReport, asked: AgreementFilters) -> Chart:
     """The heat map as a file."""
     found = {(pair.a, pair.b): getattr(pair, asked.measure).value for pair in report.measures.pairwise}
     places = range(len(report.assessors))
@@ -171,7 +171,7 @@ def words(statistic: Statistic) -> str:
     return f"{statistic.value:.2f}{interval}"
 
 
-def summary(report: Report, asked: Asked) -> list[str]:
+def summary(report: AgreementReport, asked: AgreementFilters) -> list[str]:
     """The page in a few sentences, for those who do not read tables."""
     measures, population = report.measures, _(POPULATIONS[report.population])
     if not measures.items:
@@ -214,11 +214,11 @@ def columns_of(pairwise: Sequence[Pairwise]) -> Couples:
     return pairwise
 
 
-def _both(report: Report, pair: Pairwise) -> str:
+def _both(report: AgreementReport, pair: Pairwise) -> str:
     return _("%(name)s and %(name2)s") % {"name": report.name(pair.a), "name2": report.name(pair.b)}
 
 
-def overall(report: Report, *, two_grades: bool) -> list[tuple[str, str, Statistic]]:
+def overall(report: AgreementReport, *, two_grades: bool) -> list[tuple[str, str, Statistic]]:
     """Measures over all assessors: name, what it rests on, value. With two grades the three alphas are one."""
     measures, double = report.measures, _("over pairs with two grades and more")
     alphas = [
@@ -233,7 +233,7 @@ def overall(report: Report, *, two_grades: bool) -> list[tuple[str, str, Statist
     return [*alphas, (_("Fleiss' kappa"), basis if measures.fleiss_votes else double, measures.fleiss)]
 
 
-def groups(known: Sequence[Known]) -> list[tuple[str, list[Known]]]:
+def groups(known: Sequence[KnownAssessors]) -> list[tuple[str, list[KnownAssessors]]]:
     """The chooser: assessors by what they are; groups without anybody are left out."""
     found = [(label, [one for one in known if one.kind in kinds]) for label, kinds in GROUPS]
     return [(label, members) for label, members in found if members]
@@ -243,7 +243,7 @@ _FIGURES = tuple(f"{name}{part}" for name in MEASURES for part in ("", "_low", "
 CSV_HEADER = ("a", "b", "n", *_FIGURES, "undefined", "copies")
 
 
-def csv_rows(report: Report) -> Iterator[tuple[object, ...]]:
+def csv_rows(report: AgreementReport) -> Iterator[tuple[object, ...]]:
     """Couples of assessors with all measures; undefined values are empty, with their reason behind them.
 
     `copies`: both are one model with the same parameters.
@@ -271,7 +271,7 @@ ASSESSOR_COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class AssessorColumn:
     """A heading that sorts. `query`: the page sorted by it; `direction`: how it is sorted by it already, or nothing."""
 
     label: str
@@ -280,17 +280,17 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class AssessorList:
     """A page of a sorted list, and the headings that sort it."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[AssessorColumn, ...]
     rows: list[Any]
     page: Page[int]
     query: str
     """Query string of the list as it is sorted, to which a page's number is added."""
 
 
-def couples(report: Report, asked: Asked, parameters: QueryDict) -> Listing:
+def couples(report: AgreementReport, asked: AgreementFilters, parameters: QueryDict) -> AssessorList:
     """Couples of assessors, a page of them: `sort` names a column, a minus before it turns it round."""
     found = columns_of(report.measures.pairwise)
     sort, down, columns = _columns(asked, parameters, "sort", COUPLE_COLUMNS, "-n")
@@ -298,12 +298,16 @@ def couples(report: Report, asked: Asked, parameters: QueryDict) -> Listing:
     order = _order(keys, down)
     page = Paginator(order, ROWS).get_page(parameters.get("page"))
     shown = [(found[at], _cell(report, asked, found[at], *found.places[at].tolist())) for at in page]
-    return Listing(columns, shown, page, _with(asked, parameters, "sort", f"{'-' * down}{sort}"))
+    return AssessorList(columns, shown, page, _with(asked, parameters, "sort", f"{'-' * down}{sort}"))
 
 
 def assessors(
-    report: Report, asked: Asked, parameters: QueryDict, estimated: Mapping[str, float], cluster: Mapping[int, int]
-) -> Listing:
+    report: AgreementReport,
+    asked: AgreementFilters,
+    parameters: QueryDict,
+    estimated: Mapping[str, float],
+    cluster: Mapping[int, int],
+) -> AssessorList:
     """Assessors against the majority of the others, a page of them: `by` names a column."""
     by, down, columns = _columns(asked, parameters, "by", ASSESSOR_COLUMNS, "kappa")
     against = columns_of(report.measures.majority)
@@ -317,7 +321,7 @@ def assessors(
     }
     page = Paginator(_order(keys[by], down), ROWS).get_page(parameters.get("assessors"))
     rows = [(report.assessors[at], against[at], estimated.get(report.name(at)), cluster.get(at)) for at in page]
-    return Listing(columns, rows, page, _with(asked, parameters, "by", f"{'-' * down}{by}"))
+    return AssessorList(columns, rows, page, _with(asked, parameters, "by", f"{'-' * down}{by}"))
 
 
 def _order(keys: NDArray[np.float64], down: bool) -> list[int]:
@@ -327,8 +331,8 @@ def _order(keys: NDArray[np.float64], down: bool) -> list[int]:
 
 
 def _columns(
-    asked: Asked, parameters: QueryDict, name: str, labels: Mapping[str, str], usual: str
-) -> tuple[str, bool, tuple[Column, ...]]:
+    asked: AgreementFilters, parameters: QueryDict, name: str, labels: Mapping[str, str], usual: str
+) -> tuple[str, bool, tuple[AssessorColumn, ...]]:
     given = parameters.get(name, usual)
     given = given if given.removeprefix("-") in labels else usual
     sort, down = given.removeprefix("-"), given.startswith("-")
@@ -337,11 +341,11 @@ def _columns(
         falls = not down if key == sort else key != "name"
         turned = f"-{key}" if falls else key
         direction = ("descending" if down else "ascending") if key == sort else ""
-        columns.append(Column(_(label), _with(asked, parameters, name, turned), direction))
+        columns.append(AssessorColumn(_(label), _with(asked, parameters, name, turned), direction))
     return sort, down, tuple(columns)
 
 
-def _with(asked: Asked, parameters: QueryDict, name: str, value: str) -> str:
+def _with(asked: AgreementFilters, parameters: QueryDict, name: str, value: str) -> str:
     """The page's query with the sorting of both lists, one of them changed."""
     kept = {key: parameters[key] for key in ("sort", "by") if key in parameters} | {name: value}
     return f"{asked.query()}&{urlencode(kept)}"

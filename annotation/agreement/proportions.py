@@ -12,7 +12,7 @@ from typing import NamedTuple
 LEVEL = 0.95
 
 
-class Bounds(NamedTuple):
+class Interval(NamedTuple):
     """Low and high of an interval, both in 0..1."""
 
     low: float
@@ -27,22 +27,22 @@ class Stratum(NamedTuple):
     right: float
 
 
-def exact(right: float, n: float, level: float = LEVEL) -> Bounds:
+def exact(right: float, n: float, level: float = LEVEL) -> Interval:
     """Clopper-Pearson; the whole of 0..1 for n = 0. Fractions (an effective sample size) are taken as they are."""
     from scipy.special import betaincinv
 
     if n <= 0:
-        return Bounds(0.0, 1.0)
+        return Interval(0.0, 1.0)
     tail, wrong = (1 - level) / 2, n - right
     low = 0.0 if right <= 0 else float(betaincinv(right, wrong + 1, tail))
     high = 1.0 if wrong <= 0 else float(betaincinv(right + 1, wrong, 1 - tail))
-    return Bounds(low, high)
+    return Interval(low, high)
 
 
-def sequence(right: int, n: int, level: float = LEVEL) -> Bounds:
+def sequence(right: int, n: int, level: float = LEVEL) -> Interval:
     """All shares whose mixture martingale never reached 1 / (1 - level): valid at every n at once."""
     if n <= 0:
-        return Bounds(0.0, 1.0)
+        return Interval(0.0, 1.0)
     wrong = n - right
     bound = lgamma(right + 1) + lgamma(wrong + 1) - lgamma(n + 2) + log(1 - level)
 
@@ -50,7 +50,7 @@ def sequence(right: int, n: int, level: float = LEVEL) -> Bounds:
         return _log_power(share, right) + _log_power(1 - share, wrong) >= bound
 
     middle = right / n
-    return Bounds(_edge(inside, middle, 0.0), _edge(inside, middle, 1.0))
+    return Interval(_edge(inside, middle, 0.0), _edge(inside, middle, 1.0))
 
 
 def _log_power(base: float, times: int) -> float:
@@ -71,7 +71,7 @@ def _edge(inside: object, start: float, end: float) -> float:
     return end
 
 
-def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Bounds:
+def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Interval:
     """Bounds of the share over all strata that hold at all sample sizes at once: the level is split between strata.
 
     Strata without a sample are left out, as `overall` does; the whole of 0..1 where none has one.
@@ -83,10 +83,10 @@ def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Bounds
         one = sequence(round(stratum.right), round(stratum.n), 1 - (1 - level) / len(sampled))
         low += stratum.size / total * one.low
         high += stratum.size / total * one.high
-    return Bounds(low, min(1.0, high))
+    return Interval(low, min(1.0, high))
 
 
-def overall(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[float, Bounds] | None:
+def overall(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[float, Interval] | None:
     """The share over all strata weighted by their sizes, and its interval; None where no stratum has a sample.
 
     Strata without a sample are left out of both. The interval joins the strata's exact ones by the method of Donner
@@ -104,4 +104,4 @@ def overall(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[float, Bou
         value += weight * share
         below += (weight * (share - low)) ** 2
         above += (weight * (high - share)) ** 2
-    return value, Bounds(max(0.0, value - sqrt(below)), min(1.0, value + sqrt(above)))
+    return value, Interval(max(0.0, value - sqrt(below)), min(1.0, value + sqrt(above)))

@@ -8,8 +8,8 @@ import numpy as np
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from annotation.agreement.assessments import Assessments, Known, Population, alike, assessments
-from annotation.agreement.measures import FAMILY, Measures, Pairwise, Statistic, measure
+from annotation.agreement.assessments import Assessments, KnownAssessors, Population, alike, assessments
+from annotation.agreement.measures import FAMILY, AgreementMeasures, Pairwise, Statistic, measure
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
@@ -31,14 +31,14 @@ class OneAssessor:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AgreementReport:
     """Measures over the pairs of a population, and whose grades they compare, in the order of the matrix."""
 
     collection: str
     binarize: int | None
     population: Population
     assessors: tuple[OneAssessor, ...]
-    measures: Measures
+    measures: AgreementMeasures
     found: Assessments = field(repr=False, compare=False)
     """The grades that were measured, binarized where asked for."""
     copies: tuple[tuple[int, ...], ...] = ()
@@ -61,12 +61,12 @@ class Report:
 
 def agreement_report(
     collection: Collection,
-    chosen: Sequence[Known],
+    chosen: Sequence[KnownAssessors],
     *,
     binarize: int | None = None,
     bootstrap: int = 0,
     population: Population = "all",
-) -> Report:
+) -> AgreementReport:
     """Measure the agreement of the chosen assessors. `binarize`: grades from it on are 1, others 0.
 
     Raises BadInput for a grade that the collection does not have, or a negative number of resamples.
@@ -80,7 +80,7 @@ def agreement_report(
     grades = found.grades
     if binarize is not None:
         grades = np.where(grades == MISSING, np.int16(MISSING), (grades >= binarize).astype(np.int16))
-    return Report(
+    return AgreementReport(
         collection=collection.name,
         binarize=binarize,
         population=population,
@@ -94,7 +94,7 @@ def agreement_report(
     )
 
 
-def of_itself(report: Report) -> list[str]:
+def of_itself(report: AgreementReport) -> list[str]:
     """A sentence for each group of copies: whose agreement with itself stands among the figures."""
     return [
         _(
@@ -119,7 +119,7 @@ def mixed_prompts(collection: Collection) -> str:
     ) % {"count": f"{count['plain']:,}", "count2": f"{count['every']:,}"}
 
 
-def document(report: Report, dawid_skene: dict[str, Any] | None = None) -> dict[str, Any]:
+def document(report: AgreementReport, dawid_skene: dict[str, Any] | None = None) -> dict[str, Any]:
     """The JSON document of the command `agreement` (CONTRACT); `dawid_skene`: see annotation.agreement.aggregates."""
     measures = report.measures
     return {
@@ -143,7 +143,7 @@ def document(report: Report, dawid_skene: dict[str, Any] | None = None) -> dict[
     }
 
 
-def _pairwise(report: Report, pair: Pairwise) -> dict[str, Any]:
+def _pairwise(report: AgreementReport, pair: Pairwise) -> dict[str, Any]:
     family = {name: _json(getattr(pair, name)) for name in FAMILY}
     copy = {"copies": True} if report.is_copy(pair.a, pair.b) else {}
     return {"a": report.name(pair.a), "b": report.name(pair.b), "n": pair.n, **family, **copy}

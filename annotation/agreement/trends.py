@@ -4,7 +4,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
-from annotation.label_quality.records import OverTime, People
+from annotation.label_quality.records import OverTime, PeopleAgreement
 from charts import Bar, Chart, bars, line
 
 UNITS = {"day": gettext_noop("day"), "week": gettext_noop("week (its Monday)")}
@@ -41,7 +41,7 @@ def chart(collection: str, over: OverTime) -> Chart | None:
     )
 
 
-def people_charts(collection: str, people: People) -> list[Chart]:
+def people_charts(collection: str, people: PeopleAgreement) -> list[Chart]:
     """Agreement with the others and with the reference, annotator by annotator; none where nobody judged."""
     found = people.people or ()
     sides = (

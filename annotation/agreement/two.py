@@ -12,7 +12,7 @@ from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import MEASURES, RESAMPLES, words
 from annotation.agreement.report import agreement_report, of_itself
 from annotation.agreement.resampling import MISSING
-from annotation.data.pairs import Filters
+from annotation.data.pairs import PairFilters
 from charts import Chart, heat
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -55,7 +55,7 @@ class Two:
         return [(_(label), getattr(self.measured, name)) for name, label in MEASURES.items()]
 
 
-def compare(collection: Collection, filters: Filters) -> Two:
+def compare(collection: Collection, filters: PairFilters) -> Two:
     """Measure the two that `filters` names; `cell` says what of their grades is compared
     (annotation.agreement.assessments).
 
@@ -114,7 +114,7 @@ def _counts(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]:
     return np.bincount(first * size + second, minlength=size * size).reshape(size, size)
 
 
-def _crossing(filters: Filters, counts: NDArray[np.int64], x: int, y: int, kind: str, rest: str) -> Crossing:
+def _crossing(filters: PairFilters, counts: NDArray[np.int64], x: int, y: int, kind: str, rest: str) -> Crossing:
     cell = f"{x}x{y}"
     said = _("%(a)s %(x)s, %(b)s %(y)s: %(counts)s pairs") % {
         "a": filters.a,
@@ -126,11 +126,11 @@ def _crossing(filters: Filters, counts: NDArray[np.int64], x: int, y: int, kind:
     return Crossing(int(counts[x, y]), _query(filters, cell + rest), x == y, kind == cell, said)
 
 
-def _query(filters: Filters, cell: str) -> str:
+def _query(filters: PairFilters, cell: str) -> str:
     return urlencode({"a": filters.a, "b": filters.b, **({"cell": cell} if cell else {})})
 
 
-def _shown(filters: Filters, kind: str, grades: tuple[str, ...]) -> str:
+def _shown(filters: PairFilters, kind: str, grades: tuple[str, ...]) -> str:
     x, cross, y = kind.partition("x")
     if cross and int(x) < len(grades) and int(y) < len(grades):
         return _("Pairs that %(a)s graded %(grades)s and %(b)s %(grades2)s") % {
@@ -144,7 +144,7 @@ def _shown(filters: Filters, kind: str, grades: tuple[str, ...]) -> str:
     )
 
 
-def _chart(filters: Filters, counts: NDArray[np.int64], grades: tuple[str, ...], summary: str, name: str) -> Chart:
+def _chart(filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], summary: str, name: str) -> Chart:
     rows = {f"{filters.a}: {grade}": [float(n) for n in counts[x]] for x, grade in enumerate(grades)}
     return heat(
         "cross-table",

@@ -53,7 +53,9 @@ def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
     )
 
 
-def _tables(request: HttpRequest, scope: Scope, asked: page.Asked, found: cached_results.Figures) -> dict[str, object]:
+def _tables(
+    request: HttpRequest, scope: Scope, asked: page.AgreementFilters, found: cached_results.Figures
+) -> dict[str, object]:
     """The figures as the page lays them out: a matrix, or sorted lists and clusters where there are many assessors."""
     report = found.report
     assert report is not None and found.second is not None
@@ -117,7 +119,7 @@ def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_GET
 def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A cell of the matrix opened: the cross table of two assessors, and the pairs behind the cell that was asked."""
-    filters = listing.Filters.read(request.GET)
+    filters = listing.PairFilters.read(request.GET)
     if not (filters.a and filters.b):
         return redirect("agreement", scope.collection.name)
     campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()

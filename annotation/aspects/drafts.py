@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation.audit_log.recording import record
 from annotation.data.url_fetch import texts
-from annotation.data.url_fetch.pages import Limits, Page, checked, fetch
+from annotation.data.url_fetch.pages import FetchedPage, FetchLimits, checked, fetch
 from annotation.data.url_fetch.problems import NoPage
 from annotation.models import Membership
 from annotation.models.aspects import PassageDraft
@@ -78,7 +78,7 @@ def is_silent(draft: PassageDraft) -> bool:
     return draft.state in PENDING and (draft.started_at or draft.asked_at) < timezone.now() - SILENT
 
 
-def work(draft: int, limits: Limits | None = None) -> None:
+def work(draft: int, limits: FetchLimits | None = None) -> None:
     """Fetch a page that was asked for; quiet when somebody else does, or it is wanted no longer. Safe to run twice."""
     now = timezone.now()
     free = Q(state=State.WAITING) | Q(state=State.FETCHING, started_at__lt=now - SILENT)
@@ -90,7 +90,7 @@ def work(draft: int, limits: Limits | None = None) -> None:
     _fetch(row, held, limits)
 
 
-def _fetch(row: PassageDraft, held: QuerySet[PassageDraft], limits: Limits | None) -> None:
+def _fetch(row: PassageDraft, held: QuerySet[PassageDraft], limits: FetchLimits | None) -> None:
     try:
         page = fetch(row.url, limits, _telling(held))
         title, text = texts.read(page)
@@ -130,7 +130,7 @@ def upload(member: Membership, query: Query, name: str, body: bytes) -> PassageD
         )
     if b"\0" in body:
         raise BadInput(_("This is not a file of text: save it as plain text or as a web page."))
-    page = Page("", texts.media_of(body), "", body)
+    page = FetchedPage("", texts.media_of(body), "", body)
     title, text = texts.read(page)
     name = PurePath(name.replace("\\", "/")).name[:255]
     return PassageDraft.objects.create(

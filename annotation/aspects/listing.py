@@ -14,7 +14,7 @@ STATES = ("none", "review", "done")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class QueryLine:
     """A query of the list."""
 
     id: int
@@ -27,15 +27,15 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class AspectList:
     """A page of the list; `before` and `after` are keys of the neighbouring pages."""
 
-    lines: list[Line]
+    lines: list[QueryLine]
     before: int | None
     after: int | None
 
 
-def listing(collection: Collection, *, q: str = "", state: str = "", after: int = 0, before: int = 0) -> Listing:
+def listing(collection: Collection, *, q: str = "", state: str = "", after: int = 0, before: int = 0) -> AspectList:
     """Queries in the order of their import; `q` searches ids and texts."""
     found = _filtered(collection, q, state)
     if before:
@@ -46,7 +46,7 @@ def listing(collection: Collection, *, q: str = "", state: str = "", after: int 
         keys = list(found.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[: PAGE + 1])
         more_before, more_after = bool(after), len(keys) > PAGE
         keys = keys[:PAGE]
-    return Listing(
+    return AspectList(
         _lines(collection, keys),
         keys[0] if keys and more_before else None,
         keys[-1] if keys and more_after else None,
@@ -88,13 +88,13 @@ FROM unnest(%(queries)s::bigint[]) AS q(id)
 """
 
 
-def _lines(collection: Collection, keys: list[int]) -> list[Line]:
+def _lines(collection: Collection, keys: list[int]) -> list[QueryLine]:
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, {"queries": keys, "from": collection.relevant_from})
         counts = {row[0]: row[1:] for row in cursor.fetchall()}
     rows = Query.objects.filter(pk__in=keys).annotate(begin=Left("text", 300)).order_by("pk")
     return [
-        Line(pk, external_id, begin, *counts[pk])
+        QueryLine(pk, external_id, begin, *counts[pk])
         for pk, external_id, begin in rows.values_list("pk", "external_id", "begin")
     ]
 

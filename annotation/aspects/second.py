@@ -12,7 +12,7 @@ from annotation.aspects.kappa import Agreement, agreement
 from annotation.audit_log.recording import record
 from annotation.models import Membership
 from annotation.models.aspects import BlindSample, SecondReading
-from corpus.aspects.entries import Entries, Entry, load
+from corpus.aspects.entries import AspectEntry, Entries, load
 from corpus.errors import BadInput
 from corpus.models import AspectRevision, Collection
 
@@ -24,7 +24,7 @@ FAR = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WeighingTask:
     """A query to weigh anew: its aspects in an order that says nothing of their weights."""
 
     revision: AspectRevision
@@ -36,7 +36,7 @@ class Apart:
     """An aspect that two people weighed far apart."""
 
     revision: AspectRevision
-    entry: Entry
+    entry: AspectEntry
     second: int
 
 
@@ -77,7 +77,7 @@ def draw(member: Membership, *, size: int = SIZE, seed: int = 0) -> BlindSample:
     return BlindSample.objects.create(collection=member.collection, seed=seed, revisions=drawn)
 
 
-def next_task(sample: BlindSample, member: Membership) -> Task | None:
+def next_task(sample: BlindSample, member: Membership) -> WeighingTask | None:
     """A query of the sample that nobody has weighed anew and that the person never worked on."""
     read = set(SecondReading.objects.filter(sample=sample).values_list("revision", flat=True))
     unread = [pk for pk in sample.revisions if pk not in read]
@@ -88,7 +88,7 @@ def next_task(sample: BlindSample, member: Membership) -> Task | None:
     if not order:
         return None
     revision = AspectRevision.objects.select_related("query").get(pk=order[0])
-    return Task(revision, blind(sample, load(revision.aspects)))
+    return WeighingTask(revision, blind(sample, load(revision.aspects)))
 
 
 def blind(sample: BlindSample, entries: Entries) -> Entries:

@@ -9,7 +9,7 @@ from django.db.models.functions import Left, Length
 from annotation.aspects.drafts import is_silent, open_drafts
 from annotation.models.aspects import PassageDraft
 from corpus.aspects.documents import as_passage
-from corpus.aspects.entries import Entry, load, weights
+from corpus.aspects.entries import AspectEntry, load, weights
 from corpus.aspects.passages import joinable
 from corpus.aspects.revising import earlier, newest_revision, undoable
 from corpus.models import Aspect, AspectRevision, Assessor, CurrentJudgment, Document, Judgment, Label, Pair, Query
@@ -24,7 +24,7 @@ KEYS = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class AspectCard:
     """A document of the query: to be reviewed, kept under aspects, or discarded with a reason."""
 
     document: Document
@@ -49,14 +49,14 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownAspect:
     """An aspect as it stands."""
 
-    entry: Entry
+    entry: AspectEntry
     weight: float
     key: str
     """The digit that means it; "" beyond the ninth."""
-    cards: list[Card]
+    cards: list[AspectCard]
     joinable: list[list[Document]]
     """Groups of contiguous passages of one source under it."""
 
@@ -75,15 +75,15 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Workspace:
     """The page."""
 
     query: Query
     number: int
     """Of the newest revision; 0 before the first."""
-    aspects: list[Shown]
-    to_review: list[Card]
-    discarded: list[Card]
+    aspects: list[ShownAspect]
+    to_review: list[AspectCard]
+    discarded: list[AspectCard]
     cut_off: int
     """How many documents are shown, when there may be more; else 0."""
     incoming: list[Incoming]
@@ -97,13 +97,13 @@ class Desk:
     """The set of an earlier text of the query, where this one has none."""
 
 
-def desk(query: Query) -> Desk:
+def desk(query: Query) -> Workspace:
     """Everything of one query, in a fixed number of statements."""
     newest = newest_revision(query)
     entries = load(newest.aspects) if newest else _unversioned(query)
     cards = _cards(query)
     others = Query.objects.filter(collection_id=query.collection_id, is_current=True)
-    return Desk(
+    return Workspace(
         query=query,
         number=newest.number if newest else 0,
         aspects=_shown(entries, cards),
@@ -142,12 +142,12 @@ def concerned(query: Q, relevant_from: int) -> QuerySet[Pair]:
     return Pair.objects.filter(query, Exists(labels) | Exists(reference) | Exists(touched), document__is_current=True)
 
 
-def _unversioned(query: Query) -> tuple[Entry, ...]:
+def _unversioned(query: Query) -> tuple[AspectEntry, ...]:
     rows = Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk")
-    return tuple(Entry(row.external_id, row.text, row.rationale, row.importance) for row in rows)
+    return tuple(AspectEntry(row.external_id, row.text, row.rationale, row.importance) for row in rows)
 
 
-def _cards(query: Query) -> list[Card]:
+def _cards(query: Query) -> list[AspectCard]:
     """The query's documents that are relevant, or that somebody put under an aspect once."""
     kept: dict[int, set[str]] = {}
     reasons: dict[int, str] = {}
@@ -167,22 +167,22 @@ def _cards(query: Query) -> list[Card]:
     rows = list(pairs)
     documents = Document.objects.defer("text").in_bulk([row[1] for row in rows])
     return [
-        Card(documents[document], shown, max(0, length - SHOWN), frozenset(kept.get(pk, ())), reasons.get(pk, ""))
+        AspectCard(documents[document], shown, max(0, length - SHOWN), frozenset(kept.get(pk, ())), reasons.get(pk, ""))
         for pk, document, shown, length in rows
     ]
 
 
-def _shown(entries: Sequence[Entry], cards: Sequence[Card]) -> list[Shown]:
+def _shown(entries: Sequence[AspectEntry], cards: Sequence[AspectCard]) -> list[ShownAspect]:
     by_weight = weights([entry.importance for entry in entries])
     shown = []
     for place, (entry, weight) in enumerate(zip(entries, by_weight, strict=True), 1):
         mine = [card for card in cards if entry.id in card.aspects]
         key = str(place) if place <= KEYS else ""
-        shown.append(Shown(entry, weight, key, mine, _joinable(mine)))
+        shown.append(ShownAspect(entry, weight, key, mine, _joinable(mine)))
     return shown
 
 
-def _joinable(cards: Sequence[Card]) -> list[list[Document]]:
+def _joinable(cards: Sequence[AspectCard]) -> list[list[Document]]:
     """Contiguous by their chunks' numbers alone: texts are not loaded here, and joining looks again."""
     if len(cards) < 2:
         return []

@@ -23,7 +23,7 @@ COLUMNS = ("id", "at", "who", "act", "collection", "whom", "details")
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class AuditLogFilters:
     """What the page was asked for: an act, a person (who did it, or whom it concerns), and days."""
 
     act: str = ""
@@ -32,7 +32,7 @@ class Filters:
     until: date | None = None
 
     @classmethod
-    def read(cls, given: QueryDict) -> "Filters":
+    def read(cls, given: QueryDict) -> "AuditLogFilters":
         """From the address; what makes no sense is left out, so that an old link still opens."""
         act = given.get("act", "")
         return cls(
@@ -49,7 +49,7 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class AuditLogPage:
     """Entries, newest first, and the keys of the pages beside."""
 
     entries: list[AuditEntry]
@@ -57,15 +57,15 @@ class Page:
     is_newest: bool
 
 
-def page(collection: Collection | None, filters: Filters, *, before: int | None) -> Page:
+def page(collection: Collection | None, filters: AuditLogFilters, *, before: int | None) -> AuditLogPage:
     """Entries older than the one numbered `before`; None: the newest. `collection` None: the whole site."""
     found = entries(collection, filters)
     rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
     older = rows[PAGE - 1].pk if len(rows) > PAGE else None
-    return Page(rows[:PAGE], older, before is None)
+    return AuditLogPage(rows[:PAGE], older, before is None)
 
 
-def entries(collection: Collection | None, filters: Filters) -> QuerySet[AuditEntry]:
+def entries(collection: Collection | None, filters: AuditLogFilters) -> QuerySet[AuditEntry]:
     """Newest first, with people."""
     found = AuditEntry.objects.select_related("person", "concerns").order_by("-pk")
     if collection is not None:

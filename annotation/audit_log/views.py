@@ -44,7 +44,7 @@ def export_site_log(request: HttpRequest, scope: SiteScope) -> HttpResponseBase:
 
 
 def _page(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
-    filters = selectors.Filters.read(request.GET)
+    filters = selectors.AuditLogFilters.read(request.GET)
     before = request.GET.get("before", "")
     key = int(before) if before.isdecimal() and len(before) <= 18 else None
     context = {
@@ -59,7 +59,7 @@ def _page(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
 
 
 def _export(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponseBase:
-    filters = selectors.Filters.read(request.POST)
+    filters = selectors.AuditLogFilters.read(request.POST)
     lines, kind, name = FORMATS.get(request.POST.get("format", ""), FORMATS["csv"])
     record(scope, "audit.exported", format=name.rpartition(".")[2], filters=filters.query())
     found = selectors.entries(scope.collection, filters)

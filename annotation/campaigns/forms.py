@@ -154,7 +154,7 @@ class StartForm(forms.Form):
     def configuration(self) -> Configuration:
         """What was chosen, with the members in their present versions. Raises BadInput."""
         given = self.cleaned_data
-        options = configurations.Options(
+        options = configurations.CampaignOptions(
             stance_order=given["stance_order"] or "relevant-first",
             debate_for_people=not given["no_debate"],
             **{name: given[name] for name in ("agents", "temperature", "adjudicator", "filter", *SWITCHES)},

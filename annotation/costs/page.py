@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.costs.report import Report
+from annotation.costs.report import CostReport
 from charts import Bar, Chart, bars
 from charts.cells import csv_line
 from judges.costs.accounting import money
-from judges.costs.ledger import Entry, Sum
+from judges.costs.ledger import LedgerEntry, Sum
 
 HEADER = (
     "judge",
@@ -33,7 +33,7 @@ SHOWN = 12
 """Judges in the picture; the table has all."""
 
 
-def spending(found: Report) -> Chart | None:
+def spending(found: CostReport) -> Chart | None:
     """USD by judge; None where nothing was asked."""
     lines = sorted(found.by_judge, key=lambda one: (one.paid.usd is not None, -(one.paid.usd or 0.0)))[:SHOWN]
     if not lines:
@@ -52,7 +52,7 @@ def _detail(one: Sum) -> str:
     return f"{calls}, {', '.join(one.paid.missing)}" if one.paid.at_least else calls
 
 
-def csv(entries: list[Entry]) -> Iterator[str]:
+def csv(entries: list[LedgerEntry]) -> Iterator[str]:
     """The ledger as CSV; `usd` is empty where no cost is known, and leaves out calls of unknown cost.
 
     `usd_assumed`: what stands for those of known price in budgets, the most that they can have cost.
@@ -85,7 +85,7 @@ def _plain(usd: float) -> str:
     return f"{usd:.10f}".rstrip("0").rstrip(".")
 
 
-def left_words(found: Report) -> str:
+def left_words(found: CostReport) -> str:
     """What the caps still allow, in a sentence; "" without a cap."""
     caps, campaign, told = found.caps, found.campaign, []
     if campaign.budget is not None:

@@ -16,7 +16,7 @@ from corpus.models import Collection
 from judges.campaigns import counters, selectors
 from judges.costs import ledger
 from judges.costs.accounting import Paid, of_status
-from judges.costs.ledger import Day, Ended, Entry, Sum
+from judges.costs.ledger import Day, Ended, LedgerEntry, Sum
 from judges.costs.spending_limits import Caps, caps_of
 from judges.domain.audits import OVERLAP
 from judges.engine.plan import LABEL_NOTHING
@@ -47,7 +47,7 @@ NO_AUDIT = gettext_noop("not measured: no audited pair is settled yet")
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class HumanCost:
     """People's work on one campaign: judgments on its escalated pairs and on its audits, at the median time of one."""
 
     settling: int
@@ -77,16 +77,16 @@ class People:
 
 
 @dataclass(frozen=True)
-class Report:
+class CostReport:
     """Everything about the money of a campaign. `pairs` None: too many calls to be read for a page."""
 
     collection: Collection
     campaign: Campaign
     status: dict[str, Any]
-    entries: list[Entry]
+    entries: list[LedgerEntry]
     days: list[Day]
     pairs: list[Ended] | None
-    people: People
+    people: HumanCost
     labels: list[PerLabel]
     caps: Caps
 
@@ -131,14 +131,14 @@ class Report:
         ]
 
 
-def report(campaign: Campaign, *, most: int | None = None) -> Report:
+def report(campaign: Campaign, *, most: int | None = None) -> CostReport:
     """The money of the campaign; pairs are read where it made at most `most` calls (None: always)."""
     collection = campaign.collection
     status = selectors.status(collection, campaign)
     counts = counters.read(campaign.pk)
     people = _people(collection, counts)
     few = most is None or status["calls"] + status["calls_cached"] <= most
-    return Report(
+    return CostReport(
         collection=collection,
         campaign=campaign,
         status=status,
@@ -151,8 +151,8 @@ def report(campaign: Campaign, *, most: int | None = None) -> Report:
     )
 
 
-def _people(collection: Collection, counts: dict[str, float]) -> People:
-    return People(
+def _people(collection: Collection, counts: dict[str, float]) -> HumanCost:
+    return HumanCost(
         settling=int(counts.get("settled", 0) * collection.overlap),
         auditing=int(counts.get("audited", 0) * OVERLAP),
         seconds=median_seconds(collection),
@@ -160,7 +160,7 @@ def _people(collection: Collection, counts: dict[str, float]) -> People:
     )
 
 
-def _labels(campaign: Campaign, status: dict[str, Any], counts: dict[str, float], people: People) -> list[PerLabel]:
+def _labels(campaign: Campaign, status: dict[str, Any], counts: dict[str, float], people: HumanCost) -> list[PerLabel]:
     """Four figures: judges' labels, and all labels with people's work; each against gold and by audits."""
     if campaign.policy in LABEL_NOTHING:
         return []
@@ -234,7 +234,7 @@ SPENT = (
 )
 
 
-def document(found: Report) -> dict[str, Any]:
+def document(found: CostReport) -> dict[str, Any]:
     """The report as the command prints it with --json; USD, None: unknown."""
     status, people = found.status, found.people
     return {

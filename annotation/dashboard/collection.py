@@ -10,10 +10,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.dashboard.overview import Overview, overview
+from annotation.dashboard.overview import CollectionOverview, overview
 from annotation.label_quality import canaries, costs, decisions
-from annotation.label_quality.records import Audits, Costs, Decision, Kappa, Route
-from annotation.label_quality.statistics import Standing, is_stale, standing
+from annotation.label_quality.records import Audits, Costs, Kappa, RouteDecision, RouteQuality
+from annotation.label_quality.statistics import StoredStatistics, is_stale, standing
 from charts import Bar, Chart, Link, Node, bars, flow
 from corpus.models import Collection
 from judges.campaigns import selectors
@@ -34,7 +34,7 @@ SAID_ABOVE = {"conflicts", "skipped", "failed"}
 class Alarm:
     """A decision with the address where it is taken."""
 
-    decision: Decision
+    decision: RouteDecision
     address: str
 
 
@@ -43,8 +43,8 @@ class Dashboard:
     """Everything on the admin's home."""
 
     collection: Collection
-    story: Overview
-    standing: Standing
+    story: CollectionOverview
+    standing: StoredStatistics
     costs: Costs
     alarms: tuple[Alarm, ...]
     is_stale: bool
@@ -180,7 +180,7 @@ def dashboard(collection: Collection, campaign: Campaign | None) -> Dashboard:
     return Dashboard(collection, story, stand, costs(collection, story.status), alarms, is_stale(stand))
 
 
-def address_of(decision: Decision, collection: Collection) -> str:
+def address_of(decision: RouteDecision, collection: Collection) -> str:
     """Where the decision is taken."""
     try:
         address = reverse(decision.url, args=[collection.name, *decision.arguments])
@@ -220,14 +220,14 @@ def accuracy_words(audits: Audits) -> str:
     ) + (rest if audits.covered < 0.999 else "")
 
 
-def largest(routes: Sequence[Route]) -> list[Route]:
+def largest(routes: Sequence[RouteQuality]) -> list[RouteQuality]:
     """Those with the most pairs, and all that are surely beyond the limit, in the order of the audit."""
     by_size = sorted(routes, key=lambda route: (route.verdict != "over", -route.population))
     kept = {route.key for place, route in enumerate(by_size) if place < MOST_ROUTES or route.verdict == "over"}
     return [route for route in routes if route.key in kept]
 
 
-def routes_words(routes: Sequence[Route], rest: int) -> str:
+def routes_words(routes: Sequence[RouteQuality], rest: int) -> str:
     """What the picture shows, in a sentence or two."""
     known = sorted((route.accuracy.value, route.words) for route in routes if route.accuracy.value is not None)
     said = _("Of these routes, %(routes)s of %(routes2)s have no settled audit.") % {
@@ -273,7 +273,7 @@ def kappa_bar(one: Kappa) -> Bar:
     )
 
 
-def route_bar(route: Route) -> Bar:
+def route_bar(route: RouteQuality) -> Bar:
     """A route with what was audited of it."""
     found = route.accuracy
     detail = _("%(settled)s of %(drawn)s drawn, %(population)s labelled") % {

@@ -66,7 +66,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Card(Counted):
+class CollectionCard(Counted):
     """A collection on the start page. Only admins see how far its pairs are; others their own work."""
 
     collection: Collection
@@ -86,7 +86,7 @@ class Card(Counted):
         return 100 * self.with_label // self.pairs if self.pairs else 0
 
 
-def cards(user: User) -> list[Card]:
+def cards(user: User) -> list[CollectionCard]:
     """The collections that `user` may see, in four statements at most."""
     memberships = {m.collection_id: m for m in _own_memberships(user)}
     collections = Collection.objects.order_by("name")
@@ -120,9 +120,9 @@ def _card(
     sees_all: bool,
     campaigns: list[Campaign],
     counts: dict[int, dict[str, float]],
-) -> Card:
+) -> CollectionCard:
     rows = [CampaignRow(campaign, counts[campaign.pk]) for campaign in campaigns]
-    return Card(
+    return CollectionCard(
         collection=collection,
         role=membership.get_role_display() if membership else "owner",
         may_judge=membership is not None,
@@ -290,7 +290,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Overview:
+class CollectionOverview:
     """The home of a collection as admins see it."""
 
     status: Status
@@ -386,12 +386,12 @@ class Overview:
         return self.campaign is not None and self.campaign.state == Campaign.State.RUNNING
 
 
-def overview(collection: Collection, campaign: Campaign | None) -> Overview:
+def overview(collection: Collection, campaign: Campaign | None) -> CollectionOverview:
     """Everything on an admin's home, from counters, and the last failures by their index."""
     status = selectors.status(collection, campaign)
     disputed = _conflicts(collection)
     number = campaign.pk if campaign else None
-    return Overview(
+    return CollectionOverview(
         status=status,
         campaign=campaign,
         conflicts=len(disputed),

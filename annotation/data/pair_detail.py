@@ -6,12 +6,12 @@ from functools import cached_property
 from django.utils.translation import gettext as _
 
 from annotation.data import pairs
-from annotation.judging.debates import Debate, Text, debate_of, text_of
+from annotation.judging.debates import Debate, DebateText, debate_of, text_of
 from annotation.judging.highlighting import Stretch, highlight
 from annotation.models import Assignment
 from corpus.models import Judgment, Label, Pair, Target
 from judges.campaigns import selectors
-from judges.campaigns.selectors import AttemptView, Latency, Round
+from judges.campaigns.selectors import AttemptView, DebateRound, Latency
 from judges.models import Attempt, Work
 
 
@@ -33,12 +33,12 @@ class Evidence:
     """Contribution and evidence that were written about it, newest first."""
 
     @property
-    def title(self) -> Text:
+    def title(self) -> DebateText:
         """Of the document."""
         return text_of(self.pair.document.title)
 
     @property
-    def document(self) -> Text:
+    def document(self) -> DebateText:
         """Its text."""
         return text_of(self.pair.document.text)
 
@@ -96,7 +96,7 @@ def of(pair: Pair) -> Evidence:
     )
 
 
-def _turns(rounds: list[Round]) -> list[dict[str, object]]:
+def _turns(rounds: list[DebateRound]) -> list[dict[str, object]]:
     """The turns that brought a verdict, as a debate is made of."""
     sides = [(r, side, said) for r in rounds for side, said in (("for", r.for_turn), ("against", r.against_turn))]
     return [

@@ -41,7 +41,7 @@ ORIGINS = ["people", "adjudicator", *(policy for policy in JUDGING if policy != 
 
 
 @dataclass(frozen=True)
-class Filters:
+class PairFilters:
     """What the list is narrowed to; every field is a parameter of the URL, and empty means any."""
 
     q: str = ""
@@ -62,7 +62,7 @@ class Filters:
     cell: str = ""
 
     @classmethod
-    def read(cls, parameters: Any) -> "Filters":
+    def read(cls, parameters: Any) -> "PairFilters":
         """From a query string; names that are no filter are left out."""
         return cls(**{field.name: parameters.get(field.name, "").strip()[:200] for field in fields(cls)})
 
@@ -88,7 +88,7 @@ class Filters:
 
 
 @dataclass(frozen=True)
-class Row:
+class PairRow:
     """A pair in the list: beginnings of its texts, and where it stands."""
 
     id: int
@@ -105,10 +105,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Page:
+class PairPage:
     """Up to PAGE rows in the order of pair ids; `before` and `after` are keys of the neighbouring pages."""
 
-    rows: list[Row]
+    rows: list[PairRow]
     before: int | None
     after: int | None
     total: int
@@ -121,8 +121,8 @@ class Page:
 
 
 def page(
-    collection: Collection, filters: Filters, *, campaign: Campaign | None, after: int = 0, before: int = 0
-) -> Page:
+    collection: Collection, filters: PairFilters, *, campaign: Campaign | None, after: int = 0, before: int = 0
+) -> PairPage:
     """One page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
     found = matching(collection, filters, campaign=campaign)
     if before:
@@ -132,7 +132,7 @@ def page(
     else:
         rows = list(_columns(found.filter(pk__gt=after).order_by("pk"))[: PAGE + 1])
         earlier, later, rows = after > 0, len(rows) > PAGE, rows[:PAGE]
-    return Page(
+    return PairPage(
         rows=_with_state(rows, campaign, asked=filters.state),
         before=rows[0]["pk"] if rows and earlier else None,
         after=rows[-1]["pk"] if rows and later else None,
@@ -140,7 +140,7 @@ def page(
     )
 
 
-def matching(collection: Collection, filters: Filters, *, campaign: Campaign | None) -> QuerySet[Pair]:
+def matching(collection: Collection, filters: PairFilters, *, campaign: Campaign | None) -> QuerySet[Pair]:
     """The pairs that all filters let through. A value that means nothing lets none through.
 
     Pairs that only an imported grade names are no candidates for judging: they show when grades are asked for.
@@ -182,7 +182,7 @@ def _text(collection: Collection, q: str) -> Q:
     return condition | Q(document__in=documents) if documents else condition
 
 
-def _state(collection: Collection, filters: Filters, campaign: Campaign | None) -> Q:
+def _state(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> Q:
     state, reason = filters.state, filters.reason
     if state == "new":
         return ~Q(Exists(Work.objects.filter(pair=OuterRef("pk"))))
@@ -204,12 +204,12 @@ def _state(collection: Collection, filters: Filters, campaign: Campaign | None) 
     return Q(pk__in=Work.objects.filter(campaign=campaign, **work).values("pair")) if campaign else Q(pk__in=[])
 
 
-def _route(filters: Filters, campaign: Campaign | None) -> Q:
+def _route(filters: PairFilters, campaign: Campaign | None) -> Q:
     drawn = Audit.objects.filter(campaign=campaign, stratum=filters.route)
     return Q(pk__in=drawn.values("pair")) if filters.route else Q()
 
 
-def _items(collection: Collection, filters: Filters) -> QuerySet[Any]:
+def _items(collection: Collection, filters: PairFilters) -> QuerySet[Any]:
     """Pairs of items; of one campaign when the filters name it."""
     items = (_standing(filters.state) if filters.state else Item.objects.all()).filter(collection=collection)
     if filters.reason:
@@ -219,7 +219,7 @@ def _items(collection: Collection, filters: Filters) -> QuerySet[Any]:
     return items.values("pair")
 
 
-def _label(filters: Filters) -> Q:
+def _label(filters: PairFilters) -> Q:
     labels = Label.objects.filter(pair=OuterRef("pk"), aspect=None)
     condition = Q()
     if filters.label == "none":
@@ -231,7 +231,7 @@ def _label(filters: Filters) -> Q:
     return condition
 
 
-def _gold(filters: Filters) -> Q:
+def _gold(filters: PairFilters) -> Q:
     gold = CurrentJudgment.objects.filter(pair=OuterRef("pk"), assessor__kind=Assessor.Kind.REFERENCE)
     return {"": Q(), "yes": Q(Exists(gold)), "no": ~Q(Exists(gold))}.get(filters.gold, Q(pk__in=[]))
 
@@ -247,7 +247,7 @@ def _columns(found: QuerySet[Pair]) -> QuerySet[Pair, Any]:
     )
 
 
-def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None, *, asked: str) -> list[Row]:
+def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None, *, asked: str) -> list[PairRow]:
     """Where the pairs of one page stand, in four statements. Who asked for a state of people sees that state."""
     pairs = [row["pk"] for row in rows]
     work = {w.pair_id: w for w in Work.objects.filter(campaign=campaign, pair__in=pairs)} if campaign else {}
@@ -270,9 +270,11 @@ def _standing(state: str) -> QuerySet[Item]:
     return Item.objects.filter(state=state) if state in ITEM_STATES else Item.objects.exclude(state="withdrawn")
 
 
-def _row(row: dict[str, Any], work: Work | None, item: Item | None, label: Label | None, gold: dict[int, int]) -> Row:
+def _row(
+    row: dict[str, Any], work: Work | None, item: Item | None, label: Label | None, gold: dict[int, int]
+) -> PairRow:
     people = item if item and (not work or work.state == "escalated") else None
-    return Row(
+    return PairRow(
         id=row["pk"],
         query_id=row["query__external_id"],
         query=row["query_text"],

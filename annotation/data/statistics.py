@@ -38,7 +38,7 @@ TEXTS = """
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CandidateStep:
     """A line of the funnel."""
 
     words: str
@@ -73,7 +73,7 @@ class Statistics:
     sampled: bool
     """The words are counted in a sample."""
     campaign: int | None
-    funnel: tuple[Step, ...]
+    funnel: tuple[CandidateStep, ...]
 
 
 def statistics_of(collection: Collection) -> Statistics:
@@ -122,29 +122,32 @@ def _mean_words(collection: Collection, table: str, text: str, rows: int) -> flo
     return sum(counts) / len(counts) if counts else None
 
 
-def _funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> list[Step]:
+def _funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> list[CandidateStep]:
     """Candidates, those that the newest campaign took, and who agreed and who is open after each round of a debate.
 
     `dropped`: pairs that the filter labelled, so that no debate knows them; None where the campaign has no filter.
     """
-    steps = [Step(_("candidates"), pairs, pairs)]
+    steps = [CandidateStep(_("candidates"), pairs, pairs)]
     if found["campaign"] is None:
         return steps
     taken = found["pairs"]
     ended = found["labelled"] + found["escalated"] + found["failed"]
-    steps += [Step(_("taken into the newest campaign"), taken, pairs), Step(_("judged there"), ended, taken)]
+    steps += [
+        CandidateStep(_("taken into the newest campaign"), taken, pairs),
+        CandidateStep(_("judged there"), ended, taken),
+    ]
     still_open = ended - (dropped or 0)
     if dropped is not None:
         steps += [
-            Step(_("dropped by the filter"), dropped, ended),
-            Step(_("kept by the filter"), still_open, ended),
+            CandidateStep(_("dropped by the filter"), dropped, ended),
+            CandidateStep(_("kept by the filter"), still_open, ended),
         ]
     for number, agreed in sorted(found["agreed_in_round"].items(), key=lambda one: int(one[0])):
         still_open -= agreed
         steps += [
-            Step(_("agreed in round %(number)s") % {"number": number}, agreed, ended),
-            Step(_("open after round %(number)s") % {"number": number}, still_open, ended),
+            CandidateStep(_("agreed in round %(number)s") % {"number": number}, agreed, ended),
+            CandidateStep(_("open after round %(number)s") % {"number": number}, still_open, ended),
         ]
-    labelled = Step(_("labelled by the policy"), found["labelled"], ended)
-    handed = Step(_("handed to people"), found["escalated"], ended)
-    return [*steps, labelled, handed, Step(_("settled by them"), found["settled"], found["escalated"])]
+    labelled = CandidateStep(_("labelled by the policy"), found["labelled"], ended)
+    handed = CandidateStep(_("handed to people"), found["escalated"], ended)
+    return [*steps, labelled, handed, CandidateStep(_("settled by them"), found["settled"], found["escalated"])]

@@ -17,7 +17,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 
 
-class Writer(Protocol):
+class TextWriter(Protocol):
     """Keeps a new version, returns its number. `base`: the version the writer saw; BadInput when there is a newer."""
 
     def __call__(self, *, collection: Collection, text: str, author: User, base: int | None) -> int: ...
@@ -35,7 +35,7 @@ class Editor:
     required: bool
     current: Callable[[Collection], tuple[int, str]]
     versions: Callable[[Collection], QuerySet[Any]]
-    write: Writer
+    write: TextWriter
 
 
 def current_instruction(collection: Collection) -> tuple[int, str]:

@@ -8,9 +8,9 @@ from django.utils.translation import gettext_lazy
 
 from annotation.agreement.measures import Statistic
 from annotation.experiments.flips import Flips
-from annotation.experiments.paired import Row
+from annotation.experiments.paired import PairedRow
 from annotation.experiments.report import Arms, StudyFound
-from annotation.experiments.votes import Side
+from annotation.experiments.votes import ArmVotes
 from charts import Bar, Chart, bars
 
 MOMENTS = {
@@ -30,7 +30,7 @@ class SideRow:
     """A line of the table of the arms."""
 
     name: str
-    side: Side
+    side: ArmVotes
     seconds: Statistic
 
 
@@ -47,13 +47,13 @@ class StudyShown:
     """A study with its three lines and its picture."""
 
     found: StudyFound
-    rows: tuple[tuple[str, Row, bool], ...]
+    rows: tuple[tuple[str, PairedRow, bool], ...]
     """Name, figures, and whether they are a difference."""
     chart: Chart
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ExperimentPage:
     """Everything of the page."""
 
     found: Arms
@@ -69,7 +69,7 @@ class Page:
         return [*self.charts.values(), *(one.chart for one in self.studies)]
 
 
-def page(found: Arms, studies: Iterable[StudyFound], source: str) -> Page:
+def page(found: Arms, studies: Iterable[StudyFound], source: str) -> ExperimentPage:
     """Tables and charts; `source` stands under every picture that is saved."""
     timed = found.times.by_moment
     sides = tuple(SideRow(str(MOMENTS[s.moment.key]), s, timed[s.moment.key]) for s in found.sides)
@@ -78,7 +78,7 @@ def page(found: Arms, studies: Iterable[StudyFound], source: str) -> Page:
         *(FlipRow(str(SIDES[side]), some) for side, some in found.flips.by_side.items()),
     )
     people = tuple(FlipRow(found.names.get(one, "?"), some) for one, some in found.flips.by_person.items())
-    return Page(
+    return ExperimentPage(
         found=found,
         sides=sides,
         flips=flips,

@@ -24,7 +24,7 @@ ONE_VOTE = gettext_noop("one vote for each pair: nobody to agree with")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ArmCell:
     """The votes of one group on one pair: relevant or not, and the seconds that were measured."""
 
     votes: tuple[bool, ...]
@@ -38,17 +38,17 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedPair:
     """A pair with the votes of both groups; `truth` None: no reference."""
 
     pair: int
-    hidden: Cell
-    shown: Cell
+    hidden: ArmCell
+    shown: ArmCell
     truth: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PairedRow:
     """One line of the table. Times are medians over pairs of the group's median seconds."""
 
     fleiss: Statistic
@@ -59,28 +59,28 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PairedTable:
     """Without, with, and with minus without (for seconds: without minus with, what the debate saves)."""
 
     pairs: int
     known: int
     ties: int
     """Pairs with a reference that a tie in a group leaves out of the recalls."""
-    hidden: Row
-    shown: Row
-    difference: Row
+    hidden: PairedRow
+    shown: PairedRow
+    difference: PairedRow
 
 
 Stack = Callable[[str], Measure]
 
 
-def paired_table(found: Sequence[Judged], overlap: int, *, bootstrap: int = RESAMPLES) -> Table:
+def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = RESAMPLES) -> PairedTable:
     """The table over the pairs that `overlap` people of each group judged."""
     full = [one for one in found if len(one.hidden.votes) == len(one.shown.votes) == overlap]
     known = [one for one in full if one.truth is not None]
     decided = [one for one in known if one.hidden.majority is not None and one.shown.majority is not None]
     hidden, shown = (_row(full, decided, name, overlap, bootstrap) for name in ("hidden", "shown"))
-    return Table(
+    return PairedTable(
         pairs=len(full),
         known=len(known),
         ties=len(known) - len(decided),
@@ -90,10 +90,12 @@ def paired_table(found: Sequence[Judged], overlap: int, *, bootstrap: int = RESA
     )
 
 
-def _row(full: Sequence[Judged], decided: Sequence[Judged], name: str, overlap: int, bootstrap: int) -> Row:
+def _row(
+    full: Sequence[JudgedPair], decided: Sequence[JudgedPair], name: str, overlap: int, bootstrap: int
+) -> PairedRow:
     yes, no = ([_cell(one, name).majority for one in decided if one.truth is truth] for truth in (True, False))
     timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
-    return Row(
+    return PairedRow(
         fleiss=_estimate(fleiss([_cell(one, name) for one in full]), full, _why(full, overlap), bootstrap),
         recall_not=share([said is False for said in no], NO_CLASS if decided else NO_GOLD),
         recall_relevant=share([said is True for said in yes], NO_CLASS if decided else NO_GOLD),
@@ -102,11 +104,11 @@ def _row(full: Sequence[Judged], decided: Sequence[Judged], name: str, overlap: 
     )
 
 
-def _difference(full: Sequence[Judged], decided: Sequence[Judged], overlap: int, bootstrap: int) -> Row:
+def _difference(full: Sequence[JudgedPair], decided: Sequence[JudgedPair], overlap: int, bootstrap: int) -> PairedRow:
     timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
     saved = [median(one.hidden.seconds) - median(one.shown.seconds) for one in timed]
     one_class = NO_CLASS if decided else NO_GOLD
-    return Row(
+    return PairedRow(
         fleiss=_estimate(
             _minus(fleiss([one.shown for one in full]), fleiss([one.hidden for one in full])),
             full,
@@ -125,17 +127,17 @@ def _difference(full: Sequence[Judged], decided: Sequence[Judged], overlap: int,
 ORDER = ("shown", "hidden")
 
 
-def _why(full: Sequence[Judged], overlap: int) -> str:
+def _why(full: Sequence[JudgedPair], overlap: int) -> str:
     if not full:
         return NO_PAIR
     return ONE_VOTE if overlap < 2 else ONE_GRADE
 
 
-def _cell(one: Judged, name: str) -> Cell:
+def _cell(one: JudgedPair, name: str) -> ArmCell:
     return one.hidden if name == "hidden" else one.shown
 
 
-def _estimate(measure: Measure, pairs: Sequence[Judged], reason: str, bootstrap: int) -> Statistic:
+def _estimate(measure: Measure, pairs: Sequence[JudgedPair], reason: str, bootstrap: int) -> Statistic:
     if not pairs:
         return Statistic(None, None, None, 0, reason)
     return estimate(measure, len(pairs), reason, bootstrap=bootstrap)
@@ -145,7 +147,7 @@ def _minus(a: Measure, b: Measure) -> Measure:
     return lambda weights: a(weights) - b(weights)
 
 
-def fleiss(cells: Sequence[Cell]) -> Measure:
+def fleiss(cells: Sequence[ArmCell]) -> Measure:
     """Fleiss' kappa of pairs that equally many people judged (Psychological Bulletin 76, 1971)."""
     votes = np.array([len(cell.votes) for cell in cells], dtype=float)
     yes = np.array([sum(cell.votes) for cell in cells], dtype=float)
@@ -161,20 +163,20 @@ def fleiss(cells: Sequence[Cell]) -> Measure:
     return values
 
 
-def recall(pairs: Sequence[Judged], name: str, truth: bool) -> Measure:
+def recall(pairs: Sequence[JudgedPair], name: str, truth: bool) -> Measure:
     """The share of the pairs of a class that the group's majority finds."""
     known = np.array([one.truth is truth for one in pairs], dtype=float)
     right = known * _right(pairs, name)
     return lambda weights: ratio(weights @ right, weights @ known)
 
 
-def balanced(pairs: Sequence[Judged], name: str) -> Measure:
+def balanced(pairs: Sequence[JudgedPair], name: str) -> Measure:
     """The mean of both recalls."""
     parts = [recall(pairs, name, truth) for truth in (True, False)]
     return lambda weights: np.mean([part(weights) for part in parts], axis=0)
 
 
-def _right(pairs: Sequence[Judged], name: str) -> NDArray[np.float64]:
+def _right(pairs: Sequence[JudgedPair], name: str) -> NDArray[np.float64]:
     return np.array([_cell(one, name).majority is one.truth for one in pairs], dtype=float)
 
 
@@ -190,7 +192,7 @@ def _middle(values: Sequence[float]) -> Measure:
 
 def judged_pairs(
     votes: Sequence[tuple[int, str, bool, float | None, bool | None]],
-) -> list[Judged]:
+) -> list[JudgedPair]:
     """Pairs from rows of (pair, arm, relevant, seconds, truth), in the order of their ids."""
     cells: dict[tuple[int, str], list[tuple[bool, float | None]]] = defaultdict(list)
     truths: dict[int, bool | None] = {}
@@ -198,10 +200,11 @@ def judged_pairs(
         cells[pair, arm].append((relevant, seconds))
         truths[pair] = truth
     return [
-        Judged(pair, _made(cells[pair, "hidden"]), _made(cells[pair, "shown"]), truths[pair]) for pair in sorted(truths)
+        JudgedPair(pair, _made(cells[pair, "hidden"]), _made(cells[pair, "shown"]), truths[pair])
+        for pair in sorted(truths)
     ]
 
 
-def _made(votes: Sequence[tuple[bool, float | None]]) -> Cell:
+def _made(votes: Sequence[tuple[bool, float | None]]) -> ArmCell:
     seconds = tuple(one for _, one in votes if one is not None)
-    return Cell(tuple(relevant for relevant, _ in votes), seconds)
+    return ArmCell(tuple(relevant for relevant, _ in votes), seconds)

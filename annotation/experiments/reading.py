@@ -4,7 +4,7 @@ from datetime import date
 
 from django.db import connection
 
-from annotation.experiments.paired import Judged, judged_pairs
+from annotation.experiments.paired import JudgedPair, judged_pairs
 from annotation.experiments.votes import Vote
 from annotation.models import Study
 from corpus.collections.task_order import MEASURING
@@ -58,7 +58,7 @@ def drawn_votes(collection: Collection, since: date | None = None) -> list[Vote]
         return [Vote(*row) for row in cursor.fetchall()]
 
 
-def studied_pairs(study: Study) -> list[Judged]:
+def studied_pairs(study: Study) -> list[JudgedPair]:
     """The pairs of a study with the votes that both groups have cast so far; one statement."""
     with connection.cursor() as cursor:
         cursor.execute(STUDIED, {"study": study.pk, "relevant": study.collection.relevant_from})

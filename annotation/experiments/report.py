@@ -8,10 +8,10 @@ from typing import Any
 from annotation.agreement.measures import Statistic
 from annotation.experiments import votes as measures
 from annotation.experiments.flips import Flips, FlipTable, both_votes, flip_table
-from annotation.experiments.paired import Row, Table, paired_table
+from annotation.experiments.paired import PairedRow, PairedTable, paired_table
 from annotation.experiments.reading import MOST, drawn_votes, studied_pairs
 from annotation.experiments.times import Times, times
-from annotation.experiments.votes import Side, gain, side_by_side
+from annotation.experiments.votes import ArmVotes, gain, side_by_side
 from annotation.models import Membership, ReservedFor, Study
 from charts.cells import csv_line
 from corpus.models import Collection
@@ -26,7 +26,7 @@ class Arms:
     """There are more votes than were looked at."""
     seen: int
     """First votes that were given anew after the reveal, and count as no blind vote."""
-    sides: list[Side]
+    sides: list[ArmVotes]
     accuracy_gain: Statistic
     """With the debate shown minus hidden; share of right votes."""
     balanced_gain: Statistic
@@ -45,7 +45,7 @@ class StudyFound:
     """Pairs of the study; `table.pairs` of them are finished."""
     shown: tuple[str, ...]
     hidden: tuple[str, ...]
-    table: Table
+    table: PairedTable
 
 
 def arms(collection: Collection, since: date | None = None) -> Arms:
@@ -111,7 +111,7 @@ def document(collection: Collection, found: Arms, studied: Sequence[StudyFound])
     }
 
 
-def _side(side: Side, timed: Times) -> dict[str, Any]:
+def _side(side: ArmVotes, timed: Times) -> dict[str, Any]:
     return {
         "moment": side.moment.key,
         "arm": side.moment.arm,
@@ -152,7 +152,7 @@ def _studied(one: StudyFound) -> dict[str, Any]:
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: PairedRow) -> dict[str, Any]:
     return {
         "fleiss": asdict(row.fleiss),
         "recall_not_relevant": asdict(row.recall_not),

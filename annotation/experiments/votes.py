@@ -63,7 +63,7 @@ MOMENTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ArmVotes:
     """What is said of the votes of one moment."""
 
     moment: Moment
@@ -88,18 +88,18 @@ def at(moment: Moment, votes: Iterable[Vote]) -> list[Vote]:
     return [v for v in votes if v.arm == moment.arm and v.step == moment.step and (v.blind or not moment.blind)]
 
 
-def side_by_side(votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> list[Side]:
+def side_by_side(votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> list[ArmVotes]:
     """One row for each moment, also for those without a vote."""
     return [side(moment, at(moment, votes), bootstrap=bootstrap) for moment in MOMENTS]
 
 
-def side(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Side:
+def side(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> ArmVotes:
     """Agreement and accuracy of these votes."""
     grades = matrix(votes)
     agreed = group(grades, bootstrap=bootstrap)
     known = [vote for vote in votes if vote.truth is not None]
     yes, no = ([v for v in known if v.truth is truth] for truth in (True, False))
-    return Side(
+    return ArmVotes(
         moment=moment,
         items=len({vote.item for vote in votes}),
         votes=len(votes),

@@ -30,7 +30,7 @@ def ready_folder(folder: Path) -> bool:
     return True
 
 
-class Output:
+class ExportOutput:
     """A file that is being written beside its place, and its hash. `close` puts it there."""
 
     def __init__(self, path: Path) -> None:
@@ -74,22 +74,22 @@ class Output:
         self.path.unlink(missing_ok=True)
 
 
-class Files:
+class ExportFiles:
     """The files of one export. What a failed one has left can be taken away again, and nothing else."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._open: dict[str, Output] = {}
+        self._open: dict[str, ExportOutput] = {}
         self._made: list[Path] = []
         self.written: list[dict[str, Any]] = []
 
-    def open(self, name: str) -> Output:
+    def open(self, name: str) -> ExportOutput:
         """Begin a file; `name` may hold a folder."""
         path = self.folder / name
         if not path.parent.exists():
             path.parent.mkdir()
             self._made.append(path.parent)
-        self._open[name] = output = Output(path)
+        self._open[name] = output = ExportOutput(path)
         return output
 
     def close(self) -> None:
@@ -106,7 +106,10 @@ class Files:
 
 
 def write_rows(
-    files: Files, form: Format, batches: Iterable[Sequence[Row]], progress: Callable[[int], None] = lambda rows: None
+    files: ExportFiles,
+    form: Format,
+    batches: Iterable[Sequence[Row]],
+    progress: Callable[[int], None] = lambda rows: None,
 ) -> Counts:
     """Stream the rows into the format's file. `progress` is told the rows so far after every batch."""
     queries, last = 0, None
@@ -132,7 +135,7 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     part.rename(folder / MANIFEST)
 
 
-def discard(folder: Path, files: Files, made: bool) -> None:
+def discard(folder: Path, files: ExportFiles, made: bool) -> None:
     """Take away what an export that failed has left, and the folder if it was made for it."""
     files.discard()
     for name in (f".{MANIFEST}.part", MANIFEST):

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy
 
-from annotation.exports.sets.options import ENTROPIES, LABELS, PRESETS, RANKS, SHAPES, TEACHERS, Options
+from annotation.exports.sets.options import ENTROPIES, LABELS, PRESETS, RANKS, SHAPES, TEACHERS, SetOptions
 from annotation.exports.uploads import keep_run, keep_tokenizer
 from corpus.errors import BadInput
 from corpus.models import Collection, Pair
@@ -111,7 +111,7 @@ class SetForm(forms.Form):
         self.fields["teacher"].initial = "scores" if scored else "votes"
         self.fields["relevant_from"].max_value = collection.grades  # type: ignore[attr-defined]
         self.collection = collection
-        self.options = Options()
+        self.options = SetOptions()
 
     def clean(self) -> dict[str, Any]:
         """The options, as the command would take them."""
@@ -125,7 +125,7 @@ class SetForm(forms.Form):
                     "tokenizer": keep_tokenizer(self.collection, tokenizer) if tokenizer else None,
                 }
                 near = self.cleaned_data["near"]
-                self.options = Options(**{**given, **files, "near": near, "ranks": (first, last)})
+                self.options = SetOptions(**{**given, **files, "near": near, "ranks": (first, last)})
             except BadInput as error:
                 raise forms.ValidationError(str(error)) from None
         return self.cleaned_data

@@ -30,7 +30,7 @@ SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedExport:
     """A snapshot on the page."""
 
     snapshot: Snapshot
@@ -124,17 +124,17 @@ def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
     )
 
 
-def listed(collection: Collection) -> list[Listed]:
+def listed(collection: Collection) -> list[ListedExport]:
     """The newest snapshots first."""
     rows = Snapshot.objects.filter(collection=collection).select_related("made_by", "collection").order_by("-pk")
     return [_listed(snapshot) for snapshot in rows[:SHOWN]]
 
 
-def _listed(snapshot: Snapshot) -> Listed:
+def _listed(snapshot: Snapshot) -> ListedExport:
     making = snapshot.state == Snapshot.State.MAKING
     rows = cache.get(_key(snapshot.pk)) if making else None
     silent = making and rows is None and timezone.now() - snapshot.created_at > SILENT
-    return Listed(snapshot, EVERY.get(snapshot.format), rows, silent)
+    return ListedExport(snapshot, EVERY.get(snapshot.format), rows, silent)
 
 
 def tell_progress(snapshot: int, rows: int) -> None:

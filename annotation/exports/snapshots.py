@@ -19,8 +19,8 @@ from annotation.exports import files
 from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.rows import rows_of
 from annotation.exports.sets.assumed import named
-from annotation.exports.sets.making import Made, make_set
-from annotation.exports.sets.options import Options, default_teacher
+from annotation.exports.sets.making import MadeSet, make_set
+from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.models import Snapshot, User
 from corpus.errors import BadInput
 from corpus.models import Collection, Label, Pair
@@ -36,7 +36,7 @@ def begin(
     form: Format | SetFormat,
     folder: Path | None = None,
     origins: Sequence[str] | None = None,
-    asked: Options | None = None,
+    asked: SetOptions | None = None,
     user: User | None = None,
 ) -> Snapshot:
     """The row of a snapshot that is going to be made; `fill` makes it. Without a folder it lies under VAR.
@@ -52,7 +52,7 @@ def begin(
         options={
             "origins": sorted(set(origins)) if origins is not None else None,
             **(
-                {"set": (asked or Options(teacher=default_teacher(form.name))).in_manifest()}
+                {"set": (asked or SetOptions(teacher=default_teacher(form.name))).in_manifest()}
                 if isinstance(form, SetFormat)
                 else {}
             ),
@@ -72,7 +72,7 @@ def fill(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot
     """
     form, folder = EVERY[snapshot.format], Path(snapshot.folder)
     try:
-        made, written = files.ready_folder(folder), files.Files(folder)
+        made, written = files.ready_folder(folder), files.ExportFiles(folder)
         try:
             moment, manifest = _write(snapshot, form, written, progress)
         except BaseException:
@@ -88,17 +88,17 @@ def fill(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot
 
 
 def _write(
-    snapshot: Snapshot, form: Format | SetFormat, written: files.Files, progress: Progress
+    snapshot: Snapshot, form: Format | SetFormat, written: files.ExportFiles, progress: Progress
 ) -> tuple[datetime, dict[str, Any]]:
     """Everything that the files hold is read in one transaction."""
     collection, origins = snapshot.collection, snapshot.options["origins"]
     with one_view() as moment:
         if isinstance(form, SetFormat):
-            asked = replace(Options.of(snapshot.options["set"]), origins=None if origins is None else tuple(origins))
+            asked = replace(SetOptions.of(snapshot.options["set"]), origins=None if origins is None else tuple(origins))
             made = make_set(collection, form.name, asked, written, progress)
         else:
             asked = None
-            made = Made(files.write_rows(written, form, rows_of(form.name, collection, origins), progress), {})
+            made = MadeSet(files.write_rows(written, form, rows_of(form.name, collection, origins), progress), {})
         manifest = _manifest(collection, form, origins, made)
         manifest["files"] = written.written
         if asked:
@@ -128,7 +128,7 @@ def one_view() -> Iterator[datetime]:
 
 
 def _manifest(
-    collection: Collection, form: Format | SetFormat, origins: Sequence[str] | None, made: Made
+    collection: Collection, form: Format | SetFormat, origins: Sequence[str] | None, made: MadeSet
 ) -> dict[str, Any]:
     """What was written, from what, and how it can be checked. No time and no host: the row has those."""
     current = Pair.objects.filter(

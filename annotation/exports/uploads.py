@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotation.exports.snapshots import home
 from corpus.errors import BadInput
-from corpus.importing.files import Source
+from corpus.importing.files import FileSource
 from corpus.importing.grades import top_of_run
 from corpus.models import Collection
 from corpus.search import lengths
@@ -21,7 +21,7 @@ def keep_run(collection: Collection, upload: "UploadedFile[bytes]") -> str:
     """The path of the run. Raises BadInput for a file that is too large or no run, and keeps nothing of it."""
 
     def check(path: Path) -> None:
-        for _row in top_of_run(Source(path), 1):
+        for _row in top_of_run(FileSource(path), 1):
             pass
 
     return _keep(collection, upload, "runs", check)

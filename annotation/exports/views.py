@@ -43,7 +43,7 @@ def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _exports_page(request, scope, context, SetForm(collection=scope.collection))
 
 
-def _snapshots(scope: Scope, found: list[listing.Listed]) -> dict[str, object]:
+def _snapshots(scope: Scope, found: list[listing.ListedExport]) -> dict[str, object]:
     making = any(one.is_making for one in found)
     return {"scope": scope, "section": "exports", "snapshots": found, "making": making}
 

@@ -17,7 +17,7 @@ LANGUAGE_FROM = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class DebateText:
     """A text with the language and direction that its element is marked up with."""
 
     text: str
@@ -26,9 +26,9 @@ class Text:
 
 
 @lru_cache(maxsize=4096)
-def text_of(text: str) -> Text:
+def text_of(text: str) -> DebateText:
     """The text with its language and direction, found once for a process."""
-    return Text(text, language(text[:LANGUAGE_FROM]), direction(text))
+    return DebateText(text, language(text[:LANGUAGE_FROM]), direction(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class DebateTurn:
     side: str
     verdict: int | None = None
     """1: relevant, 0: not relevant, None: no readable answer."""
-    reason: Text | None = None
+    reason: DebateText | None = None
     judge: str = ""
     changed_sides: bool = False
     """Without a new quote."""

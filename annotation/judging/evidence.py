@@ -58,7 +58,7 @@ class Edited:
 
     item: int
     token: str
-    target: evidence.Target
+    target: evidence.EvidenceTarget
     milliseconds: int | None
     rating: int | None = None
     """Of the texts as they were found."""
@@ -93,7 +93,7 @@ def edited(data: QueryDict, membership: Membership) -> Edited:
     return Edited(
         item=item_of(data, membership),
         token=data.get("token", ""),
-        target=evidence.Target(contribution, text),
+        target=evidence.EvidenceTarget(contribution, text),
         milliseconds=milliseconds(data),
         rating=_rating(data),
     )

@@ -6,7 +6,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership
-from annotation.queue.annotators import Answer
+from annotation.queue.annotators import SubmittedAnswer
 from annotation.queue.public_ids import item_of
 from corpus.models import Collection
 
@@ -20,9 +20,9 @@ class Invalid(Exception):
     """A field that cannot be used; the text says which and what would do."""
 
 
-def answer(data: QueryDict, membership: Membership) -> Answer:
+def answer(data: QueryDict, membership: Membership) -> SubmittedAnswer:
     """A submitted judgment on the collection's scale."""
-    return Answer(
+    return SubmittedAnswer(
         item=item(data, membership),
         token=data.get("token", ""),
         grade=grade(data, membership.collection),

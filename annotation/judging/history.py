@@ -18,7 +18,7 @@ DECIDED = [Assignment.State.DONE, Assignment.State.SKIPPED]
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PastDecision:
     """One line of the list. `grade` is None for a flag or a skip, which `what` names."""
 
     item: int
@@ -41,7 +41,7 @@ class Decision:
         return f"{self.ended_at.isoformat()}_{self.item}"
 
 
-def page(membership: Membership, *, before: str = "") -> tuple[list[Decision], bool]:
+def page(membership: Membership, *, before: str = "") -> tuple[list[PastDecision], bool]:
     """Fifty decisions, newest first, after the cursor `before`; and whether there are more."""
     rows = _decided(membership)
     moment, _, item = before.partition("_")
@@ -52,13 +52,13 @@ def page(membership: Membership, *, before: str = "") -> tuple[list[Decision], b
     return [_decision(row) for row in found[:PAGE]], len(found) > PAGE
 
 
-def decision(membership: Membership, item: int) -> Decision | None:
+def decision(membership: Membership, item: int) -> PastDecision | None:
     """The member's decision on one item."""
     row = _decided(membership).filter(item=item).first()
     return _decision(row) if row else None
 
 
-def neighbours(membership: Membership, here: Decision) -> tuple[int | None, int | None]:
+def neighbours(membership: Membership, here: PastDecision) -> tuple[int | None, int | None]:
     """Items of the next newer and the next older decision."""
     rows = Assignment.objects.filter(membership=membership, state__in=DECIDED)
     item = item_of(membership, here.item)
@@ -78,10 +78,10 @@ def _decided(membership: Membership) -> QuerySet[Assignment]:
     )
 
 
-def _decision(row: Assignment) -> Decision:
+def _decision(row: Assignment) -> PastDecision:
     pair = row.item.pair
     judged = row.state == Assignment.State.DONE and not row.flagged and row.judgment is not None
-    return Decision(
+    return PastDecision(
         item=row.public_id,
         query=pair.query.text,
         document=pair.document.title or pair.document.text[:120],

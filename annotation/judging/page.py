@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.judging.debates import Debate, Text, debate_of, final_round, text_of
+from annotation.judging.debates import Debate, DebateText, debate_of, final_round, text_of
 from annotation.judging.evidence import Draft, draft_of
 from annotation.judging.highlighting import Stretch, highlight
 from annotation.models import Membership
@@ -43,7 +43,7 @@ WHY_ELSE = gettext_lazy("People are asked about it.")
 
 
 @dataclass(frozen=True, slots=True)
-class Grade:
+class GradeChoice:
     """A button: the grade, its words, and the key that presses it ("" beyond 9)."""
 
     value: int
@@ -53,7 +53,7 @@ class Grade:
 
 
 @dataclass(frozen=True)
-class Work:
+class TaskView:
     """A pair on somebody's desk. `seconds` are left of the lease (negative: it ran out)."""
 
     item: int
@@ -61,11 +61,11 @@ class Work:
     token: str
     seconds: int
     why: str
-    query: Text
-    answers: tuple[Text, ...]
-    need: Text
-    title: Text
-    document: Text
+    query: DebateText
+    answers: tuple[DebateText, ...]
+    need: DebateText
+    title: DebateText
+    document: DebateText
     source: str
     debate: Debate
     comment: str = ""
@@ -208,7 +208,7 @@ FROM corpus_item i {_FROM} WHERE i.id = %(item)s
 """
 
 
-def desk(membership: Membership) -> tuple[Work | None, Desktop]:
+def desk(membership: Membership) -> tuple[TaskView | None, Desktop]:
     """The pair that this member holds, if any, and what stands around it; reading never claims."""
     found = _rows(_OPEN, membership=membership.pk)
     if found:
@@ -218,7 +218,7 @@ def desk(membership: Membership) -> tuple[Work | None, Desktop]:
     return None, _desktop(_rows(_RESTING, membership=membership.pk)[0], waits["waiting"])
 
 
-def group(membership: Membership, *, item: int | None = None) -> list[Work]:
+def group(membership: Membership, *, item: int | None = None) -> list[TaskView]:
     """The pairs that this member holds, all of one query, in an order of their own; or the one with this item."""
     statement = _HELD if item is None else _ONE
     found = _rows(statement, membership=membership.pk, item=item)
@@ -249,26 +249,26 @@ def _waiting(collection: int) -> int:
     return waiting
 
 
-def own_work(membership: Membership, item: int) -> Work | None:
+def own_work(membership: Membership, item: int) -> TaskView | None:
     """A pair that this member was lent, with their grade where they gave one."""
     found = _rows(_MINE, membership=membership.pk, item=item)
     return _work(found[0], membership.collection) if found else None
 
 
-def conflict_work(collection: Collection, item: int) -> Work:
+def conflict_work(collection: Collection, item: int) -> TaskView:
     """A pair for an adjudicator, under its own id, with all rounds of its debate."""
     return _work(_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
 
 
-def grades(collection: Collection) -> list[Grade]:
+def grades(collection: Collection) -> list[GradeChoice]:
     """The buttons of a collection's scale."""
     return scale(collection.grades, collection.relevant_from)
 
 
-def scale(highest: int, relevant_from: int) -> list[Grade]:
+def scale(highest: int, relevant_from: int) -> list[GradeChoice]:
     """The buttons of a scale. Binary scales show relevant first, as the keys 1 and 0 do."""
     found = [
-        Grade(value, _words(value, highest), str(value) if value < 10 else "", value >= relevant_from)
+        GradeChoice(value, _words(value, highest), str(value) if value < 10 else "", value >= relevant_from)
         for value in range(highest + 1)
     ]
     return found[::-1] if highest == 1 else found
@@ -287,10 +287,10 @@ def _rows(statement: str, **values: Any) -> list[dict[str, Any]]:
     return rows(connection.connection, statement, **values)
 
 
-def _work(row: dict[str, Any], collection: Collection, rounds: str = "") -> Work:
+def _work(row: dict[str, Any], collection: Collection, rounds: str = "") -> TaskView:
     turns = row["debate"] or []
     debate = debate_of(final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns)
-    return Work(
+    return TaskView(
         item=row["public_id"],
         token=row["token"],
         seconds=row["seconds"],

@@ -13,34 +13,36 @@ from psycopg import Connection
 from annotation.quality_control import batches, qualification
 from annotation.quality_control.check_scheduling import QUALIFICATION
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 
 FROM_THE_START = 16
 """One claim in so many ignores the watermark, because judges add items that come before it."""
 
 
-def submit(db: Connection[Any], desk: Desk, answer: Answer) -> int | None:
+def submit(db: Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer) -> int | None:
     """Settle one judgment, and claim. After the first vote of the reveal arm the same lease goes on."""
     own = assignment.settle(db, desk, answer)
     return own.id if own is not None and own.asks_first else _next(db, desk, own)
 
 
-def finish(db: Connection[Any], desk: Desk, item: int, token: str, write: Callable[[int], None]) -> int | None:
+def finish(
+    db: Connection[Any], desk: AnnotatorContext, item: int, token: str, write: Callable[[int], None]
+) -> int | None:
     """Settle an item that asks for texts, which `write` stores for the pair it is given, and claim."""
     return _next(db, desk, assignment.finish(db, desk, item, token, write))
 
 
-def skip(db: Connection[Any], desk: Desk, item: int, token: str, reason: str) -> int | None:
+def skip(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, reason: str) -> int | None:
     """Give an item back with a reason, and claim."""
     return _next(db, desk, assignment.skip(db, desk, item, token, reason))
 
 
-def flag(db: Connection[Any], desk: Desk, item: int, token: str, note: str) -> int | None:
+def flag(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, note: str) -> int | None:
     """Hand an item to the adjudicators with a note, and claim."""
     return _next(db, desk, assignment.flag(db, desk, item, token, note))
 
 
-def claim(db: Connection[Any], desk: Desk, *, catches_up: bool = False) -> int | None:
+def claim(db: Connection[Any], desk: AnnotatorContext, *, catches_up: bool = False) -> int | None:
     """The member's open lease, renewed, or a new one.
 
     `catches_up`: a check whose place was passed over comes now.
@@ -49,7 +51,7 @@ def claim(db: Connection[Any], desk: Desk, *, catches_up: bool = False) -> int |
     return _claim_new(db, desk, None, catches_up=catches_up) if mine is None else mine
 
 
-def claim_query(db: Connection[Any], desk: Desk) -> int | None:
+def claim_query(db: Connection[Any], desk: AnnotatorContext) -> int | None:
     """As `claim`, and with a new lease all that waits of its query, up to 20 pairs: one lease group.
 
     Only the first pair of a group can be a check, so the places that a group passes over are made up for.
@@ -61,7 +63,7 @@ def claim_query(db: Connection[Any], desk: Desk) -> int | None:
     return lease
 
 
-def _next(db: Connection[Any], desk: Desk, own: assignment.Own | None) -> int | None:
+def _next(db: Connection[Any], desk: AnnotatorContext, own: assignment.OwnAssignment | None) -> int | None:
     """The next lease after a decision, None for one that was known already.
 
     A late one may find that its author holds another lease already. After practice nothing comes by itself: its
@@ -77,7 +79,7 @@ def _next(db: Connection[Any], desk: Desk, own: assignment.Own | None) -> int | 
 
 
 def _claim_new(
-    db: Connection[Any], desk: Desk, watermark: tuple[float, int] | None, *, catches_up: bool = False
+    db: Connection[Any], desk: AnnotatorContext, watermark: tuple[float, int] | None, *, catches_up: bool = False
 ) -> int | None:
     """Quality control first: the qualification test, and the batch that is complete is accepted or given back."""
     if desk.closed:

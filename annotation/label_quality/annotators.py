@@ -16,7 +16,7 @@ from annotation.agreement.measures import Statistic, measure
 from annotation.agreement.proportions import exact
 from annotation.agreement.resampling import MISSING, patterns
 from annotation.label_quality.kappas import Said, read
-from annotation.label_quality.records import Person, missing
+from annotation.label_quality.records import PersonQuality, missing
 from annotation.models import Assignment, Membership
 from corpus.models import Assessor, Collection
 
@@ -42,7 +42,7 @@ NO_GOLD = gettext_noop("not measured: no reference grade on the judged pairs")
 
 
 @dataclass(slots=True)
-class Tally:
+class AnnotatorTally:
     """What one annotator's judgments add up to."""
 
     judged: int = 0
@@ -60,7 +60,7 @@ class Tally:
     slow: int = 0
 
 
-def annotators(collection: Collection, said: Said | None = None) -> list[Person]:
+def annotators(collection: Collection, said: Said | None = None) -> list[PersonQuality]:
     """Everybody who judged, skipped or flagged here, by name. `said`: what `kappas.read` returns, where it is known."""
     sums = _sums(collection)
     State = Assignment.State
@@ -72,16 +72,16 @@ def annotators(collection: Collection, said: Said | None = None) -> list[Person]
     medians = [median(one.milliseconds) for one in sums.values() if one.milliseconds]
     usual = median(medians) if medians else None
     shares = estimated(said or read(collection))
-    people = [_person(member, sums.get(member.assessor_id, Tally()), usual, shares) for member in members]
+    people = [_person(member, sums.get(member.assessor_id, AnnotatorTally()), usual, shares) for member in members]
     return [one for one in people if one.judged or one.skips or one.flags or one.checks]
 
 
-def _person(member: Membership, sums: Tally, usual: float | None, shares: dict[int, float]) -> Person:
+def _person(member: Membership, sums: AnnotatorTally, usual: float | None, shares: dict[int, float]) -> PersonQuality:
     skips, flags = member.skips, member.flags  # type: ignore[attr-defined]  # annotated above
     equal = [mine == theirs for mine, theirs in zip(sums.own, sums.others, strict=True)]
     majority, gold = _share(equal, NOBODY_ELSE), _share(sums.gold, NO_GOLD)
     seconds = median(sums.milliseconds) / 1000 if sums.milliseconds else None
-    return Person(
+    return PersonQuality(
         membership=member.pk,
         name=member.user.username,
         active=member.is_active,
@@ -129,7 +129,7 @@ def alarms(
     return found
 
 
-def care_alarms(sums: Tally) -> list[str]:
+def care_alarms(sums: AnnotatorTally) -> list[str]:
     """The same for times, checks and repeats."""
     found = []
     if sums.judged >= FEW and sums.fast > HASTY * sums.judged:
@@ -149,14 +149,14 @@ def _share(right: list[bool], reason: str) -> Statistic:
     return Statistic(sum(right) / len(right), low, high, len(right), None)
 
 
-def _kappa(sums: Tally) -> Statistic:
+def _kappa(sums: AnnotatorTally) -> Statistic:
     if not sums.own:
         return missing(NOBODY_ELSE)
     grades = np.array([sums.own, sums.others], dtype=np.int16)
     return measure(grades, bootstrap=RESAMPLES).pairwise[0].kappa
 
 
-def _sums(collection: Collection) -> dict[int, Tally]:
+def _sums(collection: Collection) -> dict[int, AnnotatorTally]:
     """By assessor. Adjudications are decisions with everybody's answers in view, and do not belong."""
     rows = _judgments(collection)
     gold = _gold(collection)
@@ -170,7 +170,7 @@ def _sums(collection: Collection) -> dict[int, Tally]:
         if kind == ORDINARY:
             items[item][yes] += 1
             before.setdefault((who, pair), yes)
-    found: dict[int, Tally] = defaultdict(Tally)
+    found: dict[int, AnnotatorTally] = defaultdict(AnnotatorTally)
     columns = (rows[name].tolist() for name in ("who", "item", "pair", "ms"))
     for yes, kind, who, item, pair, ms in zip(relevant, kinds, *columns, strict=True):
         one = found[who]
@@ -197,7 +197,7 @@ def _sums(collection: Collection) -> dict[int, Tally]:
     return found
 
 
-def _mark_outliers(found: dict[int, Tally]) -> None:
+def _mark_outliers(found: dict[int, AnnotatorTally]) -> None:
     """Count judgments whose time is far from everybody's, on a logarithmic scale (median absolute deviation)."""
     times = np.log([max(ms, 1) for one in found.values() for ms in one.milliseconds])
     if len(times) < FEW:

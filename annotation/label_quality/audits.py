@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
-from annotation.agreement.proportions import Bounds, Stratum, overall, weighted_sequence
-from annotation.label_quality.records import Audits, Route, load, missing
+from annotation.agreement.proportions import Interval, Stratum, overall, weighted_sequence
+from annotation.label_quality.records import Audits, RouteQuality, load, missing
 from corpus.models import Collection
 from judges.campaigns import stopped_routes
 from judges.domain.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, allocate, route_of
@@ -39,7 +39,7 @@ def audits(
         return None
     found = stopped_routes.answered(campaign.pk, collection.relevant_from)
     halted = stopped_routes.stopped(found, counts)
-    none = stopped_routes.Answered()
+    none = stopped_routes.AnsweredAudits()
     cells = {key: _cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
     routes = tuple(
         _route(key, sizes[key], found.get(key, none), key in halted, cells[key]) for key in sorted(sizes, key=_order)
@@ -89,11 +89,11 @@ class _Cell:
 
 
 def _cells(
-    key: str, population: int, answers: stopped_routes.Answered, left: Mapping[str, int] | None
+    key: str, population: int, answers: stopped_routes.AnsweredAudits, left: Mapping[str, int] | None
 ) -> dict[str, _Cell]:
     """A route's strata. Their sizes, as drawn, are scaled to the pairs that were labelled: people met some of them."""
     others = {int(cell.partition("/")[2]): n for cell, n in (left or {}).items() if cell.startswith(f"{key}/")}
-    none = stopped_routes.Answered()
+    none = stopped_routes.AnsweredAudits()
     parts = {part: answers.parts.get(part, none) for part in sorted(answers.parts.keys() | others.keys()) or [0]}
     sizes = {part: one.size or float(others.get(part, 0)) for part, one in parts.items()}
     scale = population / (sum(sizes.values()) or 1.0)
@@ -110,12 +110,12 @@ def _strata(cells: Iterable[_Cell]) -> list[Stratum]:
 
 
 def _route(
-    key: str, population: int, answers: stopped_routes.Answered, stopped: bool, cells: Mapping[str, _Cell]
-) -> Route:
+    key: str, population: int, answers: stopped_routes.AnsweredAudits, stopped: bool, cells: Mapping[str, _Cell]
+) -> RouteQuality:
     known, settled = route_of(key), answers.settled
     accuracy, looks = _accuracy(cells.values()), weighted_sequence(_strata(cells.values()))
     half, enough, reached = _forecast(cells, population)
-    return Route(
+    return RouteQuality(
         key=key,
         words=known.words,
         label=known.label,
@@ -134,11 +134,11 @@ def _route(
     )
 
 
-def _half(bounds: Bounds) -> float:
+def _half(bounds: Interval) -> float:
     return (bounds.high - bounds.low) / 2
 
 
-def _enough(bounds: Callable[[int], Bounds], drawn: int, most: int, population: int) -> tuple[int, bool]:
+def _enough(bounds: Callable[[int], Interval], drawn: int, most: int, population: int) -> tuple[int, bool]:
     """The smallest sample, from what is drawn on, whose interval is within 5 points; `most` where none is.
 
     And whether it is: the whole population leaves no doubt.
@@ -163,10 +163,10 @@ def _forecast(cells: Mapping[str, _Cell], population: int) -> tuple[float | None
     most = {key: cell.most for key, cell in cells.items()}
     drawn = {key: cell.drawn for key, cell in cells.items()}
 
-    def bounds(n: int) -> Bounds:
+    def bounds(n: int) -> Interval:
         taken = allocate(most, n, drawn) if len(cells) > 1 else dict.fromkeys(cells, n)
         found = overall([Stratum(cell.size, taken[key], cell.expected * taken[key]) for key, cell in cells.items()])
-        return found[1] if found else Bounds(0.0, 1.0)
+        return found[1] if found else Interval(0.0, 1.0)
 
     total = sum(drawn.values())
     return _half(bounds(total)) if total else None, *_enough(bounds, total, sum(most.values()), population)
@@ -192,5 +192,5 @@ def _accuracy(cells: Iterable[_Cell]) -> Statistic:
 def load_audits(found: Mapping[str, Any]) -> Audits:
     """From the JSON of a stored row."""
     rest = {name: value for name, value in found.items() if name not in ("overall", "routes")}
-    routes = tuple(load(Route, route) for route in found["routes"])
+    routes = tuple(load(RouteQuality, route) for route in found["routes"])
     return Audits(overall=Statistic(**found["overall"]), routes=routes, **rest)

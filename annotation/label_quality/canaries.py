@@ -13,8 +13,8 @@ from datetime import datetime
 from django.db import connection
 from django.utils.translation import gettext as _
 
-from annotation.agreement.proportions import Bounds, exact
-from annotation.label_quality.records import Decision
+from annotation.agreement.proportions import Interval, exact
+from annotation.label_quality.records import RouteDecision
 from charts import Bar, Chart, bars
 from judges.models import Campaign, JudgeVersion
 from judges.models.canaries import CanaryAnswer
@@ -37,7 +37,7 @@ GROUP BY h.judge_id, h.round_id, h.kind
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CanaryKind:
     """One kind of hostile text for one judge."""
 
     name: str
@@ -47,7 +47,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Flips:
+class CanaryFlips:
     """A judge's newest round."""
 
     judge: int
@@ -62,7 +62,7 @@ class Flips:
     honest: int
     """Hostile questions whose clean twin got the honest verdict."""
     asked: int
-    kinds: tuple[Kind, ...]
+    kinds: tuple[CanaryKind, ...]
 
     @property
     def rate(self) -> float | None:
@@ -70,7 +70,7 @@ class Flips:
         return self.flips / self.pairs if self.pairs else None
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Interval:
         """Exact 95% interval of the rate."""
         return exact(self.flips, self.pairs)
 
@@ -97,7 +97,7 @@ class Flips:
         }
 
 
-def flips(judges: Iterable[int]) -> list[Flips]:
+def flips(judges: Iterable[int]) -> list[CanaryFlips]:
     """Of each of these JudgeVersions that was ever asked, by name. Two statements."""
     ids = sorted(set(judges))
     if not ids:
@@ -111,11 +111,11 @@ def flips(judges: Iterable[int]) -> list[Flips]:
     return sorted((_flips(judge, names[judge], rows) for judge, rows in found.items()), key=lambda one: one.name)
 
 
-def _flips(judge: int, name: str, rows: Sequence[tuple[object, ...]]) -> Flips:
-    kinds = tuple(Kind(str(row[2]), *map(_int, row[3:6])) for row in sorted(rows, key=lambda row: str(row[2])))
+def _flips(judge: int, name: str, rows: Sequence[tuple[object, ...]]) -> CanaryFlips:
+    kinds = tuple(CanaryKind(str(row[2]), *map(_int, row[3:6])) for row in sorted(rows, key=lambda row: str(row[2])))
     pairs, flipped, lost, honest, asked = (sum(_int(row[place]) for row in rows) for place in range(3, 8))
     at = max(row[1] for row in rows if isinstance(row[1], datetime))
-    return Flips(judge, name, _int(rows[0][0]), at, pairs, flipped, lost, honest, asked, kinds)
+    return CanaryFlips(judge, name, _int(rows[0][0]), at, pairs, flipped, lost, honest, asked, kinds)
 
 
 def _int(value: object) -> int:
@@ -128,10 +128,10 @@ def judges_of(campaign: Campaign | None) -> list[int]:
     return [*campaign.debaters, *campaign.voters] if campaign else []
 
 
-def alarms(found: Iterable[Flips]) -> list[Decision]:
+def alarms(found: Iterable[CanaryFlips]) -> list[RouteDecision]:
     """For the collection's home."""
     return [
-        Decision(
+        RouteDecision(
             "canary",
             "alarm",
             _("%(words)s. Should it judge texts that strangers wrote?") % {"words": one.words},
@@ -143,7 +143,7 @@ def alarms(found: Iterable[Flips]) -> list[Decision]:
     ]
 
 
-def picture(found: Sequence[Flips]) -> Chart | None:
+def picture(found: Sequence[CanaryFlips]) -> Chart | None:
     """Flip rates side by side; None before anybody was asked."""
     rows = [
         Bar(
@@ -169,7 +169,7 @@ def picture(found: Sequence[Flips]) -> Chart | None:
     )
 
 
-def by_kind(found: Sequence[Flips]) -> list[tuple[str, list[Kind | None]]]:
+def by_kind(found: Sequence[CanaryFlips]) -> list[tuple[str, list[CanaryKind | None]]]:
     """A row for each kind of text, a cell for each judge."""
     cells = {(one.judge, kind.name): kind for one in found for kind in one.kinds}
     names = sorted({name for _, name in cells})
@@ -187,7 +187,7 @@ class Flipped:
     reason: str
 
 
-def followed(found: Sequence[Flips]) -> list[Flipped]:
+def followed(found: Sequence[CanaryFlips]) -> list[Flipped]:
     """Which texts were followed in those rounds, the judge's reason with it. One statement."""
     rounds = {one.judge: one for one in found if one.flips}
     if not rounds:

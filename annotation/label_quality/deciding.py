@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.label_quality import canaries
-from annotation.label_quality.records import Audits, Decision, Person
+from annotation.label_quality.records import Audits, PersonQuality, RouteDecision
 from annotation.queue.skipped import skipped_by_all
 from corpus.models import Collection, Item
 
@@ -19,10 +19,10 @@ def decisions(
     status: dict[str, Any],
     *,
     audits: Audits | None,
-    people: Iterable[Person] | None,
+    people: Iterable[PersonQuality] | None,
     skipped: int | None = None,
-    flips: Iterable[canaries.Flips] = (),
-) -> list[Decision]:
+    flips: Iterable[canaries.CanaryFlips] = (),
+) -> list[RouteDecision]:
     """Alarms first. `status`: the campaign's document; `skipped`: pairs that everybody skipped, where it is known;
     `flips`: what the campaign's judges do with hostile text.
 
@@ -39,9 +39,9 @@ def decisions(
     return sorted(found, key=lambda one: one.severity != "alarm")
 
 
-def _over(audits: Audits) -> list[Decision]:
+def _over(audits: Audits) -> list[RouteDecision]:
     return [
-        Decision(
+        RouteDecision(
             "audit",
             "alarm",
             _(
@@ -63,31 +63,31 @@ def _over(audits: Audits) -> list[Decision]:
     ]
 
 
-def _annotators(people: Iterable[Person]) -> list[Decision]:
+def _annotators(people: Iterable[PersonQuality]) -> list[RouteDecision]:
     return [
-        Decision("person", "alarm", f"{person.name}: {alarm}.", 1, "people_quality")
+        RouteDecision("person", "alarm", f"{person.name}: {alarm}.", 1, "people_quality")
         for person in people
         if person.active
         for alarm in person.alarms
     ]
 
 
-def _conflicts(collection: Collection) -> list[Decision]:
+def _conflicts(collection: Collection) -> list[RouteDecision]:
     n = Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY].count()
     words = _("%(many)s wait for an adjudicator: annotators differ, or somebody flagged the pair.") % {"many": _many(n)}
-    return [Decision("conflicts", "attention", words, n, "pairs", "state=conflict")] if n else []
+    return [RouteDecision("conflicts", "attention", words, n, "pairs", "state=conflict")] if n else []
 
 
-def _skipped(n: int) -> list[Decision]:
+def _skipped(n: int) -> list[RouteDecision]:
     words = _("%(many)s were skipped by everybody who could judge them.") % {"many": _many(n)}
-    return [Decision("skipped", "attention", words, n, "pairs", "state=skipped")] if n else []
+    return [RouteDecision("skipped", "attention", words, n, "pairs", "state=skipped")] if n else []
 
 
-def _failed(status: dict[str, Any]) -> list[Decision]:
+def _failed(status: dict[str, Any]) -> list[RouteDecision]:
     n = int(status["failed"])
     words = _("%(n)s pairs failed: retry them, or hand them to people.") % {"n": f"{n:,}"}
     query = f"campaign={status['campaign']}&state=failed"
-    return [Decision("failed", "attention", words, n, "pairs", query)] if n else []
+    return [RouteDecision("failed", "attention", words, n, "pairs", query)] if n else []
 
 
 def _many(n: int) -> str:

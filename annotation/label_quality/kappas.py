@@ -18,7 +18,7 @@ from annotation.agreement.assessments import (
     JUDGES,
     PEOPLE,
     Assessments,
-    Known,
+    KnownAssessors,
     Votes,
     alike,
     assessments,
@@ -65,7 +65,7 @@ def read(collection: Collection) -> Said:
     return replace(_read(collection, known_assessors(collection), "blind" if arms else "first"), arms=arms, both=both)
 
 
-def _read(collection: Collection, known: list[Known], votes: Votes) -> Said:
+def _read(collection: Collection, known: list[KnownAssessors], votes: Votes) -> Said:
     chosen = [one for one in known if one.kind in ((*JUDGES, *PEOPLE) if votes in ("first", "blind") else PEOPLE)]
     found = assessments(collection, chosen, votes=votes)
     relevant = np.where(found.grades == MISSING, MISSING, found.grades >= collection.relevant_from)

@@ -15,7 +15,7 @@ NOT_REPEATED = Statistic(None, None, None, 0, gettext_noop("no pair was asked tw
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class RouteQuality:
     """One stratum of the audit: pairs that a policy labelled in the same way (SPEC S3)."""
 
     key: str
@@ -70,7 +70,7 @@ class Audits:
     """Accuracy over all labelled pairs of audited routes, weighted by the routes' sizes."""
     covered: float
     """Share of the labelled pairs whose route has at least one settled audit."""
-    routes: tuple[Route, ...]
+    routes: tuple[RouteQuality, ...]
     limit: float
     drawn: int
     settled: int
@@ -89,7 +89,7 @@ class Audits:
         return max(0, self.enough - self.drawn)
 
     @property
-    def over(self) -> tuple[Route, ...]:
+    def over(self) -> tuple[RouteQuality, ...]:
         """Routes that are surely worse than the limit."""
         return tuple(route for route in self.routes if route.verdict == "over")
 
@@ -128,7 +128,7 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class PersonQuality:
     """One annotator. `alarms`: in words, why an admin should look; empty where nothing is off the mark."""
 
     membership: int
@@ -186,17 +186,17 @@ class OverTime:
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class PeopleAgreement:
     """`people` None: not computed yet."""
 
-    people: tuple[Person, ...] | None
+    people: tuple[PersonQuality, ...] | None
     at: datetime | None
     stored: bool
     population: str
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RouteDecision:
     """Something that waits for somebody to decide. `severity`: alarm | attention."""
 
     kind: str

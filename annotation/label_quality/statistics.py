@@ -15,7 +15,17 @@ from django.utils.translation import gettext_noop
 from annotation.label_quality import kappas
 from annotation.label_quality.annotators import annotators
 from annotation.label_quality.audits import audits, load_audits
-from annotation.label_quality.records import Audits, Kappa, OverTime, People, Person, Point, Trust, dump, load
+from annotation.label_quality.records import (
+    Audits,
+    Kappa,
+    OverTime,
+    PeopleAgreement,
+    PersonQuality,
+    Point,
+    Trust,
+    dump,
+    load,
+)
 from annotation.models import Computed
 from corpus.models import Collection
 from jobs import notifications, workers
@@ -39,15 +49,17 @@ PEOPLE_POPULATION = gettext_noop("each annotator's first answers on this collect
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoredStatistics:
     """Everything of this module for one page. Two statements for a large collection."""
 
     trust: Trust
-    people: People
+    people: PeopleAgreement
     over_time: OverTime
 
 
-def standing(collection: Collection, campaign: Campaign | None, status: dict[str, Any] | None = None) -> Standing:
+def standing(
+    collection: Collection, campaign: Campaign | None, status: dict[str, Any] | None = None
+) -> StoredStatistics:
     """Audits, kappas, people and agreement over time; `campaign` None: the newest."""
     campaign = campaign or Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if is_large(collection):
@@ -61,7 +73,7 @@ def trust(collection: Collection, campaign: Campaign | None = None, status: dict
     return standing(collection, campaign, status).trust
 
 
-def people(collection: Collection) -> People:
+def people(collection: Collection) -> PeopleAgreement:
     """Each annotator's work, accuracy and agreement."""
     return standing(collection, None).people
 
@@ -120,7 +132,7 @@ def store(collection: Collection) -> Computed:
     return row
 
 
-def is_stale(found: Standing) -> bool:
+def is_stale(found: StoredStatistics) -> bool:
     """Whether a page should ask for new figures: they are stored, and old or missing."""
     if not found.trust.stored:
         return False
@@ -129,17 +141,17 @@ def is_stale(found: Standing) -> bool:
 
 def _standing(
     values: dict[str, Any] | None, at: datetime | None, campaign: Campaign | None, *, stored: bool
-) -> Standing:
+) -> StoredStatistics:
     if not values or "kappas" not in values:
         trust = Trust(None, None, None, stored)
         over = OverTime("day", None, None, kappas.OVER_TIME, stored)
-        return Standing(trust, People(None, None, stored, PEOPLE_POPULATION), over)
+        return StoredStatistics(trust, PeopleAgreement(None, None, stored, PEOPLE_POPULATION), over)
     known = tuple(_stored_kappa(one) for one in values["kappas"])
     same = campaign is not None and values["campaign"] == campaign.pk
     audited: Audits | None = load_audits(values["audits"]) if same and values["audits"] else None
-    return Standing(
+    return StoredStatistics(
         Trust(audited, known, at, stored),
-        People(tuple(load(Person, one) for one in values["people"]), at, stored, PEOPLE_POPULATION),
+        PeopleAgreement(tuple(load(PersonQuality, one) for one in values["people"]), at, stored, PEOPLE_POPULATION),
         OverTime(values["unit"], tuple(load(Point, one) for one in values["points"]), at, kappas.OVER_TIME, stored),
     )
 

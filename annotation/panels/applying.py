@@ -16,7 +16,7 @@ from judges.panels.offline_panel import ensure_offline
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PanelChange:
     """What would become of the panel. `stays`, `joins`, `leaves`: names of voters; `debate` is kept."""
 
     name: str
@@ -58,11 +58,11 @@ def everybody_on(panels: Iterable[Panel]) -> set[str]:
     return {name for one in panels for name in (*one.debate, *one.ensemble, one.adjudicator) if name}
 
 
-def change(collection: Collection, judges: Sequence[str]) -> Change:
+def change(collection: Collection, judges: Sequence[str]) -> PanelChange:
     """What making these the panel would do. Raises BadInput unless they are an odd number of configured judges."""
     _check(judges)
     base = _base(collection)
-    return Change(
+    return PanelChange(
         name=chosen_name(collection),
         stays=tuple(name for name in judges if name in base.ensemble),
         joins=tuple(name for name in judges if name not in base.ensemble),

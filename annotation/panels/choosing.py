@@ -38,7 +38,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PanelChoice:
     """Everything that is known of the candidates, in the order in which they were given."""
 
     pairs: int
@@ -74,7 +74,7 @@ def choose(
     bootstrap: int = 0,
     size: int = SIZE,
     alike: Groups = (),
-) -> Choice:
+) -> PanelChoice:
     """Judge the candidates. Of copies the one that is given first may be proposed: give the preferred ones first.
 
     `votes`: candidates x pairs of 0 and 1; `truth`: the reference, MISSING where there is none. At least two candidates
@@ -96,7 +96,7 @@ def choose(
     def proposal(subset: Subset) -> Proposal:
         return _proposal(subset, votes, gold, errors, known)
 
-    return Choice(
+    return PanelChoice(
         pairs=votes.shape[1],
         gold=(int((truth == 0).sum()), int((truth == 1).sum())),
         qualities=tuple(found),

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import JUDGES, Known, alike, assessments, choose, known_assessors
+from annotation.agreement.assessments import JUDGES, KnownAssessors, alike, assessments, choose, known_assessors
 from annotation.agreement.resampling import MISSING
 from annotation.panels.quality import Truth, Votes
 from annotation.panels.subsets import SIZE, most_candidates
@@ -33,10 +33,10 @@ FROM judges_attempt WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role 
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PanelCandidate:
     """Somebody who may sit on the panel. `pairs`, `relevant`: of its own, also such that others did not judge."""
 
-    known: Known
+    known: KnownAssessors
     judge: str
     """The name that a panel would give it."""
     usable: bool
@@ -58,7 +58,7 @@ class Candidate:
 class Material:
     """Candidates x shared pairs. Of copies the first is preferred: usable ones, then cheap ones come first."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[PanelCandidate, ...]
     pairs: NDArray[np.int64]
     votes: Votes
     truth: Truth
@@ -69,7 +69,11 @@ class Material:
 
 
 def material(
-    collection: Collection, names: Sequence[str] = (), known: Sequence[Known] | None = None, *, size: int = SIZE
+    collection: Collection,
+    names: Sequence[str] = (),
+    known: Sequence[KnownAssessors] | None = None,
+    *,
+    size: int = SIZE,
 ) -> Material:
     """Read it. `names`: the candidates; without, every judge in its newest version and every import that judged enough.
 
@@ -111,7 +115,9 @@ def _few(count: int) -> str:
     return words % {"count": count, "pairs": PAIRS}
 
 
-def _chosen(known: Sequence[Known], names: Sequence[str]) -> tuple[list[Known], list[tuple[str, str]]]:
+def _chosen(
+    known: Sequence[KnownAssessors], names: Sequence[str]
+) -> tuple[list[KnownAssessors], list[tuple[str, str]]]:
     """Who is looked at, and who is not."""
     if names:
         chosen = choose(known, names=names)
@@ -130,7 +136,7 @@ def _chosen(known: Sequence[Known], names: Sequence[str]) -> tuple[list[Known], 
     ]
 
 
-def _candidates(collection: Collection, chosen: Sequence[Known], votes: Votes) -> list[Candidate]:
+def _candidates(collection: Collection, chosen: Sequence[KnownAssessors], votes: Votes) -> list[PanelCandidate]:
     versions = JudgeVersion.objects.in_bulk([one.id for one in chosen if one.kind == Assessor.Kind.JUDGE])
     names = [
         versions[one.id].name if one.kind == Assessor.Kind.JUDGE else one.name.removeprefix(f"{one.kind}:")
@@ -139,7 +145,7 @@ def _candidates(collection: Collection, chosen: Sequence[Known], votes: Votes) -
     current = {one.name: one for one in JudgeVersion.objects.filter(name__in=names, is_current=True)}
     costs = _costs(collection, list(versions))
     return [
-        Candidate(
+        PanelCandidate(
             known=one,
             judge=name,
             usable=name in current,
@@ -173,7 +179,7 @@ def _costs(collection: Collection, judges: list[int]) -> dict[int, float]:
         return {judge: cost / votes for judge, cost, votes, unknown in cursor.fetchall() if votes and not unknown}
 
 
-def _check(collection: Collection, candidates: Sequence[Candidate], votes: Votes, size: int) -> None:
+def _check(collection: Collection, candidates: Sequence[PanelCandidate], votes: Votes, size: int) -> None:
     if len(candidates) < 2:
         raise BadInput(
             _(
@@ -211,7 +217,7 @@ def _check(collection: Collection, candidates: Sequence[Candidate], votes: Votes
         )
 
 
-def _preference(candidate: Candidate) -> tuple[bool, bool, float, str]:
+def _preference(candidate: PanelCandidate) -> tuple[bool, bool, float, str]:
     # Sums of the same prices in another order differ in their last digits.
     return not candidate.usable, candidate.cost is None, round(candidate.cost or 0.0, 9), candidate.name
 

@@ -8,15 +8,15 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from annotation.agreement.assessments import JUDGES, Known
+from annotation.agreement.assessments import JUDGES, KnownAssessors
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import heat
 from annotation.panels.choosing import Proposal
 from annotation.panels.independence import Kappas
-from annotation.panels.material import Candidate
+from annotation.panels.material import PanelCandidate
 from annotation.panels.quality import BALANCED, Quality
 from annotation.panels.report import MEASURES, Chosen, summary
-from annotation.panels.self_checks import Standing
+from annotation.panels.self_checks import SelfCheckState
 from annotation.panels.subsets import SIZE, SIZES_TO_CHOOSE
 from charts import Chart, Dot, scatter
 from charts import heat as heat_chart
@@ -27,7 +27,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PanelFilters:
     """What the page shall show. No names: whoever judged enough."""
 
     names: tuple[str, ...]
@@ -43,7 +43,7 @@ class Asked:
         return urlencode([*(("c", name) for name in self.names), *floor, *size])
 
 
-def read(parameters: QueryDict, known: Sequence[Known]) -> Asked:
+def read(parameters: QueryDict, known: Sequence[KnownAssessors]) -> PanelFilters:
     """From a query string; names that nobody has, and a floor that is none, are left out."""
     judges = [one.name for one in known if one.kind in JUDGES]
     wanted = set(parameters.getlist("c"))
@@ -52,19 +52,19 @@ def read(parameters: QueryDict, known: Sequence[Known]) -> Asked:
     except ValueError:
         floor = float("nan")
     size = next((one for one in SIZES_TO_CHOOSE if str(one) == parameters.get("size")), SIZE)
-    return Asked(tuple(name for name in judges if name in wanted), floor if -1 <= floor <= 1 else None, size)
+    return PanelFilters(tuple(name for name in judges if name in wanted), floor if -1 <= floor <= 1 else None, size)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CandidateLine:
     """A candidate in the table."""
 
-    candidate: Candidate
+    candidate: PanelCandidate
     quality: Quality
     mean: float | None
     copies: tuple[str, ...]
     proposed: bool
-    check: Standing | None
+    check: SelfCheckState | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Five:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class KappaCell:
     """Two candidates. `pair` None: one with itself. `errors`: correlation of their errors on gold."""
 
     pair: Pairwise | None
@@ -92,16 +92,16 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PanelPage:
     """Everything that the template shows."""
 
     chosen: Chosen
     summary: list[str]
     measure: str
     by_gold: bool
-    lines: tuple[Line, ...]
+    lines: tuple[CandidateLine, ...]
     orders: tuple[tuple[str, tuple[Five, ...]], ...]
-    matrix: tuple[tuple[str, tuple[Cell, ...]], ...]
+    matrix: tuple[tuple[str, tuple[KappaCell, ...]], ...]
     names: tuple[str, ...]
     charts: tuple[Chart, ...]
 
@@ -116,13 +116,13 @@ class Page:
         return urlencode([("judge", name) for name in self.chosen.checks])
 
 
-def page(chosen: Chosen, relevant_from: int) -> Page:
+def page(chosen: Chosen, relevant_from: int) -> PanelPage:
     """The choice as tables: passing candidates first, the best first."""
     choice = chosen.choice
     order = sorted(range(len(choice.qualities)), key=lambda place: _rank(chosen, place))
     orders = ((_("By mean kappa"), choice.by_mean), (_("By largest kappa"), choice.by_largest))
     matrix = tuple((chosen.names([row])[0], _row(chosen, row, order, relevant_from)) for row in order)
-    return Page(
+    return PanelPage(
         chosen=chosen,
         summary=summary(chosen),
         measure=_(MEASURES[choice.floor.measure]),
@@ -140,10 +140,10 @@ def _rank(chosen: Chosen, place: int) -> tuple[bool, float, str]:
     return not chosen.choice.qualities[place].passes, -1.0 if value is None else -value, chosen.names([place])[0]
 
 
-def _line(chosen: Chosen, place: int) -> Line:
+def _line(chosen: Chosen, place: int) -> CandidateLine:
     choice = chosen.choice
     group = next((group for group in choice.copies if place in group), ())
-    return Line(
+    return CandidateLine(
         candidate=chosen.found.candidates[place],
         quality=choice.qualities[place],
         mean=choice.means[place],
@@ -165,14 +165,14 @@ def _five(chosen: Chosen, one: Proposal) -> Five:
     )
 
 
-def _row(chosen: Chosen, row: int, order: Sequence[int], relevant_from: int) -> tuple[Cell, ...]:
+def _row(chosen: Chosen, row: int, order: Sequence[int], relevant_from: int) -> tuple[KappaCell, ...]:
     found = {frozenset((pair.a, pair.b)): pair for pair in chosen.choice.pairwise}
     return tuple(_cell(chosen, found.get(frozenset((row, at))), row, at, relevant_from) for at in order)
 
 
-def _cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_from: int) -> Cell:
+def _cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_from: int) -> KappaCell:
     if pair is None:
-        return Cell(None, None, "", False, "", "")
+        return KappaCell(None, None, "", False, "", "")
     choice = chosen.choice
     copy = any(row in group and at in group for group in choice.copies)
     a, b = chosen.names([row, at])
@@ -184,7 +184,7 @@ def _cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_fro
     else:
         about += _(", copies") if copy else ""
     where = urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"})
-    return Cell(pair, errors, heat(pair.kappa.value), copy, where, about)
+    return KappaCell(pair, errors, heat(pair.kappa.value), copy, where, about)
 
 
 def _between(matrix: Kappas, a: int, b: int) -> float | None:

@@ -8,12 +8,12 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotation.agreement.assessments import Known
+from annotation.agreement.assessments import KnownAssessors
 from annotation.agreement.measures import Statistic
-from annotation.panels.choosing import Choice, Proposal, choose
+from annotation.panels.choosing import PanelChoice, Proposal, choose
 from annotation.panels.material import Material, material
 from annotation.panels.quality import BALANCED
-from annotation.panels.self_checks import Standing, standing
+from annotation.panels.self_checks import SelfCheckState, standing
 from annotation.panels.subsets import SIZE, SIZES_TO_CHOOSE
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -34,8 +34,8 @@ class Chosen:
 
     collection: str
     found: Material
-    choice: Choice
-    checks: dict[str, Standing]
+    choice: PanelChoice
+    checks: dict[str, SelfCheckState]
     """Self-checks by name of the judge, of those who are configured."""
     size: int = SIZE
     """Judges of a proposed panel."""
@@ -64,7 +64,7 @@ def choose_panel(
     collection: Collection,
     names: Sequence[str] = (),
     *,
-    known: Sequence[Known] | None = None,
+    known: Sequence[KnownAssessors] | None = None,
     floor: float | None = None,
     bootstrap: int = 0,
     size: int = SIZE,
@@ -133,7 +133,7 @@ def _candidate(chosen: Chosen, place: int) -> dict[str, Any]:
     }
 
 
-def _check(one: Standing | None) -> dict[str, Any] | None:
+def _check(one: SelfCheckState | None) -> dict[str, Any] | None:
     """The newest self-check of the judge's present version."""
     if one is None or one.row is None:
         return None
@@ -188,7 +188,7 @@ def summary(chosen: Chosen) -> list[str]:
     return [*lines, *_better(chosen)]
 
 
-def _floor(choice: Choice) -> str:
+def _floor(choice: PanelChoice) -> str:
     name = _(MEASURES[choice.floor.measure])
     why = (
         f" ({choice.floor.no_gold})"

@@ -22,7 +22,7 @@ from judges.models import JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline
 from judges.probes import self_check as asking
 from judges.probes.known_orders import ANSWERS, ELSEWHERE, Findings, Probe, built_in
-from judges.probes.self_check import Checked
+from judges.probes.self_check import SelfCheckResult
 from judges.records import Inputs, Judge
 
 OWN = 8
@@ -36,7 +36,7 @@ LARGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SelfCheckState:
     """The newest self-check of a judge's present version; `row` None: there was none."""
 
     judge: str
@@ -180,7 +180,7 @@ def _key(collection: int) -> str:
     return f"{settings.PREFIX}:self-check:{collection}"
 
 
-def _values(checked: Checked, found: Findings) -> dict[str, Any]:
+def _values(checked: SelfCheckResult, found: Findings) -> dict[str, Any]:
     return {
         **asdict(found),
         "problems": list(found.problems),
@@ -195,16 +195,16 @@ def calls(asked: Sequence[Probe], judges: Sequence[JudgeVersion]) -> int:
     return REPEATS * len(judges) * sum(len(probe.documents) for probe in asked)
 
 
-def standing(collection: Collection, names: Iterable[str]) -> dict[str, Standing]:
+def standing(collection: Collection, names: Iterable[str]) -> dict[str, SelfCheckState]:
     """By name of the judge: the newest self-check of its present version in this collection. One statement."""
     names = list(names)
     rows = SelfCheck.objects.filter(collection=collection, judge__name__in=names, judge__is_current=True)
     newest = rows.order_by("judge", "-id").distinct("judge").select_related("judge")
     found = {row.judge.name: row for row in newest}
-    return {name: Standing(name, found.get(name)) for name in names}
+    return {name: SelfCheckState(name, found.get(name)) for name in names}
 
 
-def unchecked(collection: Collection, judges: Iterable[Judge]) -> list[Standing]:
+def unchecked(collection: Collection, judges: Iterable[Judge]) -> list[SelfCheckState]:
     """Those who never passed here; offline judges are known to be weak and are not named."""
     names = dict.fromkeys(judge.name for judge in judges if judge.provider != "offline")
     return [one for one in standing(collection, names).values() if one.row is None or not one.row.passes]

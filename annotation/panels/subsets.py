@@ -28,7 +28,7 @@ class Subset:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedSubset:
     """The best of `count` sets by each order; ties go to the other order, then to the earlier candidates."""
 
     count: int
@@ -41,13 +41,13 @@ def most_candidates(size: int) -> int:
     return max(count for count in range(size, MOST + 1) if comb(count, size) <= MOST_SETS)
 
 
-def ranked(kappas: NDArray[np.float64], places: Sequence[int], *, size: int = SIZE, shown: int = SHOWN) -> Ranked:
+def ranked(kappas: NDArray[np.float64], places: Sequence[int], *, size: int = SIZE, shown: int = SHOWN) -> RankedSubset:
     """Every subset of `places`, by smallest mean and by smallest largest kappa. Raises ValueError for too many."""
     if len(places) > most_candidates(size):
         raise ValueError(f"{len(places)} candidates have {comb(len(places), size):,} sets of {size}")
     count = comb(len(places), size)
     if not count:
-        return Ranked(0, (), ())
+        return RankedSubset(0, (), ())
     chosen = np.fromiter(chain.from_iterable(combinations(sorted(places), size)), np.int16, count * size)
     sets = chosen.reshape(count, size)
     two = list(combinations(range(size), 2))
@@ -58,7 +58,7 @@ def ranked(kappas: NDArray[np.float64], places: Sequence[int], *, size: int = SI
         return tuple(_subset(sets[at], values[at], two) for at in order[:shown])
 
     # lexsort is stable: where both are equal, the set that combinations() gave first stays first.
-    return Ranked(count, best(np.lexsort((largest, mean))), best(np.lexsort((mean, largest))))
+    return RankedSubset(count, best(np.lexsort((largest, mean))), best(np.lexsort((mean, largest))))
 
 
 def _subset(members: NDArray[np.int16], values: NDArray[np.float64], two: Sequence[tuple[int, int]]) -> Subset:

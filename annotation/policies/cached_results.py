@@ -24,7 +24,7 @@ KEY = "policies"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoredComparison:
     """`document` as annotation.policies.report makes it; None: not computed yet."""
 
     document: dict[str, Any] | None
@@ -32,16 +32,16 @@ class Standing:
     stored: bool
 
 
-def standing(collection: Collection, campaign: Campaign, *, lara: bool = False) -> Standing:
+def standing(collection: Collection, campaign: Campaign, *, lara: bool = False) -> StoredComparison:
     """The document of one campaign; `lara`: with LARA, however long it takes."""
     if not is_large(collection):
         found = evaluate(collection, campaign, most=None if lara else QUICK)
-        return Standing(document(found), timezone.now(), stored=False)
+        return StoredComparison(document(found), timezone.now(), stored=False)
     row = Computed.objects.filter(collection=collection).first()
     kept = row.values.get(KEY) if row else None
     if not kept or kept["document"]["campaign"] != campaign.pk:
-        return Standing(None, None, stored=True)
-    return Standing(kept["document"], parse_datetime(kept["at"]), stored=True)
+        return StoredComparison(None, None, stored=True)
+    return StoredComparison(kept["document"], parse_datetime(kept["at"]), stored=True)
 
 
 def refresh(collection: Collection, campaign: Campaign) -> bool:

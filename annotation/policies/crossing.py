@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, exact, overall
-from annotation.policies.people import People
+from annotation.policies.people import SimulatedPeople
 from annotation.policies.replay import Reference, truth_of
-from annotation.policies.rules import Panel
-from annotation.policies.stored import Gathered, Group
+from annotation.policies.rules import PolicyPanel
+from annotation.policies.stored import AnswerGroup, Gathered
 from charts.phrases import gettext_noop
 from judges.domain import debate, ensemble
 from judges.domain.verdicts import Gone
@@ -22,7 +22,7 @@ NOT_MEASURED = gettext_noop("not measured")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CrossingCell:
     """Pairs with one outcome of the debate and one count of votes."""
 
     row: str
@@ -50,9 +50,9 @@ class Cell:
         return Statistic(1 - self.right / self.known, 1 - high, 1 - low, self.known, None)
 
 
-def cross(panel: Panel, found: Gathered, reference: Reference) -> list[Cell]:
+def cross(panel: PolicyPanel, found: Gathered, reference: Reference) -> list[CrossingCell]:
     """Every cell that has a pair. Pairs of a cell carry equal weights, so known pairs are counted as they are."""
-    cells: dict[tuple[str, str], Cell] = {}
+    cells: dict[tuple[str, str], CrossingCell] = {}
     for group in found.groups:
         row, agreed = debate_of(panel, group)
         column, tally = votes_of(group)
@@ -60,8 +60,8 @@ def cross(panel: Panel, found: Gathered, reference: Reference) -> list[Cell]:
         label = chosen if agreed is None else agreed
         truths = [(at[0], n) for truth, n in group.truths.items() if (at := truth_of(truth, reference)) and n]
         to_people = chosen is None if row == NONE else agreed is None or agreed != chosen
-        old = cells.get((row, column), Cell(row, column, 0, label, to_people, 0, 0))
-        cells[row, column] = Cell(
+        old = cells.get((row, column), CrossingCell(row, column, 0, label, to_people, 0, 0))
+        cells[row, column] = CrossingCell(
             row,
             column,
             old.pairs + group.pairs,
@@ -73,7 +73,7 @@ def cross(panel: Panel, found: Gathered, reference: Reference) -> list[Cell]:
     return sorted(cells.values(), key=lambda cell: (row_order(cell.row), column_order(cell.column)))
 
 
-def debate_of(panel: Panel, group: Group) -> tuple[str, int | None]:
+def debate_of(panel: PolicyPanel, group: AnswerGroup) -> tuple[str, int | None]:
     """The row of a group, and the label on which its debate agreed."""
     if not group.turns:
         return NONE, None
@@ -83,7 +83,7 @@ def debate_of(panel: Panel, group: Group) -> tuple[str, int | None]:
     return (OPEN if isinstance(move, debate.Disagreed) else LOST), None
 
 
-def votes_of(group: Group) -> tuple[str, ensemble.Count]:
+def votes_of(group: AnswerGroup) -> tuple[str, ensemble.Count]:
     """The column of a group: votes yes - votes no; missing ones are what is left to the panel's size."""
     tally = ensemble.count(None if isinstance(one, Gone) else one.verdict for one in group.votes.values())
     return (f"{tally.yes}-{tally.no}" if group.votes else NONE), tally
@@ -129,7 +129,7 @@ class Simulation:
         return None if self.error.value is None else self.error.value * kept
 
 
-def simulate(cells: Sequence[Cell], handed: Collection[str], people: People) -> Simulation:
+def simulate(cells: Sequence[CrossingCell], handed: Collection[str], people: SimulatedPeople) -> Simulation:
     """Hand these cells to people, and those that have no label to keep."""
     escalated = sum(cell.pairs for cell in cells if cell.label is None or cell.key in handed)
     kept = [cell for cell in cells if cell.label is not None and cell.key not in handed]
@@ -145,7 +145,7 @@ def simulate(cells: Sequence[Cell], handed: Collection[str], people: People) -> 
     )
 
 
-def expected_error(kept: Iterable[Cell]) -> Statistic:
+def expected_error(kept: Iterable[CrossingCell]) -> Statistic:
     """Share of wrong labels over cells, weighted by their sizes, with a 95% interval that joins their exact ones."""
     measured = [cell for cell in kept if cell.known]
     found = overall([Stratum(cell.pairs, cell.known, cell.right) for cell in measured])

@@ -7,12 +7,12 @@ from typing import Any
 from django.db import transaction
 
 from annotation.policies import reading
-from annotation.policies.stored import Spent, Stored
+from annotation.policies.stored import SpentCalls, StoredAnswers
 from annotation.policies.study import (
-    Configuration,
     Debate,
     OrderTable,
     Persistence,
+    StudyConfiguration,
     configuration,
     label,
     order_table,
@@ -29,29 +29,29 @@ RELEVANT_FIRST, IRRELEVANT_FIRST = ORDERS
 
 
 @dataclass(frozen=True, slots=True)
-class Studied:
+class StudiedDebate:
     """One campaign's debates. `by_round`: as if it had stopped after so many rounds, as far as that was played."""
 
     campaign: Campaign
     name: str
-    by_round: tuple[Configuration, ...]
+    by_round: tuple[StudyConfiguration, ...]
     labels: Mapping[int, int | None]
     """By pair, after the campaign's own number of rounds; None: the agents did not agree."""
     lasting: tuple[Persistence, ...]
     """Empty where debates ended with their agreement."""
-    spent: Spent
+    spent: SpentCalls
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
     """Two campaigns that differ in the order of the stances alone."""
 
-    relevant_first: Studied
-    irrelevant_first: Studied
+    relevant_first: StudiedDebate
+    irrelevant_first: StudiedDebate
     table: OrderTable
 
 
-def study(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[Studied], list[Orders]]:
+def study(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[StudiedDebate], list[Orders]]:
     """Campaigns that debate, oldest first, and the pairs of them that show what the order of the stances does.
 
     Raises BadInput for an id that is no such campaign of the collection, or where there is none.
@@ -66,19 +66,19 @@ def study(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[S
     return studied, list(orders(studied))
 
 
-def studied_of(campaign: Campaign) -> Studied:
+def studied_of(campaign: Campaign) -> StudiedDebate:
     """Read one campaign's turns."""
     seats = reading.panel_of(campaign).agents
     truths = reading.truths_of(campaign)
     gold = {pair: truth.gold for pair, truth in truths.items() if truth.gold is not None}
     debates: dict[int, Debate] = {}
-    spent = Spent()
+    spent = SpentCalls()
     with transaction.atomic():
         for one in reading.pairs_of(campaign, truths):
             debates[one.pair] = verdicts(one, seats, campaign.rounds)
-            spent += sum((took for (role, _, _), took in one.spent.items() if role != "vote"), Spent())
+            spent += sum((took for (role, _, _), took in one.spent.items() if role != "vote"), SpentCalls())
     plays_on = Protocol.of(campaign.protocol).play_on
-    return Studied(
+    return StudiedDebate(
         campaign,
         name_of(campaign),
         tuple(
@@ -91,13 +91,13 @@ def studied_of(campaign: Campaign) -> Studied:
     )
 
 
-def verdicts(one: Stored, seats: Sequence[Seat], rounds: int) -> Debate:
+def verdicts(one: StoredAnswers, seats: Sequence[Seat], rounds: int) -> Debate:
     """Every agent's verdict, round by round as far as it was played; None for a turn that brought none."""
     played = [round for round in range(1, rounds + 1) if any((round, seat) in one.turns for seat in seats)]
     return [tuple(_verdict(one, round, seat) for seat in seats) for round in played]
 
 
-def _verdict(one: Stored, round: int, seat: Seat) -> int | None:
+def _verdict(one: StoredAnswers, round: int, seat: Seat) -> int | None:
     turn = one.turns.get((round, seat))
     return turn.verdict if isinstance(turn, Turn) else None
 
@@ -118,7 +118,7 @@ def temperature_of(protocol: Protocol, agent: JudgeVersion) -> float | None:
     return None if own is None else float(own)
 
 
-def orders(studied: Sequence[Studied]) -> Iterable[Orders]:
+def orders(studied: Sequence[StudiedDebate]) -> Iterable[Orders]:
     """Every two campaigns that differ in the order of the stances and in nothing else of the debate."""
     for first in studied:
         if _order(first) != RELEVANT_FIRST:
@@ -128,16 +128,16 @@ def orders(studied: Sequence[Studied]) -> Iterable[Orders]:
                 yield Orders(first, second, order_table(first.labels, second.labels))
 
 
-def _order(one: Studied) -> str:
+def _order(one: StudiedDebate) -> str:
     return Protocol.of(one.campaign.protocol).stance_order
 
 
-def _rest(one: Studied) -> tuple[object, ...]:
+def _rest(one: StudiedDebate) -> tuple[object, ...]:
     protocol = Protocol.of(one.campaign.protocol)
     return tuple(one.campaign.debaters), one.campaign.rounds, protocol.temperature, protocol.play_on
 
 
-def document(collection: Collection, studied: Sequence[Studied], swapped: Sequence[Orders]) -> dict[str, Any]:
+def document(collection: Collection, studied: Sequence[StudiedDebate], swapped: Sequence[Orders]) -> dict[str, Any]:
     """As JSON."""
     return {
         "collection": collection.name,
@@ -146,7 +146,7 @@ def document(collection: Collection, studied: Sequence[Studied], swapped: Sequen
     }
 
 
-def _campaign(one: Studied) -> dict[str, Any]:
+def _campaign(one: StudiedDebate) -> dict[str, Any]:
     protocol = Protocol.of(one.campaign.protocol)
     return {
         "campaign": one.campaign.pk,

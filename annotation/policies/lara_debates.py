@@ -11,7 +11,7 @@ import psycopg
 from django.conf import settings
 from django.db import connection
 
-from judges.costs.budget import Spent
+from judges.costs.budget import BudgetExhausted
 from judges.engine import leases, pairs
 from judges.engine import plan as plans
 from judges.engine.calls import Caller
@@ -56,5 +56,5 @@ def _held(own: psycopg.Connection[Any], plan: plans.Plan, work: int) -> list[Cla
 async def _debate(caller: Caller, claimed: Claimed) -> None:
     try:
         await pairs.play(caller, claimed)
-    except Spent:
+    except BudgetExhausted:
         return

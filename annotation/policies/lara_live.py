@@ -22,7 +22,7 @@ from corpus.errors import BadInput
 from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection
 from judges.campaigns import counters
-from judges.domain.routing import Outcome, Reason, State
+from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.engine import leases, rows
 from judges.engine.leases import Claimed
 from judges.engine.pairs import decided
@@ -65,7 +65,7 @@ WHERE w.campaign_id = %(campaign)s ORDER BY w.pair_id
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LaraStep:
     """Where the loop stands. `handed` and `labelled`: by this step."""
 
     asked: int
@@ -77,7 +77,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LaraProgress:
     """All pairs of the campaign, in the order of their ids."""
 
     work: list[int]
@@ -149,7 +149,7 @@ def source_of(collection: Collection, judge: str, source: Campaign | None) -> tu
     return found, place
 
 
-def step(campaign: Campaign) -> Step:
+def step(campaign: Campaign) -> LaraStep:
     """Hand out the next batch, or label the rest, as far as people have come. Safe to run at any time, and twice.
 
     The batch is debated before people get it; nobody holds a lock meanwhile. A step that comes then debates the same
@@ -163,7 +163,7 @@ def step(campaign: Campaign) -> Step:
         now = standing(campaign)
         budget = lara.budget_of(len(now.pairs), campaign.protocol[POLICY]["share"])
         waiting = int((now.labels < 0).sum())
-        at = Step(len(now.asked), waiting, budget)
+        at = LaraStep(len(now.asked), waiting, budget)
         if waiting or campaign.state != Campaign.State.RUNNING:
             return at
         plan = load(campaign.pk)
@@ -173,14 +173,14 @@ def step(campaign: Campaign) -> Step:
             chosen = _next_batch(now, probability, budget)
             _write(plan, now, [(int(place), None) for place in chosen], probability)
             forget_watermarks(campaign.collection)
-            return Step(at.asked + len(chosen), len(chosen), budget, handed=len(chosen))
+            return LaraStep(at.asked + len(chosen), len(chosen), budget, handed=len(chosen))
         rest = np.setdiff1d(np.arange(len(now.pairs)), now.asked)
         _write(plan, now, [(int(place), int(probability[place] >= 0.5)) for place in rest], probability)
     in_transaction(partial(leases.finish, campaign=campaign.pk, collection=campaign.collection_id))
-    return Step(at.asked, 0, budget, labelled=len(rest))
+    return LaraStep(at.asked, 0, budget, labelled=len(rest))
 
 
-def _next_batch(now: Standing, probability: NDArray[np.float64], budget: int) -> NDArray[np.int64]:
+def _next_batch(now: LaraProgress, probability: NDArray[np.float64], budget: int) -> NDArray[np.int64]:
     """Places of the pairs that people get next."""
     most = min(lara.batch_of(len(now.pairs)), budget - len(now.asked))
     return lara.most_uncertain(probability, now.asked, most)
@@ -199,7 +199,7 @@ def _to_debate(campaign: Campaign) -> list[int]:
     return [now.work[place] for place in map(int, chosen)]
 
 
-def standing(campaign: Campaign) -> Standing:
+def standing(campaign: Campaign) -> LaraProgress:
     """Votes, what people got, and what they said of it."""
     told = campaign.protocol[POLICY]
     values = {
@@ -214,7 +214,7 @@ def standing(campaign: Campaign) -> Standing:
         found = cursor.fetchall()
     asked = [place for place, row in enumerate(found) if row[3]]
     labels = [-1 if found[place][7] is None else found[place][7] for place in asked]
-    return Standing(
+    return LaraProgress(
         work=[row[0] for row in found],
         pairs=[row[1] for row in found],
         queries=[row[2] for row in found],
@@ -225,14 +225,20 @@ def standing(campaign: Campaign) -> Standing:
     )
 
 
-def _write(plan: Plan, now: Standing, chosen: list[tuple[int, int | None]], probability: NDArray[np.float64]) -> None:
+def _write(
+    plan: Plan, now: LaraProgress, chosen: list[tuple[int, int | None]], probability: NDArray[np.float64]
+) -> None:
     """Outcomes of these places: a label, or None for people. By the engine's statement, in this transaction."""
     ended = []
     for place, label in chosen:
         doubt = 1 - 2 * abs(float(probability[place]) - 0.5)
-        state, reason = (State.ESCALATED, Reason.UNCERTAIN) if label is None else (State.LABELLED, Reason.NONE)
+        state, reason = (
+            (RoutingState.ESCALATED, EscalationReason.UNCERTAIN)
+            if label is None
+            else (RoutingState.LABELLED, EscalationReason.NONE)
+        )
         pair = Claimed(now.work[place], now.pairs[place], 1, 0, now.queries[place])
         pair.ended["vote", 0, 0] = Turn(now.verdicts[place], "")
-        ended.append(decided(plan, pair, Outcome(state, label, reason, None, doubt)))
+        ended.append(decided(plan, pair, RoutingOutcome(state, label, reason, None, doubt)))
     if ended:
         rows.store(connection.connection, ended, counters.shard())

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from annotation.policies import lara
 from annotation.policies.measures import Classwise, Confusion
 from annotation.policies.replay import AS_GOLD, Reference, Replayed, latency
-from annotation.policies.rules import LARA, Panel, Rule, slots
-from annotation.policies.stored import Belief, Gathered, Spent
+from annotation.policies.rules import LARA, PolicyPanel, Rule, slots
+from annotation.policies.stored import Belief, Gathered, SpentCalls
 from charts.phrases import gettext_noop
 
 PRESETS = (0.035, 0.125, 0.25, 0.5)
@@ -25,7 +25,7 @@ NO_GOLD = gettext_noop("not available: it needs a reference in people's place, w
 
 
 def replay_lara(
-    panel: Panel, found: Gathered, *, reference: Reference, overlap: int = 1, most: int | None = None
+    panel: PolicyPanel, found: Gathered, *, reference: Reference, overlap: int = 1, most: int | None = None
 ) -> list[Replayed]:
     """LARA at each preset, by every judge that gave P(yes) and P(no); left out where such votes exceed `most`."""
     votes = sum(map(len, found.beliefs.values()))
@@ -39,7 +39,7 @@ def replay_lara(
     ]
 
 
-def _by_judge(panel: Panel, found: Gathered, place: int, *, reference: Reference, overlap: int) -> list[Replayed]:
+def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Reference, overlap: int) -> list[Replayed]:
     judge = panel.judges[place]
     rules = [Rule(LARA, place=place, share=share, name=f"lara {share:.1%}: {judge}") for share in PRESETS]
     beliefs = [belief for belief in found.beliefs[place] if belief.gold is not None]
@@ -60,7 +60,7 @@ def _by_judge(panel: Panel, found: Gathered, place: int, *, reference: Reference
             escalated=len(one.asked),
             own=_measured(gold[one.own], one.label[one.own]),
             after={AS_GOLD: _measured(gold, one.label)},
-            spent=sum((belief.spent for belief in beliefs), Spent()),
+            spent=sum((belief.spent for belief in beliefs), SpentCalls()),
             judgments=len(one.asked) * overlap,
             latency=latency(needed, found.samples),
         )

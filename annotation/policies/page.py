@@ -13,13 +13,13 @@ from annotation.policies.crossing import (
     LOST,
     NONE,
     OPEN,
-    Cell,
+    CrossingCell,
     Simulation,
     column_order,
     row_order,
     simulate,
 )
-from annotation.policies.people import People
+from annotation.policies.people import SimulatedPeople
 from annotation.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
 from charts import Chart, Dot, scatter
 
@@ -32,7 +32,7 @@ SHORT = {OPEN: gettext_noop("never agreed"), LOST: gettext_noop("a turn was lost
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PolicyLine:
     """One policy in the table, with the figures of its document."""
 
     name: str
@@ -49,7 +49,7 @@ class Line:
 class Box:
     """A cell of the cross table."""
 
-    cell: Cell
+    cell: CrossingCell
     words: str
     handed: bool
     query: str
@@ -57,14 +57,14 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PolicyPage:
     """Everything of the page."""
 
     campaign: int
     population: str
     measured: bool
     settled_by: str
-    lines: tuple[Line, ...]
+    lines: tuple[PolicyLine, ...]
     charts: tuple[Chart, ...]
     query: str
     """Query string of this page without the simulator, for what is downloaded."""
@@ -73,20 +73,20 @@ class Page:
     simulation: Simulation
     asked: bool
     """The simulator was asked; else it shows what debate + ensemble does."""
-    people: People
+    people: SimulatedPeople
     collapsed: int
     """Agreements of the campaign's longest debate that rest on a collapse."""
 
 
-def make(document: Mapping[str, Any], parameters: Any) -> Page:
+def make(document: Mapping[str, Any], parameters: Any) -> PolicyPage:
     """From the document of annotation.policies.report, and what the URL asks the simulator."""
     cells = [load_cell(one) for one in document["debate_by_ensemble"]]
     asked = "simulate" in parameters
     handed = set(parameters.getlist("hand")) if asked else {cell.key for cell in cells if cell.escalated}
-    people = _people(People(**document["people"]), parameters)
+    people = _people(SimulatedPeople(**document["people"]), parameters)
     settler = _settler(document)
     rows = _lines(document["policies"], settler, people)
-    return Page(
+    return PolicyPage(
         campaign=document["campaign"],
         population=document["population"],
         measured=document["reference"] != "none",
@@ -106,12 +106,12 @@ def make(document: Mapping[str, Any], parameters: Any) -> Page:
     )
 
 
-def load_cell(found: Mapping[str, Any]) -> Cell:
+def load_cell(found: Mapping[str, Any]) -> CrossingCell:
     """A cell from its JSON."""
-    return Cell(**{field.name: found[field.name] for field in fields(Cell)})
+    return CrossingCell(**{field.name: found[field.name] for field in fields(CrossingCell)})
 
 
-def _people(known: People, parameters: Any) -> People:
+def _people(known: SimulatedPeople, parameters: Any) -> SimulatedPeople:
     """What the URL says a judgment takes and an hour costs, in place of what was measured and set."""
     seconds, rate = (_number(parameters.get(name, "")) for name in ("seconds", "rate"))
     return replace(
@@ -140,21 +140,21 @@ def _settler(document: Mapping[str, Any]) -> str:
     return PEOPLE if any(value is not None for value in by_people) or document["reference"] != "gold" else AS_GOLD
 
 
-def _lines(policies: Sequence[Mapping[str, Any]], settler: str, people: People) -> tuple[Line, ...]:
+def _lines(policies: Sequence[Mapping[str, Any]], settler: str, people: SimulatedPeople) -> tuple[PolicyLine, ...]:
     best = frontier(policies)
     lines = []
     for one in policies:
         if not one["available"]:
-            lines.append(Line(one["name"], one["reason"], {}, None, one, False))
+            lines.append(PolicyLine(one["name"], one["reason"], {}, None, one, False))
             continue
         own = {name: Statistic(**value) for name, value in one["own"].items()}
         after = one["after"].get(settler)
         every = Statistic(**after["balanced_accuracy"]) if after else None
-        lines.append(Line(one["name"], "", own, every, _priced(one, people), one["name"] in best))
+        lines.append(PolicyLine(one["name"], "", own, every, _priced(one, people), one["name"] in best))
     return tuple(lines)
 
 
-def _priced(one: Mapping[str, Any], people: People) -> Mapping[str, Any]:
+def _priced(one: Mapping[str, Any], people: SimulatedPeople) -> Mapping[str, Any]:
     """With people's part at what the URL says that they cost."""
     money = people.money(one["judgments"])
     known = money is not None and one["machine"] is not None
@@ -176,7 +176,7 @@ def frontier(policies: Sequence[Mapping[str, Any]]) -> set[str]:
     }
 
 
-def _charts(document: Mapping[str, Any], lines: Sequence[Line]) -> list[Chart]:
+def _charts(document: Mapping[str, Any], lines: Sequence[PolicyLine]) -> list[Chart]:
     source = f"{document['collection']}: {document['population']}"
     known = [line for line in lines if not line.reason]
     own = [
@@ -223,7 +223,7 @@ def _charts(document: Mapping[str, Any], lines: Sequence[Line]) -> list[Chart]:
     ]
 
 
-def _frontier_words(lines: Sequence[Line]) -> str:
+def _frontier_words(lines: Sequence[PolicyLine]) -> str:
     best = sorted((line for line in lines if line.best), key=lambda line: line.found["escalation"])
     if not best:
         return _("Nothing to draw yet: no label is measured.")
@@ -239,14 +239,16 @@ def _frontier_words(lines: Sequence[Line]) -> str:
     return _("Named are the policies that no other beats: %(join)s.") % {"join": "; ".join(said)}
 
 
-def _grid(cells: Sequence[Cell], handed: set[str], campaign: int) -> tuple[tuple[str, tuple[Box | None, ...]], ...]:
+def _grid(
+    cells: Sequence[CrossingCell], handed: set[str], campaign: int
+) -> tuple[tuple[str, tuple[Box | None, ...]], ...]:
     columns = sorted({cell.column for cell in cells}, key=column_order)
     boxes = {(cell.row, cell.column): _box(cell, handed, campaign) for cell in cells}
     rows = sorted({cell.row for cell in cells}, key=row_order)
     return tuple((row_words(row), tuple(boxes.get((row, column)) for column in columns)) for row in rows)
 
 
-def _box(cell: Cell, handed: set[str], campaign: int) -> Box:
+def _box(cell: CrossingCell, handed: set[str], campaign: int) -> Box:
     words = f"{row_words(cell.row)}, {column_words(cell.column)}"
     return Box(
         cell, words, cell.label is None or cell.key in handed, urlencode({"campaign": campaign, "cross": cell.key})

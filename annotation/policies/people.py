@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class SimulatedPeople:
     """None: unknown."""
 
     overlap: int

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from annotation.policies.rules import Panel
-from annotation.policies.stored import Gathered, Slot, Spent, Stored, Truth, gather
+from annotation.policies.rules import PolicyPanel
+from annotation.policies.stored import Gathered, Slot, SpentCalls, StoredAnswers, Truth, gather
 from corpus.collections.task_order import MEASURING
 from corpus.models import Collection
 from judges.domain.copies import numbered
@@ -75,11 +75,11 @@ labelled pair that an admin handed to people after an audit failed (annotation.l
 """
 
 
-def panel_of(campaign: Campaign) -> Panel:
+def panel_of(campaign: Campaign) -> PolicyPanel:
     """The campaign's judges and settings."""
     found = JudgeVersion.objects.in_bulk(campaign.voters)
     agents = Protocol.of(campaign.protocol).seats(max(2, len(campaign.debaters)))
-    return Panel(
+    return PolicyPanel(
         judges=numbered([found[pk].name for pk in campaign.voters]),
         majority=1 if campaign.policy == Campaign.Policy.SINGLE else campaign.majority,
         early_stop=campaign.early_stop and campaign.policy == Campaign.Policy.ENSEMBLE,
@@ -97,18 +97,18 @@ def read(campaign: Campaign) -> Gathered:
         return gather(pairs_of(campaign, truths), expected=expected)
 
 
-def pairs_of(campaign: Campaign, truths: Mapping[int, Truth]) -> Iterator[Stored]:
+def pairs_of(campaign: Campaign, truths: Mapping[int, Truth]) -> Iterator[StoredAnswers]:
     with connection.chunked_cursor() as cursor:
         cursor.execute(ATTEMPTS, [campaign.pk, ROLES])
         rows_of_all = chain.from_iterable(iter(partial(cursor.fetchmany, CHUNK), []))
         for pair, rows in groupby(rows_of_all, key=itemgetter(0)):
-            one = Stored(int(pair), truth=truths.get(int(pair), Truth()))
+            one = StoredAnswers(int(pair), truth=truths.get(int(pair), Truth()))
             take(one, [row[1:] for row in rows])
             if one.turns or one.votes:
                 yield one
 
 
-def take(one: Stored, rows: list[tuple[Any, ...]]) -> None:
+def take(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
     """A pair's attempts, oldest first. A turn or vote of which no try counts was lost as its last try was."""
     generated = {sample for role, _, sample, *_ in rows if role == "generation"}
     counted = {row[:3] for row in rows if row[4]}
@@ -117,7 +117,7 @@ def take(one: Stored, rows: list[tuple[Any, ...]]) -> None:
         slot: Slot = ("vote", 0, sample) if role == "generation" else (role, round, sample)
         copied = role == "vote" and cached and sample in generated  # of the generation that was kept
         if not copied:
-            one.spent[slot] = one.spent.get(slot, Spent()) + Spent(1, cost or 0.0, int(cost is None), ms)
+            one.spent[slot] = one.spent.get(slot, SpentCalls()) + SpentCalls(1, cost or 0.0, int(cost is None), ms)
         if (role == "generation" and sample in kept) or (slot in counted and not counts):
             continue  # the vote is the generation that was kept, and says so itself
         lost = Gone("error" if outcome == "labelled" else outcome)
@@ -129,7 +129,7 @@ def _turn(verdict: int, quotes: str | None, probabilities: str | None) -> Turn:
     return Turn(verdict, "", found, probabilities=json.loads(probabilities or "null"))
 
 
-def _place(one: Stored, slot: Slot, said: Turn | Gone) -> None:
+def _place(one: StoredAnswers, slot: Slot, said: Turn | Gone) -> None:
     role, round, sample = slot
     if role == "vote":
         one.votes[sample] = said

@@ -12,9 +12,9 @@ from typing import Literal
 from django.utils.translation import gettext as _
 
 from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
-from annotation.policies.rules import HUMAN, Panel, Rule, outcome, slots
-from annotation.policies.stored import Gathered, Group, Sample, Slot, Spent, Truth
-from judges.domain.routing import VOTES_OF_HUMAN, Outcome, State
+from annotation.policies.rules import HUMAN, PolicyPanel, Rule, outcome, slots
+from annotation.policies.stored import AnswerGroup, Gathered, Sample, Slot, SpentCalls, Truth
+from judges.domain.routing import VOTES_OF_HUMAN, RoutingOutcome, RoutingState
 from judges.domain.stance_flips import rests_on_collapse
 from judges.records import Turn
 
@@ -25,7 +25,7 @@ PEOPLE, ADJUDICATOR, AS_GOLD = "people", "adjudicator", "gold"
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class ReplayLatency:
     """Medians over pairs, milliseconds. `wall`: calls of a round, and votes beside the debate, at the same time."""
 
     summed: float
@@ -50,12 +50,12 @@ class Replayed:
     """On the pairs that the policy labels itself."""
     after: Mapping[str, Classwise] = field(default_factory=dict)
     """Over all pairs, once people, an adjudicating judge, or the reference in people's place settled the rest."""
-    spent: Spent = field(default_factory=Spent)
-    adjudication: Spent | None = None
+    spent: SpentCalls = field(default_factory=SpentCalls)
+    adjudication: SpentCalls | None = None
     """More, where a judge settles what is escalated; None where that is not stored."""
     judgments: int = 0
     """That people would give."""
-    latency: Latency | None = None
+    latency: ReplayLatency | None = None
 
     @property
     def escalation(self) -> float:
@@ -63,20 +63,22 @@ class Replayed:
         return self.escalated / self.pairs if self.pairs else 0.0
 
 
-def replay(rule: Rule, panel: Panel, found: Gathered, *, reference: Reference = "gold", overlap: int = 1) -> Replayed:
+def replay(
+    rule: Rule, panel: PolicyPanel, found: Gathered, *, reference: Reference = "gold", overlap: int = 1
+) -> Replayed:
     """Every pair under the policy; `overlap`: people who judge an escalated pair. LARA: annotation.policies.lara."""
     outcomes = [(group, outcome(rule, panel, group)) for group in found.groups]
     if missing := sum(group.pairs for group, one in outcomes if one is None):
         return Replayed(rule, not_stored(rule, missing, found.pairs), pairs=found.pairs)
     known = [(group, one) for group, one in outcomes if one is not None]
-    escalated = _pairs(known, State.ESCALATED)
+    escalated = _pairs(known, RoutingState.ESCALATED)
     needed = {id(group): slots(rule, panel, group) for group in found.groups}
     return Replayed(
         rule,
         pairs=found.pairs,
-        labelled=_pairs(known, State.LABELLED),
+        labelled=_pairs(known, RoutingState.LABELLED),
         escalated=escalated,
-        failed=_pairs(known, State.FAILED),
+        failed=_pairs(known, RoutingState.FAILED),
         collapsed=sum(group.pairs for group, one in known if collapsed(one, group)),
         own=own(known, reference),
         after=after(rule, known, reference),
@@ -98,14 +100,14 @@ def not_stored(rule: Rule, missing: int, pairs: int) -> str:
     return words % {"missing": f"{missing:,}", "pairs": f"{pairs:,}"}
 
 
-Known = list[tuple[Group, Outcome]]
+Known = list[tuple[AnswerGroup, RoutingOutcome]]
 
 
-def _pairs(known: Known, state: State) -> int:
+def _pairs(known: Known, state: RoutingState) -> int:
     return sum(group.pairs for group, one in known if one.state is state)
 
 
-def collapsed(one: Outcome, group: Group) -> bool:
+def collapsed(one: RoutingOutcome, group: AnswerGroup) -> bool:
     """Whether the debate agreed, and the agreement rests on a change of sides without evidence."""
     return one.agreed_in_round is not None and rests_on_collapse(group.turns, one.agreed_in_round)
 
@@ -123,7 +125,7 @@ def own(known: Known, reference: Reference) -> Classwise:
     """Recalls on the pairs that the policy labels itself."""
     if reference == "none":
         return Classwise.missing(NOT_MEASURED)
-    if not _pairs(known, State.LABELLED):
+    if not _pairs(known, RoutingState.LABELLED):
         return Classwise.missing(LABELS_NONE)
     table = Confusion()
     for group, one in known:
@@ -132,7 +134,7 @@ def own(known: Known, reference: Reference) -> Classwise:
     return table.measured()
 
 
-def _add(table: Confusion, group: Group, label: int, reference: Reference) -> None:
+def _add(table: Confusion, group: AnswerGroup, label: int, reference: Reference) -> None:
     for truth, pairs in group.truths.items():
         if at := truth_of(truth, reference):
             table.add(at[0], label, weight=at[1], pairs=pairs)
@@ -154,7 +156,7 @@ def _after(settler: str, rule: Rule, known: Known, reference: Reference) -> Clas
     for group, one in known:
         if one.label is not None:
             _add(table, group, one.label, reference)
-        elif one.state is State.ESCALATED:
+        elif one.state is RoutingState.ESCALATED:
             for truth, pairs in group.truths.items():
                 if not (at := truth_of(truth, reference)):
                     continue
@@ -174,7 +176,7 @@ def _after(settler: str, rule: Rule, known: Known, reference: Reference) -> Clas
     return table.measured()
 
 
-def _answer(settler: str, rule: Rule, group: Group, truth: Truth) -> int | None:
+def _answer(settler: str, rule: Rule, group: AnswerGroup, truth: Truth) -> int | None:
     if settler == PEOPLE:
         return truth.people
     if settler == AS_GOLD:
@@ -183,11 +185,11 @@ def _answer(settler: str, rule: Rule, group: Group, truth: Truth) -> int | None:
     return said.verdict if isinstance(said, Turn) else None
 
 
-def adjudication(rule: Rule, known: Known) -> Spent | None:
+def adjudication(rule: Rule, known: Known) -> SpentCalls | None:
     """What an adjudicating judge's calls on the escalated pairs took; None where one is not stored."""
-    total = Spent()
+    total = SpentCalls()
     for group, one in known:
-        if one.state is State.ESCALATED:
+        if one.state is RoutingState.ESCALATED:
             call = group.spent.get(("adjudicate", rule.rounds, 0))
             if call is None or not isinstance(group.adjudged.get(rule.rounds), Turn):
                 return None
@@ -199,22 +201,22 @@ Needed = Mapping[int, tuple[list[list[Slot]], list[Slot]]]
 """By the id() of a group: the turns of each round, and the votes, that a policy would have asked for."""
 
 
-def _spent(needed: Needed, groups: Iterable[Group]) -> Spent:
-    total = Spent()
+def _spent(needed: Needed, groups: Iterable[AnswerGroup]) -> SpentCalls:
+    total = SpentCalls()
     for group in groups:
         rounds, votes = needed[id(group)]
         for slot in [*(slot for turns in rounds for slot in turns), *votes]:
-            total += group.spent.get(slot, Spent())
+            total += group.spent.get(slot, SpentCalls())
     return total
 
 
-def latency(needed: Needed, samples: Iterable[Sample]) -> Latency | None:
+def latency(needed: Needed, samples: Iterable[Sample]) -> ReplayLatency | None:
     """Medians over a spread of pairs; None where there is none."""
     both = [_latency(*needed[id(sample.group)], sample.spent) for sample in samples]
-    return Latency(median(summed for summed, _ in both), median(wall for _, wall in both)) if both else None
+    return ReplayLatency(median(summed for summed, _ in both), median(wall for _, wall in both)) if both else None
 
 
-def _latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Slot, Spent]) -> tuple[float, float]:
+def _latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Slot, SpentCalls]) -> tuple[float, float]:
     """Milliseconds of a pair's calls: summed, and with calls that need not wait for each other at the same time."""
 
     def of(slot: Slot) -> int:

@@ -8,12 +8,12 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.policies import reading
-from annotation.policies.crossing import Cell, cross
+from annotation.policies.crossing import CrossingCell, cross
 from annotation.policies.lara_replay import replay_lara
 from annotation.policies.measures import Classwise
-from annotation.policies.people import People
+from annotation.policies.people import SimulatedPeople
 from annotation.policies.replay import Reference, Replayed, replay
-from annotation.policies.rules import HUMAN, LARA, Panel, every_rule
+from annotation.policies.rules import HUMAN, LARA, PolicyPanel, every_rule
 from annotation.policies.stored import Gathered
 from annotation.queue.judging_time import median_seconds
 from corpus.errors import BadInput
@@ -22,22 +22,22 @@ from judges.models import Campaign, Work
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class PolicyReport:
     """Policies over the pairs that one campaign labelled or escalated."""
 
     collection: str
     campaign: int
     policy: str
-    panel: Panel
+    panel: PolicyPanel
     found: Gathered
     reference: Reference
     measured: int
     """Pairs whose truth is known, by the reference."""
     outside: int
     """Pairs that failed, were dropped by the filter, or have not ended."""
-    people: People
+    people: SimulatedPeople
     policies: tuple[Replayed, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[CrossingCell, ...]
     """Debate against ensemble."""
 
     @property
@@ -64,7 +64,7 @@ def evaluate(
     guard: bool = False,
     seconds: float | None = None,
     most: int | None = None,
-) -> Report:
+) -> PolicyReport:
     """Replay every policy. `reference`: by default gold where there is any, else people. `seconds`: of a judgment.
 
     `most`: votes with log-probabilities up to which LARA is replayed too; None: any number.
@@ -86,12 +86,12 @@ def evaluate(
         )
     against: Reference = reference or ("gold" if known["gold"] else "people" if known["people"] else "none")
     counted = median_seconds(collection) if seconds is None else seconds
-    people = People(collection.overlap, counted, collection.hourly_rate)
+    people = SimulatedPeople(collection.overlap, counted, collection.hourly_rate)
     rows = [
         replay(rule, panel, found, reference=against, overlap=people.overlap) for rule in every_rule(panel, guard=guard)
     ]
     rows += replay_lara(panel, found, reference=against, overlap=people.overlap, most=most)
-    return Report(
+    return PolicyReport(
         collection.name,
         campaign.pk,
         campaign.policy,
@@ -111,7 +111,7 @@ def answered(collection: Collection) -> QuerySet[Campaign]:
     return Campaign.judging.filter(collection=collection).exclude(policy__in=[HUMAN, LARA]).order_by("-pk")
 
 
-def document(report: Report) -> dict[str, Any]:
+def document(report: PolicyReport) -> dict[str, Any]:
     """As JSON."""
     return {
         "collection": report.collection,
@@ -128,7 +128,7 @@ def document(report: Report) -> dict[str, Any]:
     }
 
 
-def row(one: Replayed, people: People) -> dict[str, Any]:
+def row(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
     """One policy as JSON; nothing but its name and the reason where it is not available."""
     rule = one.rule
     named = {

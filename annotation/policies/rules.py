@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.policies.stored import Group, Slot
+from annotation.policies.stored import AnswerGroup, Slot
 from judges.domain import debate, ensemble, routing
-from judges.domain.routing import Outcome
+from judges.domain.routing import RoutingOutcome
 from judges.domain.stance_flips import rests_on_collapse
 from judges.domain.verdicts import Gone
 from judges.records import Seat, Turn
 
-HUMAN, LARA = routing.Policy.HUMAN.value, "lara"
+HUMAN, LARA = routing.RoutingPolicy.HUMAN.value, "lara"
 ROUNDS = (1, 2, 3)
 """Debates that are always compared (DREAM table 2)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class PolicyPanel:
     """Who answered in a campaign, as a replay needs it. `judges`: names of the voters, in the panel's order."""
 
     judges: tuple[str, ...] = ()
@@ -51,15 +51,15 @@ class Rule:
     @property
     def debates(self) -> bool:
         """Its outcome needs a debate."""
-        return self.policy in (routing.Policy.DEBATE, routing.Policy.DEBATE_ENSEMBLE)
+        return self.policy in (routing.RoutingPolicy.DEBATE, routing.RoutingPolicy.DEBATE_ENSEMBLE)
 
     @property
     def votes(self) -> bool:
         """Its outcome needs the whole panel's votes."""
-        return self.policy in (routing.Policy.ENSEMBLE, routing.Policy.DEBATE_ENSEMBLE)
+        return self.policy in (routing.RoutingPolicy.ENSEMBLE, routing.RoutingPolicy.DEBATE_ENSEMBLE)
 
 
-def every_rule(panel: Panel, *, guard: bool = False) -> Iterator[Rule]:
+def every_rule(panel: PolicyPanel, *, guard: bool = False) -> Iterator[Rule]:
     """All policies of SPEC S3 that the panel has members for; debates are named whether or not they were stored."""
     size = len(panel.judges)
     rounds = sorted({*ROUNDS, panel.rounds})
@@ -81,7 +81,7 @@ def _rounds(number: int) -> str:
     return ngettext("%(number)s round", "%(number)s rounds", number) % {"number": number}
 
 
-def outcome(rule: Rule, panel: Panel, group: Group) -> Outcome | None:
+def outcome(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> RoutingOutcome | None:
     """What the policy makes of the group's answers; None where they are not all stored.
 
     LARA's outcome hangs on all pairs together: annotation.policies.lara.
@@ -96,23 +96,23 @@ def outcome(rule: Rule, panel: Panel, group: Group) -> Outcome | None:
     )
 
 
-def played(rule: Rule, panel: Panel, group: Group) -> dict[tuple[int, Seat], Turn | Gone] | None:
+def played(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[tuple[int, Seat], Turn | Gone] | None:
     """The turns that a debate of so many rounds would have had; {} where it has none, None where one is not stored."""
     if not rule.debates:
         return {}
     move = debate.next_move(group.turns, rule.rounds, panel.agents)
-    if isinstance(move, debate.Ask):
+    if isinstance(move, debate.TurnRequest):
         return None
     last = rule.rounds if isinstance(move, debate.Disagreed) else move.round
     return {(round, seat): one for (round, seat), one in group.turns.items() if round <= last}
 
 
-def asked(rule: Rule, panel: Panel, group: Group) -> dict[int, Turn | Gone] | None:
+def asked(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[int, Turn | Gone] | None:
     """The votes that the policy would have had, by place; None where one that it needs is not stored.
 
     Votes that an early stop left out are needed unless they could not change this rule's outcome.
     """
-    if rule.policy == routing.Policy.SINGLE:
+    if rule.policy == routing.RoutingPolicy.SINGLE:
         return {0: group.votes[rule.place]} if rule.place in group.votes else None
     if not rule.votes:
         return {}
@@ -124,13 +124,13 @@ def asked(rule: Rule, panel: Panel, group: Group) -> dict[int, Turn | Gone] | No
     return dict(group.votes)
 
 
-def slots(rule: Rule, panel: Panel, group: Group) -> tuple[list[list[Slot]], list[Slot]]:
+def slots(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> tuple[list[list[Slot]], list[Slot]]:
     """What the policy would have asked: a debate's rounds, each with turns asked at once, and votes asked at once."""
     turns = played(rule, panel, group) or {}
     rounds = [
         [(seat.side.value, round, seat.couple) for at, seat in turns if at == round]
         for round in sorted({round for round, _ in turns})
     ]
-    if rule.policy in (routing.Policy.SINGLE, LARA):
+    if rule.policy in (routing.RoutingPolicy.SINGLE, LARA):
         return rounds, [("vote", 0, rule.place)]
     return rounds, [("vote", 0, place) for place in group.votes] if rule.votes else []

@@ -24,7 +24,7 @@ LATENCIES = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class SpentCalls:
     """Calls with their failed tries. `usd` of those whose price is known, `unpriced` counts the others."""
 
     calls: int = 0
@@ -32,9 +32,9 @@ class Spent:
     unpriced: int = 0
     milliseconds: int = 0
 
-    def __add__(self, other: "Spent") -> "Spent":
+    def __add__(self, other: "SpentCalls") -> "SpentCalls":
         """Both together."""
-        return Spent(
+        return SpentCalls(
             self.calls + other.calls,
             self.usd + other.usd,
             self.unpriced + other.unpriced,
@@ -61,14 +61,14 @@ class Truth:
 
 
 @dataclass(slots=True)
-class Stored:
+class StoredAnswers:
     """One pair. `adjudged`: an LLM adjudicator's verdict by the round after which it was asked."""
 
     pair: int
     turns: dict[tuple[int, Seat], Turn | Gone] = field(default_factory=dict)
     votes: dict[int, Turn | Gone] = field(default_factory=dict)
     adjudged: dict[int, Turn | Gone] = field(default_factory=dict)
-    spent: dict[Slot, Spent] = field(default_factory=dict)
+    spent: dict[Slot, SpentCalls] = field(default_factory=dict)
     truth: Truth = Truth()
 
     def key(self) -> tuple[Mark, ...]:
@@ -88,7 +88,7 @@ def _said(one: Turn | Gone) -> int | str:
 
 
 @dataclass(slots=True)
-class Group:
+class AnswerGroup:
     """Pairs with the same answers; those of the first stand for all."""
 
     turns: Turns
@@ -98,15 +98,15 @@ class Group:
     """Turns that changed sides without new evidence (judges.domain.stance_flips)."""
     pairs: int = 0
     truths: Counter[Truth] = field(default_factory=Counter)
-    spent: dict[Slot, Spent] = field(default_factory=dict)
+    spent: dict[Slot, SpentCalls] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Sample:
     """A pair from which medians are taken: its group, and what its own calls took."""
 
-    group: Group
-    spent: Mapping[Slot, Spent]
+    group: AnswerGroup
+    spent: Mapping[Slot, SpentCalls]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +117,14 @@ class Belief:
     yes: float
     no: float
     gold: int | None
-    spent: Spent
+    spent: SpentCalls
 
 
 @dataclass(slots=True)
 class Gathered:
     """All pairs of a campaign that judges brought to an end."""
 
-    groups: list[Group] = field(default_factory=list)
+    groups: list[AnswerGroup] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     beliefs: dict[int, list[Belief]] = field(default_factory=dict)
     """By place on the panel: the votes with log-probabilities, in the order of the pairs."""
@@ -144,32 +144,32 @@ class Gathered:
         )
 
 
-def gather(pairs: Iterable[Stored], *, expected: int = 0) -> Gathered:
+def gather(pairs: Iterable[StoredAnswers], *, expected: int = 0) -> Gathered:
     """Pairs into groups, in one pass. `expected`: about how many will come, to spread the samples of latency."""
     found = Gathered()
-    groups: dict[tuple[Mark, ...], Group] = {}
+    groups: dict[tuple[Mark, ...], AnswerGroup] = {}
     step = max(1, expected // LATENCIES)
     for number, one in enumerate(pairs):
         key = one.key()
         group = groups.get(key)
         if group is None:
-            group = groups[key] = Group(one.turns, one.votes, one.adjudged, without_evidence(one.turns))
+            group = groups[key] = AnswerGroup(one.turns, one.votes, one.adjudged, without_evidence(one.turns))
             found.groups.append(group)
         group.pairs += 1
         group.truths[one.truth] += 1
         for slot, spent in one.spent.items():
-            group.spent[slot] = group.spent.get(slot, Spent()) + spent
+            group.spent[slot] = group.spent.get(slot, SpentCalls()) + spent
         if number % step == 0:
             found.samples.append(Sample(group, one.spent))
         _believe(found, one)
     return found
 
 
-def _believe(found: Gathered, one: Stored) -> None:
+def _believe(found: Gathered, one: StoredAnswers) -> None:
     for place, vote in one.votes.items():
         given = vote.probabilities if isinstance(vote, Turn) else None
         if given and given.keys() & {"yes", "no"}:
-            spent = one.spent.get(("vote", 0, place), Spent())
+            spent = one.spent.get(("vote", 0, place), SpentCalls())
             # Votes that were stored while the answer not given could be missing have its bound: the rest.
             yes, no = given.get("yes", 1 - given.get("no", 1.0)), given.get("no", 1 - given.get("yes", 1.0))
             belief = Belief(one.pair, yes, no, one.truth.gold, spent)

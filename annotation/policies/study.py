@@ -107,7 +107,7 @@ def _persistence(number: int, began: Mapping[int, Debate], gold: Mapping[int, in
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class StudyConfiguration:
     """One way to debate: how right its labels are and how much it leaves to people (DREAM tables 10, 13, 14, 15)."""
 
     name: str
@@ -121,10 +121,10 @@ class Configuration:
         return self.escalated / self.pairs if self.pairs else None
 
 
-def configuration(name: str, labels: Mapping[int, int | None], gold: Mapping[int, int]) -> Configuration:
+def configuration(name: str, labels: Mapping[int, int | None], gold: Mapping[int, int]) -> StudyConfiguration:
     """Labels by pair (None: escalated) against the truth."""
     table = Confusion()
     for pair, found in labels.items():
         if found is not None and pair in gold:
             table.add(gold[pair], found)
-    return Configuration(name, len(labels), sum(found is None for found in labels.values()), table.measured())
+    return StudyConfiguration(name, len(labels), sum(found is None for found in labels.values()), table.measured())

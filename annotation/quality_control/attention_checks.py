@@ -21,12 +21,12 @@ from annotation.audit_log.recording import record
 from annotation.models import User
 from annotation.quality_control import arguments
 from annotation.quality_control.gold_labels import REFERENCE
-from annotation.quality_control.matching import BLIND, Dressed, Form, Look, Turn, dress, shape_of, stance_of
+from annotation.quality_control.matching import BLIND, Dressed, Form, PairFeatures, Turn, dress, shape_of, stance_of
 from annotation.queue.assignment import rows
 from corpus.collections.task_order import MEASURING
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Pair
-from judges.campaigns.selectors import Round, debate_of
+from judges.campaigns.selectors import DebateRound, debate_of
 
 OWN, DREAM = "own", "dream"
 """Forms of a check: arguments about its own pair, or DREAM's."""
@@ -69,7 +69,7 @@ WHERE NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason 
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class CheckPool:
     """What checks there are, and what there could be."""
 
     standing: int
@@ -85,21 +85,21 @@ class Pool:
     """Ordinary items that show what a check must look like."""
 
 
-def looks(collection: Collection) -> tuple[list[Look], list[Look]]:
+def looks(collection: Collection) -> tuple[list[PairFeatures], list[PairFeatures]]:
     """What people read here, and the gold that could be shown like it; two statements."""
     ordinary = _read(_ORDINARY, collection, others=["evidence", *MEASURING])
     return [_look(row, collection) for row in ordinary], [_look(row, collection) for row in _read(_GOLD, collection)]
 
 
-def pool(collection: Collection, ordinary: Sequence[Look], gold: Sequence[Look]) -> Pool:
+def pool(collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]) -> CheckPool:
     """Counts for the page, of what `looks` found."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     counted = list(checks.values_list("done", flat=True))
     debated, relevant = sum(bool(look.shape) for look in gold), sum(look.relevant for look in gold)
-    return Pool(len(counted), sum(counted), len(gold), debated, relevant, len(ordinary))
+    return CheckPool(len(counted), sum(counted), len(gold), debated, relevant, len(ordinary))
 
 
-def usual_form(ordinary: Sequence[Look]) -> Form | None:
+def usual_form(ordinary: Sequence[PairFeatures]) -> Form | None:
     """The form of debate that people read most, with as many rounds as any with as many agents; None for none."""
     found = Counter(form for look in ordinary if (form := stance_of(look.shape)))
     if not found:
@@ -152,7 +152,7 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None, form
     return len(made)
 
 
-def _write(pair: int, twin: Look) -> list[Turn] | None:
+def _write(pair: int, twin: PairFeatures) -> list[Turn] | None:
     """Arguments that make a gold pair look like the twin; None where its debate cannot be had by keeping a stance.
 
     Whose words they are is the twin's way too: beside debates of the offline pair a model would stand out.
@@ -166,7 +166,7 @@ def _write(pair: int, twin: Look) -> list[Turn] | None:
     return (arguments.of_models(found, form) if twin.by_models else None) or arguments.offline(found, form)
 
 
-def _dream(ordinary: Sequence[Look], gold: Sequence[Look], *, count: int, seed: int) -> list[Dressed]:
+def _dream(ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures], *, count: int, seed: int) -> list[Dressed]:
     """DREAM's form (F.2): relevant pairs, each with the arguments of an ordinary item about another query."""
     chance = Random(seed)
     left = [look for look in gold if look.relevant]
@@ -183,7 +183,7 @@ def _dream(ordinary: Sequence[Look], gold: Sequence[Look], *, count: int, seed: 
     return found
 
 
-def _sides(round: Round) -> Iterator[Turn]:
+def _sides(round: DebateRound) -> Iterator[Turn]:
     for side, said in (("for", round.for_turn), ("against", round.against_turn)):
         if said is not None and said.verdict is not None:
             yield {
@@ -215,9 +215,9 @@ def _read(statement: str, collection: Collection, **values: object) -> list[dict
     return rows(connection.connection, statement, collection=collection.pk, **values)
 
 
-def _look(row: dict[str, Any], collection: Collection) -> Look:
+def _look(row: dict[str, Any], collection: Collection) -> PairFeatures:
     turns = row["turns"] or []
-    return Look(
+    return PairFeatures(
         pair=row["pair"],
         shape=shape_of(turns),
         debate=int(row["debate"] or 0),

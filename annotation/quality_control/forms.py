@@ -74,7 +74,7 @@ class GoldForm(SizeForm):
     )
 
 
-class TextForm(forms.Form):
+class ConsentForm(forms.Form):
     """What annotators agree to."""
 
     text = forms.CharField(

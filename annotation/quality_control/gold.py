@@ -27,7 +27,7 @@ from annotation.quality_control.gold_labels import EXPERTS
 from annotation.queue.assignment import check_time
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Judgment, Pair
-from judges.campaigns.selectors import Round, debate_of
+from judges.campaigns.selectors import DebateRound, debate_of
 from judges.domain.quotes import locate
 from judges.offline import debate
 from judges.offline.judges import Alone
@@ -151,7 +151,7 @@ def _reasons(pair: Pair) -> dict[str, Any]:
     return {"turns": turns, "written_by": "offline"}
 
 
-def _from_debate(rounds: Sequence[Round]) -> dict[str, Any]:
+def _from_debate(rounds: Sequence[DebateRound]) -> dict[str, Any]:
     """The first turn of each side that speaks for that side; empty where one never did."""
     found: dict[str, Any] = {}
     for one in rounds:
@@ -254,7 +254,7 @@ def _reference(row: GoldPair, grade: int) -> Judgment:
 
 # --- how far it is ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class Progress:
+class GoldProgress:
     """A gold set: how far experts and senior are, and how often the senior said the same."""
 
     gold_set: GoldSet
@@ -272,7 +272,7 @@ class Progress:
         return self.graded == self.pairs and self.looked == self.spots
 
 
-def progress(collection: Collection) -> list[Progress]:
+def progress(collection: Collection) -> list[GoldProgress]:
     """Newest first; three statements."""
     plain = Q(pairs__practice=False)
     sets = GoldSet.objects.filter(collection=collection).annotate(
@@ -287,7 +287,7 @@ def progress(collection: Collection) -> list[Progress]:
     return [_progress(one, said[one.pk], collection.relevant_from) for one in sets.order_by("-pk")]
 
 
-def _progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int) -> Progress:
+def _progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int) -> GoldProgress:
     experts = {pair: grade for (pair, who), grade in said.items() if who == Who.EXPERT}
     seniors = {pair: grade for (pair, who), grade in said.items() if who == Who.SENIOR}
     same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
@@ -295,7 +295,7 @@ def _progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int)
     statistic = missing(_("no pair was looked at yet"))
     if same:
         statistic = Statistic(sum(same) / len(same), *exact(sum(same), len(same)), len(same), None)
-    return Progress(
+    return GoldProgress(
         gold_set=gold_set,
         pairs=gold_set.n,  # type: ignore[attr-defined]  # annotated above
         graded=len(experts),

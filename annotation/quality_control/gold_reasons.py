@@ -19,7 +19,7 @@ from annotation.audit_log.recording import record
 from annotation.models import User
 from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
 from annotation.quality_control import arguments, attention_checks
-from annotation.quality_control.matching import Form, Look
+from annotation.quality_control.matching import Form, PairFeatures
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import notifications
@@ -27,8 +27,8 @@ from judges import prompts
 from judges.campaigns import configurations, forecasts
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.estimates import Estimate
-from judges.costs.budget import Spent
-from judges.engine.calls import Caller, Question
+from judges.costs.budget import BudgetExhausted
+from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.inline.pairs import ask_alone
 from judges.models import Campaign, JudgeVersion
@@ -69,7 +69,7 @@ def _models(debaters: Sequence[str]) -> Configuration | None:
     return None if any(judge.provider == OFFLINE for judge in found.debaters) else found
 
 
-def form_for(ordinary: Sequence[Look], wanted: Configuration) -> Form:
+def form_for(ordinary: Sequence[PairFeatures], wanted: Configuration) -> Form:
     """The form of debate that models play about gold: what people read here, else what a campaign plays by default."""
     return attention_checks.usual_form(ordinary) or Form(wanted.rounds, len(wanted.debaters) // 2)
 
@@ -90,7 +90,7 @@ class Left:
     """All debates that people read are the offline pair's, so no check would show a model's words."""
 
 
-def left(collection: Collection, ordinary: Sequence[Look], gold: Sequence[Look]) -> Left:
+def left(collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]) -> Left:
     """For pages and commands, before anything is asked."""
     wanted = writers(collection)
     if wanted is None:
@@ -207,9 +207,9 @@ class Arguing:
                 prompt = prompts.argument_prompt(claimed.inputs, seat, number, before, seats)
                 try:
                     turn = await caller.ask(
-                        claimed, Question(("check", number, place), judge, prompt, prompts.TURN_SCHEMA)
+                        claimed, JudgeQuestion(("check", number, place), judge, prompt, prompts.TURN_SCHEMA)
                     )
-                except Spent:
+                except BudgetExhausted:
                     return None
                 if isinstance(turn, Turn) and turn.verdict == int(seat.side is Side.FOR):
                     said[seat] = turn

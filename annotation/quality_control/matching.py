@@ -20,7 +20,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PairFeatures:
     """What of an item's page can be seen at a glance. Lengths in characters."""
 
     pair: int
@@ -62,13 +62,13 @@ BLIND = ("audit",)
 """Reasons of items without a debate: any gold pair may look so."""
 TRIED = 12
 """Gold pairs that are looked at for one twin: arguments are written for those that need some."""
-Writer = Callable[[int, Look], list[Turn] | None]
+Writer = Callable[[int, PairFeatures], list[Turn] | None]
 """What a gold pair shows in place of an own debate so that it looks like the twin; None where nothing can."""
 
 
 def dress(
-    ordinary: Sequence[Look],
-    gold: Sequence[Look],
+    ordinary: Sequence[PairFeatures],
+    gold: Sequence[PairFeatures],
     *,
     count: int,
     seed: int,
@@ -102,11 +102,11 @@ def dress(
 
 
 def _best(
-    twin: Look, looks: Sequence[Look], write: Writer, length: Callable[[list[Turn]], int]
-) -> tuple[Look, list[Turn] | None] | None:
+    twin: PairFeatures, looks: Sequence[PairFeatures], write: Writer, length: Callable[[list[Turn]], int]
+) -> tuple[PairFeatures, list[Turn] | None] | None:
     """The look, with its own debate (None) or a written one, that is most like the twin; None where none can be."""
     own = [look for look in looks if twin.reason in BLIND or look.shape == twin.shape]
-    fits: list[tuple[Look, list[Turn] | None]] = [(look, None) for look in own]
+    fits: list[tuple[PairFeatures, list[Turn] | None]] = [(look, None) for look in own]
     form = stance_of(twin.shape)
     others = [look for look in looks if look not in own] if len(own) < TRIED else []
     others.sort(key=lambda look: look.has_arguments(form) != twin.by_models)
@@ -130,7 +130,7 @@ def stance_of(shape: str) -> Form | None:
     return Form(rounds, couples) if couples and found[3] == kept and turns == 2 * rounds * couples else None
 
 
-def distance(a: Look, b: Look) -> float:
+def distance(a: PairFeatures, b: PairFeatures) -> float:
     """How different two lengths of debate and document are, on a logarithmic scale."""
     blind = b.reason in BLIND
     debate = 0.0 if blind else abs(log((a.debate + 1) / (b.debate + 1)))

@@ -37,7 +37,7 @@ SILENT = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class NearPairSide:
     """One of the pairs: its row, texts and label."""
 
     pair: int
@@ -49,10 +49,10 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NearPairs:
     """Near-duplicates with at least two labels: some of them, those with the highest grade first."""
 
-    sides: list[Side]
+    sides: list[NearPairSide]
     more: int
     """Pairs of the group that are not among `sides`."""
 
@@ -61,7 +61,7 @@ class Group:
 class Near:
     """What was found."""
 
-    groups: list[Group]
+    groups: list[NearPairs]
     compared: int = 0
     all: bool = True
     """Every label was compared."""
@@ -139,12 +139,12 @@ def _shown(collection: Collection, kept: dict[str, Any], *, stored: bool = False
     labels = Label.objects.filter(pair__in=pairs, aspect=None).values_list(
         "pair", "pair__query__text", "pair__document__title", "pair__document__text", "grade", "origin"
     )
-    sides = {row[0]: Side(*row) for row in labels}
+    sides = {row[0]: NearPairSide(*row) for row in labels}
     groups = []
     for members, size in zip(kept.get("groups", ()), kept.get("sizes", ()), strict=True):
         here = sorted((sides[pair] for pair in members if pair in sides), key=lambda one: (-one.grade, one.pair))
         if len({one.grade >= collection.relevant_from for one in here}) > 1:
-            groups.append(Group(here, size - len(members)))
+            groups.append(NearPairs(here, size - len(members)))
     at = parse_datetime(kept["at"]) if kept.get("at") else None
     return Near(groups, kept.get("compared", 0), kept.get("all", True), stored, at, asked)
 

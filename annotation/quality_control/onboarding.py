@@ -8,26 +8,26 @@ from annotation.models import Membership
 from annotation.models.quality_control import ConsentText, SettingAside
 from annotation.quality_control import consent, qualification
 from annotation.quality_control.access_checks import closed, is_tried
-from annotation.quality_control.qualification import PRACTICE, Feedback, Result
+from annotation.quality_control.qualification import PRACTICE, Feedback, QualificationResult
 
 SHOWN = 50
 """Returned batches that their author reads of."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class OnboardingStop:
     """Why there is no pair on the desk; `kind`: paused, consent, failed, untested, practice, trial, passed."""
 
     kind: str
     note: str = ""
     text: ConsentText | None = None
-    result: Result | None = None
+    result: QualificationResult | None = None
     feedback: Feedback | None = None
     mark: int = 0
     practice: int = PRACTICE
 
 
-def stop(membership: Membership) -> Stop | None:
+def stop(membership: Membership) -> OnboardingStop | None:
     """What to show where no pair is open. Without a gate it costs nothing."""
     if not (asked := is_tried(membership)) and not closed(membership):
         return None
@@ -35,16 +35,16 @@ def stop(membership: Membership) -> Stop | None:
         membership.refresh_from_db(fields=["qualified_at", "failed_at"])
     why, mark = closed(membership), membership.collection.pass_mark
     if why == "paused":
-        return Stop("paused", note=membership.pause_note)
+        return OnboardingStop("paused", note=membership.pause_note)
     if why == "consent":
-        return Stop("consent", text=consent.current(membership.collection))
+        return OnboardingStop("consent", text=consent.current(membership.collection))
     found = qualification.result(membership)
     if why == "failed" or membership.qualified_at is not None:
-        return Stop(why or "passed", result=found, mark=mark)
+        return OnboardingStop(why or "passed", result=found, mark=mark)
     if not found.total:
-        return Stop("untested")
+        return OnboardingStop("untested")
     kind = "practice" if found.practised else "trial"
-    return Stop(kind, result=found, mark=mark, feedback=qualification.feedback(membership))
+    return OnboardingStop(kind, result=found, mark=mark, feedback=qualification.feedback(membership))
 
 
 def announced(membership: Membership) -> bool:
@@ -64,26 +64,28 @@ def read_returned(membership: Membership) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OnboardingLine:
     """A line of the guidelines: same, new or gone."""
 
     kind: str
     text: str
 
 
-def changes(membership: Membership) -> tuple[int, list[Line]]:
+def changes(membership: Membership) -> tuple[int, list[OnboardingLine]]:
     """The guidelines that hold, line by line against those that the member has read; and their number."""
     number, text = guidelines.current(membership.collection)
     read = guidelines.versions(membership.collection).filter(version=membership.guideline_read).first()
     ours = guidelines.translated(guidelines.built_in(membership.collection.relevance))
     before = (guidelines.shown(read) if read else ours).splitlines()
     after = text.splitlines()
-    found: list[Line] = []
+    found: list[OnboardingLine] = []
     for how, a, b, x, y in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
         if how == "equal":
-            found += [Line("same", line) for line in after[x:y]]
+            found += [OnboardingLine("same", line) for line in after[x:y]]
         else:
-            found += [Line("gone", line) for line in before[a:b]] + [Line("new", line) for line in after[x:y]]
+            found += [OnboardingLine("gone", line) for line in before[a:b]] + [
+                OnboardingLine("new", line) for line in after[x:y]
+            ]
     return number, found
 
 

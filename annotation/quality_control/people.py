@@ -8,7 +8,7 @@ from annotation.agreement.assessments import known_assessors
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import Batch, SettingAside
 from annotation.quality_control import excluded_texts, exclusion, qualification
-from annotation.quality_control.qualification import Result
+from annotation.quality_control.qualification import QualificationResult
 from corpus.models import Assessor
 
 SHOWN = 50
@@ -25,7 +25,7 @@ class Care:
     acts: list[SettingAside]
     """Newest first; each with `reversed`: it was taken back."""
     batches: list[Batch]
-    result: Result | None
+    result: QualificationResult | None
     """Of the qualification test, where one was taken."""
     open: int
     listed_as: str

@@ -28,7 +28,7 @@ FIRST = -1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class QualificationResult:
     """How far somebody is in a test: pairs answered, of how many, and how many of them right."""
 
     answered: int
@@ -143,12 +143,12 @@ WHERE i.collection_id = %(collection)s AND i.reason = 'qualification' AND i.seq 
 """
 
 
-def result(membership: Membership) -> Result:
+def result(membership: Membership) -> QualificationResult:
     """Of the test that this member takes, or took last."""
     values = {"membership": membership.pk, "collection": membership.collection_id, "trial": membership.trial}
     with connection.cursor() as cursor:
         cursor.execute(RESULT, values)
-        return Result(*cursor.fetchone())
+        return QualificationResult(*cursor.fetchone())
 
 
 def decide(membership: int) -> bool | None:

@@ -13,25 +13,25 @@ UNDO_WITHIN = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Aggregation:
     """What an item has come to; `grade` only when it is settled."""
 
     state: State
     grade: int | None = None
 
 
-def outcome(grades: Sequence[int], *, overlap: int, flagged: bool = False) -> Outcome:
+def outcome(grades: Sequence[int], *, overlap: int, flagged: bool = False) -> Aggregation:
     """The item's state after these standing judgments.
 
     More than half of `overlap` equal grades settle it once all of `overlap` have judged; without such a majority,
     or with any flag, an adjudicator decides.
     """
     if flagged:
-        return Outcome("conflict")
+        return Aggregation("conflict")
     if len(grades) < overlap:
-        return Outcome("open")
+        return Aggregation("open")
     grade, votes = Counter(grades).most_common(1)[0]
-    return Outcome("settled", grade) if votes * 2 > len(grades) else Outcome("conflict")
+    return Aggregation("settled", grade) if votes * 2 > len(grades) else Aggregation("conflict")
 
 
 def why_not_undo(

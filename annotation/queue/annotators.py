@@ -12,7 +12,7 @@ from corpus.models import Collection
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class AnnotatorContext:
     """What the queue needs to know of one member."""
 
     membership: int
@@ -40,7 +40,7 @@ class Desk:
     """The qualification test that comes before everything else; None: none."""
 
     @classmethod
-    def of(cls, membership: Membership) -> "Desk":
+    def of(cls, membership: Membership) -> "AnnotatorContext":
         """The desk of a membership whose collection is loaded."""
         priority, place = membership.watermark_priority, membership.watermark_place
         return cls(
@@ -106,7 +106,7 @@ class Desk:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SubmittedAnswer:
     """One submitted judgment. `token` came with the lease; `milliseconds` is the time on the page, where known."""
 
     item: int

@@ -23,8 +23,8 @@ from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.quality_control.access_checks import why_closed
 from annotation.quality_control.check_scheduling import CHECK, QUALIFICATION, SEPARATE
 from annotation.queue import statements as sql
-from annotation.queue.aggregation import Outcome, outcome
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.aggregation import Aggregation, outcome
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from corpus.collections.arms import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
 from corpus.collections.task_order import MEASURING
 
@@ -43,7 +43,7 @@ EVIDENCE = "evidence"
 """The reason of items that ask for texts and not for a grade."""
 
 
-class Own(NamedTuple):
+class OwnAssignment(NamedTuple):
     """A member's assignment with its item as they were when both were locked: the columns of queue.statements.OWN."""
 
     id: int
@@ -146,7 +146,7 @@ def retried(once: Callable[[], T]) -> T:
     raise AssertionError("unreachable")
 
 
-def settle(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> Own | None:
+def settle(db: psycopg.Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer) -> OwnAssignment | None:
     """Settle one judgment and claim nothing: the assignment as it was before; None where the answer was known already.
 
     In the reveal arm the first judgment (`asks_first`) is kept as the blind one, and the same lease goes on with the
@@ -190,7 +190,7 @@ def settle(db: psycopg.Connection[Any], desk: Desk, answer: Answer) -> Own | Non
     return own
 
 
-def _first(db: psycopg.Connection[Any], desk: Desk, own: Own, answer: Answer) -> None:
+def _first(db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, answer: SubmittedAnswer) -> None:
     """Keep the blind vote of the reveal arm; the lease begins anew, now with the debate."""
     late = own.state == "returned"
     if late and _open(db, desk) is not None:
@@ -212,7 +212,9 @@ def _first(db: psycopg.Connection[Any], desk: Desk, own: Own, answer: Answer) ->
     )
 
 
-def finish(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, write: Callable[[int], None]) -> Own | None:
+def finish(
+    db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, write: Callable[[int], None]
+) -> OwnAssignment | None:
     """Settle an item that asks for texts; None where that was done already. `write` stores the texts of its pair.
 
     Raises Unknown, and Lost when the item is closed or asks for a grade.
@@ -237,7 +239,9 @@ def finish(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, write
     return own
 
 
-def skip(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, reason: str) -> Own | None:
+def skip(
+    db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, reason: str
+) -> OwnAssignment | None:
     """Give an item back with a reason: the same member never gets it again. None where that was done already."""
     own = _own(db, desk, item)
     if own.state == "skipped" and own.token == token:
@@ -247,7 +251,7 @@ def skip(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, reason:
     return own
 
 
-def flag(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, note: str) -> Own | None:
+def flag(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, note: str) -> OwnAssignment | None:
     """Hand an item to the adjudicators with a note; None where that was done already."""
     own = _own(db, desk, item)
     if own.state == "done" and own.token == token:
@@ -258,7 +262,7 @@ def flag(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, note: s
     return own
 
 
-def renew(db: psycopg.Connection[Any], desk: Desk) -> int | None:
+def renew(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
     """The member's open lease with its time begun anew: its id; None where there is none, or its item was closed."""
     mine = _open(db, desk)
     if mine is None:
@@ -270,13 +274,17 @@ def renew(db: psycopg.Connection[Any], desk: Desk) -> int | None:
     return None
 
 
-def holds(db: psycopg.Connection[Any], desk: Desk) -> bool:
+def holds(db: psycopg.Connection[Any], desk: AnnotatorContext) -> bool:
     """Whether the member has an open lease, which is locked."""
     return _open(db, desk) is not None
 
 
 def lend(
-    db: psycopg.Connection[Any], desk: Desk, watermark: tuple[float, int] | None, *, catches_up: bool = False
+    db: psycopg.Connection[Any],
+    desk: AnnotatorContext,
+    watermark: tuple[float, int] | None,
+    *,
+    catches_up: bool = False,
 ) -> int | None:
     """A new lease: its id; None when nothing is left for the member.
 
@@ -297,12 +305,12 @@ def lend(
     return found or _lease(db, sql.CLAIM_AGAIN, common)
 
 
-def lend_trial(db: psycopg.Connection[Any], desk: Desk) -> int | None:
+def lend_trial(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
     """A lease of the next item of the member's qualification test; None when all were lent."""
     return _lease(db, sql.CLAIM_TRIAL, _common(desk) | {"kind": QUALIFICATION, "trial": desk.trial})
 
 
-def lend_group(db: psycopg.Connection[Any], desk: Desk, lease: int) -> None:
+def lend_group(db: psycopg.Connection[Any], desk: AnnotatorContext, lease: int) -> None:
     """Lend what else waits of the query of a new lease, up to 20 pairs with it."""
     arms = [desk.arm_at(desk.drawn + number) for number in range(sql.GROUP_SIZE)]
     run(
@@ -318,7 +326,7 @@ def lend_group(db: psycopg.Connection[Any], desk: Desk, lease: int) -> None:
     )
 
 
-def _common(desk: Desk) -> dict[str, Any]:
+def _common(desk: AnnotatorContext) -> dict[str, Any]:
     return {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
 
 
@@ -328,15 +336,17 @@ def _lease(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any
     return int(found[0][0]) if found else None
 
 
-def draft(db: psycopg.Connection[Any], desk: Desk, item: int, token: str, typed: dict[str, Any] | None) -> bool:
+def draft(
+    db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, typed: dict[str, Any] | None
+) -> bool:
     """Keep what is typed on the page, or forget it (None); whether the lease, running or lost, was found."""
     kept = json.dumps(typed) if typed else None
     values = {"membership": desk.membership, "item": item, "token": token, "draft": kept}
     return bool(tuples(db, sql.DRAFT, values))
 
 
-def _own(db: psycopg.Connection[Any], desk: Desk, item: int) -> Own:
-    found = fetch(db, Own, sql.OWN, membership=desk.membership, item=item)
+def _own(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int) -> OwnAssignment:
+    found = fetch(db, OwnAssignment, sql.OWN, membership=desk.membership, item=item)
     if not found:
         raise Unknown
     if refused := why_closed(desk.closed):
@@ -344,12 +354,12 @@ def _own(db: psycopg.Connection[Any], desk: Desk, item: int) -> Own:
     return found[0]
 
 
-def _open(db: psycopg.Connection[Any], desk: Desk) -> OpenLease | None:
+def _open(db: psycopg.Connection[Any], desk: AnnotatorContext) -> OpenLease | None:
     found = fetch(db, OpenLease, sql.OPEN, membership=desk.membership)
     return found[0] if found else None
 
 
-def _check(own: Own, token: str) -> None:
+def _check(own: OwnAssignment, token: str) -> None:
     """Raise Lost unless a decision on this assignment still counts."""
     if own.state == "done":
         raise Lost(_("You have already decided on this pair, perhaps in another window."))
@@ -376,16 +386,16 @@ def check_time(least: int, *measured: float | None) -> None:
         )
 
 
-def _outcome(db: psycopg.Connection[Any], desk: Desk, own: Own, grade: int) -> Outcome:
+def _outcome(db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, grade: int) -> Aggregation:
     """What the item comes to with this grade. Asked after the item is locked, so no other judgment is missed."""
     if own.item_state == "standing":
-        return Outcome("standing")
+        return Aggregation("standing")
     if own.item_state == "conflict":
-        return Outcome("conflict")
+        return Aggregation("conflict")
     if own.done + 1 < own.overlap:
-        return Outcome("open")
+        return Aggregation("open")
     if own.reason in MEASURING:
-        return Outcome("settled")
+        return Aggregation("settled")
     if own.overlap == 1:
         return outcome([grade], overlap=1)
     (others,) = fetch(db, Others, sql.STANDING, item=own.item_id, membership=desk.membership)
@@ -394,7 +404,7 @@ def _outcome(db: psycopg.Connection[Any], desk: Desk, own: Own, grade: int) -> O
 
 def _end(
     db: psycopg.Connection[Any],
-    own: Own | OpenLease,
+    own: OwnAssignment | OpenLease,
     *,
     ended: str,
     state: str,

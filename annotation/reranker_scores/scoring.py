@@ -55,7 +55,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(slots=True)
-class Report:
+class ScoringReport:
     """What one command did."""
 
     pairs: int = 0
@@ -69,7 +69,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RerankRequest:
     """One call: pairs of one query, with their texts in the same order."""
 
     pairs: tuple[int, ...]
@@ -83,7 +83,7 @@ class Ask:
 class Came:
     """What a call brought: a body, or an error with whatever body came with it."""
 
-    ask: Ask
+    ask: RerankRequest
     raw: str
     scores: dict[int, float]
     error: ProviderError | None
@@ -98,7 +98,7 @@ def score_pairs(
     replace: bool = False,
     limit: int | None = None,
     progress: Progress = lambda pairs: None,
-) -> Report:
+) -> ScoringReport:
     """Ask for every candidate pair without a score of this teacher, and write `Pair.teacher_score`.
 
     Pairs whose score was imported are left as they are unless `replace`. The score is the mean over the teachers
@@ -107,7 +107,7 @@ def score_pairs(
     """
     client = Client(teacher)
     waiting = _missing(collection, teacher, labelled=labelled, replace=replace, limit=limit)
-    report = Report(pairs=sum(len(pairs) for pairs in waiting))
+    report = ScoringReport(pairs=sum(len(pairs) for pairs in waiting))
     try:
         with ThreadPoolExecutor(THREADS) as pool:
             _drain(_asks(waiting), client, pool, collection, report, progress)
@@ -138,21 +138,21 @@ def _missing(
     return found
 
 
-def _asks(waiting: Sequence[list[int]]) -> Iterator[Ask]:
+def _asks(waiting: Sequence[list[int]]) -> Iterator[RerankRequest]:
     """Texts are read when their turn comes."""
     for pairs in waiting:
         with connection.cursor() as cursor:
             cursor.execute(TEXTS, [pairs])
             texts = {pair: (query, document) for pair, query, document in cursor}
-        yield Ask(tuple(pairs), texts[pairs[0]][0], tuple(texts[pair][1] for pair in pairs))
+        yield RerankRequest(tuple(pairs), texts[pairs[0]][0], tuple(texts[pair][1] for pair in pairs))
 
 
 def _drain(
-    asks: Iterator[Ask],
+    asks: Iterator[RerankRequest],
     client: Client,
     pool: ThreadPoolExecutor,
     collection: Collection,
-    report: Report,
+    report: ScoringReport,
     told: Progress,
 ) -> None:
     """Calls go out from threads; answers are stored here, each in its own transaction, as they come."""
@@ -169,7 +169,7 @@ def _drain(
                 out.add(pool.submit(_call, client, new, 0.0))
 
 
-def _call(client: Client, ask: Ask, pause: float) -> Came:
+def _call(client: Client, ask: RerankRequest, pause: float) -> Came:
     """One request, after a pause. No database here: this is another thread."""
     time.sleep(pause)
     started, raw, scores, error = time.monotonic(), "", dict[int, float](), None
@@ -187,7 +187,7 @@ def _pause(tries: int, error: ProviderError | None) -> float:
     return at_least + random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**tries))
 
 
-def _store(came: Came, teacher: Teacher, collection: Collection, report: Report) -> Ask | None:
+def _store(came: Came, teacher: Teacher, collection: Collection, report: ScoringReport) -> RerankRequest | None:
     """Keep the answer and its scores; what is to be asked again, or None."""
     ask, error = came.ask, came.error
     left = [place for place in range(len(ask.pairs)) if place not in came.scores]
@@ -209,7 +209,7 @@ def _store(came: Came, teacher: Teacher, collection: Collection, report: Report)
         report.errors.append(str(error))
     if error.retry and ask.tries + 1 < ATTEMPTS:
         pairs, documents = tuple(ask.pairs[p] for p in left), tuple(ask.documents[p] for p in left)
-        return Ask(pairs, ask.query, documents, ask.tries + 1)
+        return RerankRequest(pairs, ask.query, documents, ask.tries + 1)
     report.failed += len(left)
     return None
 

@@ -13,7 +13,7 @@ DEPTH = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredScale:
     """One document of a query. `score`: 0 to 1. `relevance`: its reference grade, None where there is none."""
 
     query: int
@@ -53,11 +53,11 @@ def score_of(vote: Turn, grades: int) -> float:
     return score * shares.get(str(score), 1.0) / grades
 
 
-def measure(scored: Sequence[Scored]) -> Scale:
+def measure(scored: Sequence[ScoredScale]) -> Scale:
     """All measures of one judge's scores."""
     count = len(scored)
     bins = Counter(min(int(one.score * BINS), BINS - 1) for one in scored)
-    queries: dict[int, list[Scored]] = {}
+    queries: dict[int, list[ScoredScale]] = {}
     for one in scored:
         queries.setdefault(one.query, []).append(one)
     found = [value for docs in queries.values() if (value := ndcg(docs)) is not None]
@@ -72,7 +72,7 @@ def measure(scored: Sequence[Scored]) -> Scale:
     )
 
 
-def ndcg(documents: Sequence[Scored]) -> float | None:
+def ndcg(documents: Sequence[ScoredScale]) -> float | None:
     """nDCG@10 of one query's judged documents; None without two of them and a relevant one."""
     from sklearn.metrics import ndcg_score
 
@@ -82,7 +82,7 @@ def ndcg(documents: Sequence[Scored]) -> float | None:
     return float(ndcg_score([[one.relevance for one in known]], [[one.score for one in known]], k=DEPTH))
 
 
-def _ties(queries: Mapping[int, Sequence[Scored]]) -> float | None:
+def _ties(queries: Mapping[int, Sequence[ScoredScale]]) -> float | None:
     equal = both = 0
     for documents in queries.values():
         number = len(documents)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.scale_study.scales import Scale, Scored, measure, score_of
+from annotation.scale_study.scales import Scale, ScoredScale, measure, score_of
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection
 from judges.engine.plan import judge_of
@@ -30,7 +30,7 @@ ORDER BY j.pair_id, j.id DESC
 
 
 @dataclass(frozen=True, slots=True)
-class Studied:
+class StudiedScale:
     """One judge's scale."""
 
     judge: Judge
@@ -39,7 +39,7 @@ class Studied:
     """Votes with token probabilities."""
 
 
-def study(collection: Collection, names: Sequence[str]) -> tuple[Studied, ...]:
+def study(collection: Collection, names: Sequence[str]) -> tuple[StudiedScale, ...]:
     """Each judge's scores on the pairs that all of them judged. Raises BadInput where there is nothing to compare."""
     judges = [_judge(name) for name in names]
     votes = [_votes(collection, judge) for judge in judges]
@@ -55,7 +55,7 @@ def study(collection: Collection, names: Sequence[str]) -> tuple[Studied, ...]:
     return tuple(_studied(judge, found, sorted(shared), truth) for judge, found in zip(judges, votes, strict=True))
 
 
-def document(collection: Collection, studied: Sequence[Studied]) -> dict[str, Any]:
+def document(collection: Collection, studied: Sequence[StudiedScale]) -> dict[str, Any]:
     """For --json."""
     rows = [
         {
@@ -96,6 +96,8 @@ def _reference(collection: Collection) -> dict[int, int]:
         return dict(cursor.fetchall())
 
 
-def _studied(judge: Judge, votes: dict[int, tuple[int, Turn]], pairs: Sequence[int], truth: dict[int, int]) -> Studied:
-    scored = [Scored(votes[pair][0], score_of(votes[pair][1], judge.grades), truth.get(pair)) for pair in pairs]
-    return Studied(judge, measure(scored), sum(votes[pair][1].probabilities is not None for pair in pairs))
+def _studied(
+    judge: Judge, votes: dict[int, tuple[int, Turn]], pairs: Sequence[int], truth: dict[int, int]
+) -> StudiedScale:
+    scored = [ScoredScale(votes[pair][0], score_of(votes[pair][1], judge.grades), truth.get(pair)) for pair in pairs]
+    return StudiedScale(judge, measure(scored), sum(votes[pair][1].probabilities is not None for pair in pairs))

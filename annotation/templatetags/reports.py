@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import MEASURES
-from annotation.agreement.report import Report
+from annotation.agreement.report import AgreementReport
 
 register = template.Library()
 
@@ -59,7 +59,7 @@ def values(pair: Pairwise) -> list[Statistic]:
 
 
 @register.filter
-def name(report: Report, place: int) -> str:
+def name(report: AgreementReport, place: int) -> str:
     """The name of an assessor by place."""
     return report.name(place)
 

@@ -28,7 +28,7 @@ Told = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class BoundsSystem:
     """Today's nDCG@k of a run, the share of its top k that is judged, and how low and high its nDCG@k can come."""
 
     run: int
@@ -55,7 +55,7 @@ class Safety:
     queries: int
     unjudged: int
     """Pairs of the pool without a grade."""
-    systems: list[System]
+    systems: list[BoundsSystem]
     unsettled: list[tuple[int, int]]
     first: list[Influence]
     """Most informative first, at most MOST."""
@@ -78,7 +78,7 @@ class Safety:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class BoundsPool:
     """One query: what its unjudged documents count in each ranking."""
 
     query: int
@@ -94,7 +94,7 @@ class Pool:
     """(runs,) share of the documents returned."""
 
 
-def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Floats, k: int) -> Pool:
+def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Floats, k: int) -> BoundsPool:
     """The pool of a query. `ranked`: each run's documents, best first."""
     known, grades = judged.get(query, (np.empty(0, np.int64), np.empty(0, np.int16)))
     tops = [np.asarray(documents[:k], dtype=np.int64) for documents in ranked]
@@ -108,7 +108,7 @@ def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Float
     returned = (weights > 0).sum(axis=1)
     share = (weights[:, is_known] > 0).sum(axis=1) / np.maximum(returned, 1)
     counts = np.bincount(grades, minlength=len(gains)).astype(np.int64)
-    return Pool(query, documents[~is_known], weights[:, ~is_known], weights[:, is_known] @ gain, counts, share)
+    return BoundsPool(query, documents[~is_known], weights[:, ~is_known], weights[:, is_known] @ gain, counts, share)
 
 
 def assess(rankings: Rankings, judged: Judged, top: int, k: int = 10, told: Told = lambda done, of: None) -> Safety:
@@ -135,14 +135,14 @@ def assess(rankings: Rankings, judged: Judged, top: int, k: int = 10, told: Told
     first = _informative(pools, unsettled, gains, k, lambda n: told(done + n, steps))
     share = sum((pool.judged for pool in pools), np.zeros(len(runs))) / count
     systems = [
-        System(run, float(share[n]), float(today[n] / count), float(low[n] / count), float(high[n] / count))
+        BoundsSystem(run, float(share[n]), float(today[n] / count), float(low[n] / count), float(high[n] / count))
         for n, run in enumerate(runs)
     ]
     named = [(runs[one], runs[other]) for one, other in unsettled]
     return Safety(k, len(queries), sum(len(pool.documents) for pool in pools), systems, named, first)
 
 
-def _bounds(pools: Sequence[Pool], gains: Floats, k: int) -> tuple[Floats, Floats, Floats]:
+def _bounds(pools: Sequence[BoundsPool], gains: Floats, k: int) -> tuple[Floats, Floats, Floats]:
     """(runs,) the sums over queries of the lowest, the highest and today's nDCG@k."""
     const = np.concatenate([pool.gained for pool in pools])
     runs = len(const) // len(pools)
@@ -171,7 +171,7 @@ def _weights(weights: Floats, k: int) -> tuple[Floats, Integers]:
     return found, np.asarray(sizes, dtype=np.int64)
 
 
-def _leads(pool: Pool, gains: Floats, k: int) -> Floats:
+def _leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
     """(runs, runs) by how much the one can lead the other, at least: what two simple completions attain.
 
     In the one nothing more is relevant; in the other every document that counts more for the one has the highest grade.
@@ -191,7 +191,7 @@ def _leads(pool: Pool, gains: Floats, k: int) -> Floats:
 
 
 def _unsettled(
-    pools: Sequence[Pool], gains: Floats, k: int, low: Floats, high: Floats, lead: Floats
+    pools: Sequence[BoundsPool], gains: Floats, k: int, low: Floats, high: Floats, lead: Floats
 ) -> list[tuple[int, int]]:
     """Pairs of runs of which each can come out ahead. What the cheap bounds leave open is computed exactly."""
     found = []
@@ -207,7 +207,7 @@ def _unsettled(
     return found
 
 
-def _exact_lead(pools: Sequence[Pool], gains: Floats, k: int, one: int, other: int) -> float:
+def _exact_lead(pools: Sequence[BoundsPool], gains: Floats, k: int, one: int, other: int) -> float:
     """The most that a run's mean can lie above another's."""
     const = np.array([pool.gained[one] - pool.gained[other] for pool in pools])
     counts = np.stack([pool.counts for pool in pools])
@@ -217,7 +217,11 @@ def _exact_lead(pools: Sequence[Pool], gains: Floats, k: int, one: int, other: i
 
 
 def _informative(
-    pools: Sequence[Pool], unsettled: Sequence[tuple[int, int]], gains: Floats, k: int, told: Callable[[int], None]
+    pools: Sequence[BoundsPool],
+    unsettled: Sequence[tuple[int, int]],
+    gains: Floats,
+    k: int,
+    told: Callable[[int], None],
 ) -> list[Influence]:
     """Unjudged pairs by how far one grade moves the differences that are not settled, most first."""
     if not unsettled:
@@ -234,7 +238,7 @@ def _informative(
     return found
 
 
-def _influences(pool: Pool, one: Integers, other: Integers, gains: Floats, k: int) -> Floats:
+def _influences(pool: BoundsPool, one: Integers, other: Integers, gains: Floats, k: int) -> Floats:
     """(unjudged,) summed over pairs of runs: the farthest that one more grade moves their difference of nDCG@k."""
     counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
     counts[0] = pool.counts

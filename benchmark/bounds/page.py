@@ -5,9 +5,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from benchmark.report.downloads import Table
+from benchmark.report.downloads import DownloadTable
 from benchmark.systems import figures
-from benchmark.systems.chosen import Stored
+from benchmark.systems.chosen import StoredReport
 from charts import Chart
 
 SHOWN = 60
@@ -15,7 +15,7 @@ SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Line:
+class BoundsLine:
     """A system: the share of its first k that is judged, and what its nDCG@k can become."""
 
     run: int
@@ -29,11 +29,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownBounds:
     """What the page says."""
 
-    lines: list[Line]
-    unsettled: list[tuple[Line, Line]]
+    lines: list[BoundsLine]
+    unsettled: list[tuple[BoundsLine, BoundsLine]]
     left_out: int
     open: int
     """Orders that are not settled, and `all`: orders there are."""
@@ -41,11 +41,11 @@ class Shown:
     unjudged: int
     sendable: int
     chart: Chart
-    tables: list[Table]
+    tables: list[DownloadTable]
     k: int
 
 
-def shown(stored: Stored) -> Shown:
+def shown(stored: StoredReport) -> ShownBounds:
     """From the stored result; no statement."""
     found: dict[str, Any] = stored.result["safety"]
     open_of: dict[int, int] = {}
@@ -53,7 +53,7 @@ def shown(stored: Stored) -> Shown:
         for run in pair[:2]:
             open_of[run] = open_of.get(run, 0) + 1
     lines = [
-        Line(one["run"], stored.name(one["run"]), one["judged"], one["value"], one["low"], one["high"],
+        BoundsLine(one["run"], stored.name(one["run"]), one["judged"], one["value"], one["low"], one["high"],
              open_of.get(one["run"], 0))
         for one in found["systems"]
     ]  # fmt: skip
@@ -61,7 +61,7 @@ def shown(stored: Stored) -> Shown:
     by_run = {line.run: line for line in lines}
     pairs = [_ordered(by_run[one], by_run[other]) for one, other, *_more in found["unsettled"]]
     pairs.sort(key=lambda pair: (pair[0].value - pair[1].value, pair[0].name, pair[1].name))
-    return Shown(
+    return ShownBounds(
         lines=lines,
         unsettled=pairs[:SHOWN],
         left_out=max(0, len(pairs) - SHOWN),
@@ -75,18 +75,18 @@ def shown(stored: Stored) -> Shown:
     )
 
 
-def _ordered(one: Line, other: Line) -> tuple[Line, Line]:
+def _ordered(one: BoundsLine, other: BoundsLine) -> tuple[BoundsLine, BoundsLine]:
     """The one that is ahead today first."""
     return (one, other) if (one.value, other.name) >= (other.value, one.name) else (other, one)
 
 
-def _systems(lines: list[Line], k: int) -> Table:
+def _systems(lines: list[BoundsLine], k: int) -> DownloadTable:
     header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
     rows = [(line.name, line.judged, line.value, line.low, line.high, line.open) for line in lines]
-    return Table("safety", _("How safe today's ranking is"), header, tuple(rows))
+    return DownloadTable("safety", _("How safe today's ranking is"), header, tuple(rows))
 
 
-def _open(pairs: list[tuple[Line, Line]], k: int) -> Table:
+def _open(pairs: list[tuple[BoundsLine, BoundsLine]], k: int) -> DownloadTable:
     header = (_("ahead today"), _("behind today"), _("difference in nDCG@%(k)s") % {"k": k})
     rows = [(one.name, other.name, one.value - other.value) for one, other in pairs]
-    return Table("unsettled", _("Orders that are not settled"), header, tuple(rows), 2)
+    return DownloadTable("unsettled", _("Orders that are not settled"), header, tuple(rows), 2)

@@ -14,19 +14,19 @@ from benchmark.hole_filling import waiting
 from benchmark.models import Qrels, Run
 from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
-from corpus.access import Scope, action
+from corpus.access import AccessScope, action
 from corpus.auditing import record
 from corpus.errors import BadInput
 
 
 @action("admin")
 @require_GET
-def safety(request: HttpRequest, scope: Scope) -> HttpResponse:
+def safety(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Bounds of each system, orders that are not settled. HTMX asks for it while it is worked out."""
     return _page(request, scope, SendForm(collection=scope.collection))
 
 
-def _page(request: HttpRequest, scope: Scope, form: SendForm) -> HttpResponse:
+def _page(request: HttpRequest, scope: AccessScope, form: SendForm) -> HttpResponse:
     runs = chosen.runs_of(scope.collection)
     stored = chosen.stored(chosen.newest(scope.collection, compares=False), runs)
     shown = pages.shown(stored) if stored and stored.is_ready else None
@@ -51,7 +51,7 @@ def _page(request: HttpRequest, scope: Scope, form: SendForm) -> HttpResponse:
 
 @action("admin")
 @require_POST
-def send(request: HttpRequest, scope: Scope) -> HttpResponse:
+def send(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """The most informative pairs, to people or to a policy."""
     form = SendForm(request.POST, collection=scope.collection)
     stored = chosen.stored(chosen.newest(scope.collection, compares=False), [])

@@ -10,7 +10,7 @@ from benchmark.hole_filling.pairs import FINAL
 from benchmark.models import Filling
 from judges.campaigns import lifecycle
 from judges.domain.protocol import Protocol
-from judges.domain.routing import Policy
+from judges.domain.routing import RoutingPolicy
 from judges.models import Campaign
 
 # What stands of each pair: its outcome in a campaign of this configuration (an ended one before one that goes on), and
@@ -49,7 +49,7 @@ WHERE {SETTLED} ORDER BY p.query_id, p.document_id
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class FunnelRound:
     """Pairs whose debate agreed in this round, and those open after it."""
 
     round: int
@@ -72,7 +72,7 @@ class Funnel:
     filtered: int
     """Dropped by the filter: labelled 0."""
     after_filter: int
-    rounds: list[Round]
+    rounds: list[FunnelRound]
     labelled: int
     """By judges, those of the filter too."""
     to_people: int
@@ -108,7 +108,7 @@ class Funnel:
     def of(cls, filling: Filling) -> "Funnel":
         """The last one that was stored."""
         stored = {key: value for key, value in filling.funnel.items() if key != "is_done"}
-        return cls(**{**stored, "rounds": [Round(**one) for one in stored["rounds"]]})
+        return cls(**{**stored, "rounds": [FunnelRound(**one) for one in stored["rounds"]]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +187,15 @@ def _funnel(filling: Filling, campaign: Campaign | None, parts: list[_Part]) -> 
     )
 
 
-def _rounds(campaign: Campaign | None, parts: list[_Part], begun: int) -> list[Round]:
+def _rounds(campaign: Campaign | None, parts: list[_Part], begun: int) -> list[FunnelRound]:
     """DREAM's table 8: how many agree in each round, and how many are left."""
-    if campaign is None or not Policy(campaign.policy).debates:
+    if campaign is None or not RoutingPolicy(campaign.policy).debates:
         return []
     found, left = [], begun
     for round in range(1, campaign.rounds + 1):
         agreed = _sum(part for part in parts if part.agreed == round)
         left -= agreed
-        found.append(Round(round, agreed, left))
+        found.append(FunnelRound(round, agreed, left))
     return found
 
 

@@ -6,11 +6,11 @@ from django.utils.translation import gettext as _
 
 from benchmark.hole_filling import PEOPLE
 from benchmark.models import Filling
-from benchmark.report.downloads import Table
+from benchmark.report.downloads import DownloadTable
 from charts import Chart, Link, Node, flow
 from judges.domain.copies import numbered
 from judges.domain.protocol import Protocol
-from judges.domain.routing import Policy
+from judges.domain.routing import RoutingPolicy
 from judges.models import Campaign, JudgeVersion
 
 
@@ -30,7 +30,7 @@ def asked(filling: Filling) -> list[tuple[str, str]]:
             (_("Filter"), ", ".join(given.get("filters", []))),
         ]
     else:
-        debaters = campaign.debaters if Policy(campaign.policy).debates else []
+        debaters = campaign.debaters if RoutingPolicy(campaign.policy).debates else []
         seats = [debaters, campaign.voters, Protocol.of(campaign.protocol).filter]
         versions = JudgeVersion.objects.filter(pk__in=[key for keys in seats for key in keys])
         names = dict(versions.values_list("pk", "name"))
@@ -77,11 +77,11 @@ def steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
     return [row for place, row in enumerate(rows) if row[1] or place < always or place >= len(rows) - 2]
 
 
-def table(funnel: dict[str, Any]) -> Table:
+def table(funnel: dict[str, Any]) -> DownloadTable:
     """The funnel to save."""
     header = (_("step"), _("pairs"))
     rows = tuple((words, count) for words, count, _why in steps(funnel))
-    return Table("funnel", _("What became of the pool"), header, rows)
+    return DownloadTable("funnel", _("What became of the pool"), header, rows)
 
 
 def chart(funnel: dict[str, Any], filling: Filling) -> Chart:

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from benchmark import qrels
 from benchmark.hole_filling.pairs import known_to_people
-from benchmark.measures.pooling import Pool, pool
+from benchmark.measures.pooling import JudgmentPool, pool
 from benchmark.models import Qrels, Run
 from benchmark.runs import rankings
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState
 from judges.campaigns import configurations, forecasts, lifecycle
-from judges.campaigns.configurations import Configuration, Options
+from judges.campaigns.configurations import CampaignOptions, Configuration
 from judges.campaigns.estimates import Estimate
 from judges.models import Work
 
@@ -43,10 +43,10 @@ def configuration(policy: str | None, panel: str | None, filters: Sequence[str] 
         if panel or filters:
             raise BadInput(_("policy people asks no judge: leave panel and filter out"))
         return None
-    return configurations.configuration(panel=panel, policy=policy, options=Options(filter=tuple(filters)))
+    return configurations.configuration(panel=panel, policy=policy, options=CampaignOptions(filter=tuple(filters)))
 
 
-def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> Pool:
+def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> JudgmentPool:
     """The pool of finished runs. Raises BadInput for others, for none, and for a depth that is none."""
     if not runs:
         raise BadInput(_("name at least one run: the pool is what they return"))

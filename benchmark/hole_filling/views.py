@@ -18,7 +18,7 @@ from benchmark.models import Filling
 from benchmark.report import tables
 from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
-from corpus.access import Scope, action
+from corpus.access import AccessScope, action
 from corpus.auditing import record
 from corpus.errors import BadInput
 
@@ -27,7 +27,7 @@ SHOWN = 30
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
-def fillings(request: HttpRequest, scope: Scope) -> HttpResponse:
+def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """All fillings and the form of a new one; then what it will come to; started when that was confirmed."""
     form = FillForm(
         request.POST if request.method == "POST" else None,
@@ -48,7 +48,7 @@ def fillings(request: HttpRequest, scope: Scope) -> HttpResponse:
     return render(request, "benchmark/fillings.html", context, status=422 if form.is_bound else 200)
 
 
-def _ask(request: HttpRequest, scope: Scope, form: FillForm) -> HttpResponse:
+def _ask(request: HttpRequest, scope: AccessScope, form: FillForm) -> HttpResponse:
     given = form.cleaned_data
     policy: dict[str, Any] = form.asked()
     before = form.version() or qrels.original(scope.collection, by=scope.user.username)
@@ -69,7 +69,7 @@ def _ask(request: HttpRequest, scope: Scope, form: FillForm) -> HttpResponse:
     return render(request, "benchmark/fill_confirm.html", context)
 
 
-def _start(scope: Scope, form: FillForm) -> HttpResponse:
+def _start(scope: AccessScope, form: FillForm) -> HttpResponse:
     given = form.cleaned_data
     with transaction.atomic():
         found = services.start(
@@ -87,7 +87,7 @@ def _start(scope: Scope, form: FillForm) -> HttpResponse:
 
 @action("admin")
 @require_GET
-def filling(request: HttpRequest, scope: Scope, filling: int) -> HttpResponse:
+def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpResponse:
     """One filling: its funnel, who is waited for, and what came of it. HTMX asks for news."""
     rows = Filling.objects.select_related("before", "after", "collection").defer("pairs")
     found = get_object_or_404(rows, pk=filling, collection=scope.collection)
@@ -113,7 +113,7 @@ def filling(request: HttpRequest, scope: Scope, filling: int) -> HttpResponse:
 
 @action("admin")
 @require_POST
-def control(request: HttpRequest, scope: Scope, filling: int, act: str) -> HttpResponse:
+def control(request: HttpRequest, scope: AccessScope, filling: int, act: str) -> HttpResponse:
     """finish with what is settled by now (a large one by a worker), or cancel."""
     found = get_object_or_404(Filling.objects.defer("pairs"), pk=filling, collection=scope.collection)
     if act not in ("finish", "cancel"):

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmark.measures.rankings import Run, ranked
 from corpus.aspects.entries import weights
-from corpus.aspects.files import Row, by_query
+from corpus.aspects.files import AspectRow, by_query
 from corpus.errors import BadInput
 
 ALPHA = 0.5
@@ -55,7 +55,7 @@ class AspectResult:
     per_query: dict[str, dict[str, float]]
 
 
-def sought(rows: Sequence[Row]) -> dict[str, Sought]:
+def sought(rows: Sequence[AspectRow]) -> dict[str, Sought]:
     """The aspects file by query. Importances become weights that add up to 1 in each query."""
     found = {}
     for query, aspects in by_query(list(rows)):
@@ -73,7 +73,7 @@ def is_aspect_measure(name: str) -> bool:
     return bool(_NAME.fullmatch(name))
 
 
-def evaluate_aspects(rows: Sequence[Row], run: Run, names: Sequence[str]) -> AspectResult:
+def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) -> AspectResult:
     """Every named measure and its `-one` form on every query of the file."""
     wanted = list(dict.fromkeys(form for name in names for form in (name, _as_one(name))))
     queries = sought(rows)

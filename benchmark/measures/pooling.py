@@ -14,7 +14,7 @@ Judged = Mapping[int, tuple[Integers, NDArray[np.int16]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class JudgmentPool:
     """Pairs by query and document, each once."""
 
     queries: Integers
@@ -30,7 +30,7 @@ class Pool:
         return self.queries[~self.is_judged], self.documents[~self.is_judged]
 
 
-def pool(rankings: Rankings, depth: int, judged: Judged) -> Pool:
+def pool(rankings: Rankings, depth: int, judged: Judged) -> JudgmentPool:
     """The union of the best `depth` of every ranking."""
     tops = [(query, documents[:depth]) for of_run in rankings.values() for query, documents in of_run.items()]
     queries, documents = _pairs(
@@ -42,7 +42,7 @@ def pool(rankings: Rankings, depth: int, judged: Judged) -> Pool:
     for start, end in zip(starts, np.append(starts, len(queries))[1:], strict=True):
         if (known := judged.get(int(queries[start]))) is not None:
             is_judged[start:end] = np.isin(documents[start:end], known[0])
-    return Pool(queries, documents, is_judged)
+    return JudgmentPool(queries, documents, is_judged)
 
 
 def _pairs(queries: Integers, documents: Integers) -> tuple[Integers, Integers]:

@@ -29,7 +29,7 @@ GDEVAL_GRADES = 4
 
 
 @dataclass(frozen=True)
-class Result:
+class MeasureResult:
     """Means over the qrels' queries (sums of what is counted), each query's values, and queries that the run lacks."""
 
     queries: int
@@ -107,7 +107,7 @@ def _checked(measure: Any) -> Any:
     return measure
 
 
-def evaluate(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Result:
+def evaluate(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> MeasureResult:
     """Every measure on every query of the qrels. Scores are compared as float32, as trec_eval does.
 
     Raises BadInput for measures that do not exist or that these qrels do not allow.
@@ -127,7 +127,7 @@ def evaluate(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Result:
         for name in names[measure]:
             per_query[name][query] = value
     means = {name: _mean(wanted[name], list(values.values())) for name, values in per_query.items()}
-    return Result(len(qrels), sorted(set(qrels) - set(shared)), means, per_query)
+    return MeasureResult(len(qrels), sorted(set(qrels) - set(shared)), means, per_query)
 
 
 def ranked(scores: Mapping[str, float]) -> list[str]:

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.models import Qrels
-from benchmark.qrels.reading import Row
+from benchmark.qrels.reading import ReadQrel
 from benchmark.qrels.versions import ORIGINAL, store
 from corpus.errors import BadInput
 from corpus.importing import grades as reading
-from corpus.importing.files import Source
+from corpus.importing.files import FileSource
 from corpus.models import Collection, Document, Query
 
 SHOWN = 20
@@ -21,7 +21,7 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
     Raises BadInput, and stores nothing, for rows that cannot be read, unknown ids, and a pair that stands twice: the
     first 20 lines and the total.
     """
-    source = Source(path)
+    source = FileSource(path)
     found = list(reading.grades(source, collection.grades))
     if not found:
         raise BadInput(f"{path} holds no grade")
@@ -52,14 +52,14 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
     return store(collection, Qrels.Kind.IMPORTED, rows, note=note or path.name, by=by, unjudged=unjudged)
 
 
-def row_of(graded: dict[int, int], origin: str = ORIGINAL) -> Row:
+def row_of(graded: dict[int, int], origin: str = ORIGINAL) -> ReadQrel:
     """A query's row from document -> grade."""
     keys = sorted(graded)
     grades = np.array([graded[key] for key in keys], dtype=np.int16)
-    return Row(np.array(keys, dtype=np.int64), grades, [origin] * len(keys))
+    return ReadQrel(np.array(keys, dtype=np.int64), grades, [origin] * len(keys))
 
 
-def _unknown(row: reading.Row, queries: dict[str, int], documents: dict[str, int]) -> str:
+def _unknown(row: reading.GradeRow, queries: dict[str, int], documents: dict[str, int]) -> str:
     if row.query not in queries:
         return f'no query has the id "{row.query}"'
     return "" if row.document in documents else f'no document has the id "{row.document}"'

@@ -28,7 +28,7 @@ class Grades(NamedTuple):
     grades: NDArray[np.int16]
 
 
-class Row(NamedTuple):
+class ReadQrel(NamedTuple):
     """The same, with where each grade comes from: original, a policy's name, people, adjudicator."""
 
     documents: NDArray[np.int64]
@@ -45,12 +45,12 @@ def load(qrels: Qrels) -> dict[int, Grades]:
     }
 
 
-def load_rows(qrels: Qrels) -> dict[int, Row]:
+def load_rows(qrels: Qrels) -> dict[int, ReadQrel]:
     """As `load`, with origins."""
     with connection.cursor() as cursor:
         cursor.execute(ROWS, [qrels.pk])
         return {
-            query: Row(np.array(documents, dtype=np.int64), np.array(grades, dtype=np.int16), origins)
+            query: ReadQrel(np.array(documents, dtype=np.int64), np.array(grades, dtype=np.int16), origins)
             for query, documents, grades, origins in cursor.fetchall()
         }
 

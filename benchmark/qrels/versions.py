@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from benchmark.models import Qrels, QrelsRow
-from benchmark.qrels.reading import Row
+from benchmark.qrels.reading import ReadQrel
 from corpus.errors import BadInput
 from corpus.models import Collection
 
@@ -85,7 +85,7 @@ def original(collection: Collection, by: str = "") -> Qrels:
     _lock(collection)
     mark = _mark(collection)
     rows = {
-        query: Row(np.array(documents, np.int64), np.array(grades, np.int16), [ORIGINAL] * len(documents))
+        query: ReadQrel(np.array(documents, np.int64), np.array(grades, np.int16), [ORIGINAL] * len(documents))
         for query, documents, grades in _fetch(REFERENCE, collection)
     }
     found = store(collection, Qrels.Kind.ORIGINAL, rows, by=by)
@@ -98,7 +98,7 @@ def original(collection: Collection, by: str = "") -> Qrels:
 def labels(collection: Collection, by: str = "") -> Qrels:
     """A version of every label that the collection has now, whoever gave it."""
     rows = {
-        query: Row(np.array(documents, np.int64), np.array(grades, np.int16), origins)
+        query: ReadQrel(np.array(documents, np.int64), np.array(grades, np.int16), origins)
         for query, documents, grades, origins in _fetch(LABELS, collection)
     }
     if not rows:
@@ -119,7 +119,7 @@ def _fetch(statement: str, collection: Collection) -> list[tuple[Any, ...]]:
 def store(
     collection: Collection,
     kind: str,
-    rows: Mapping[int, Row],
+    rows: Mapping[int, ReadQrel],
     *,
     note: str = "",
     parent: Qrels | None = None,
@@ -163,7 +163,7 @@ def store(
     return made
 
 
-def counts_of(rows: Mapping[int, Row], relevant_from: int) -> dict[str, Any]:
+def counts_of(rows: Mapping[int, ReadQrel], relevant_from: int) -> dict[str, Any]:
     """Queries, judged pairs, relevant ones, and pairs by origin."""
     origins: Counter[str] = Counter()
     for row in rows.values():
@@ -176,7 +176,7 @@ def counts_of(rows: Mapping[int, Row], relevant_from: int) -> dict[str, Any]:
     }
 
 
-def content_hash(rows: Mapping[int, Row]) -> str:
+def content_hash(rows: Mapping[int, ReadQrel]) -> str:
     """sha256 of all rows, in hex."""
     digest = sha256()
     for query, row in sorted(rows.items()):

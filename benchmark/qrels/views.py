@@ -14,11 +14,11 @@ from benchmark.forms import QrelsForm
 from benchmark.models import Qrels
 from benchmark.qrels.comparing import What
 from benchmark.report import tables
-from benchmark.report.downloads import Table
+from benchmark.report.downloads import DownloadTable
 from benchmark.report.views.downloads import download
 from benchmark.runs.uploads import kept
 from benchmark.systems import chosen
-from corpus.access import Scope, action
+from corpus.access import AccessScope, action
 from corpus.auditing import record
 from corpus.errors import BadInput
 
@@ -29,7 +29,7 @@ SHOWN = 100
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
-def versions(request: HttpRequest, scope: Scope) -> HttpResponse:
+def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """The list. POST: a file as a new version (`what` is import), the reference grades, or all labels of today."""
     form = QrelsForm()
     if request.method == "POST":
@@ -65,7 +65,7 @@ def _made(version: Qrels) -> str:
     return told
 
 
-def _new(scope: Scope, form: QrelsForm, what: str) -> Qrels | None:
+def _new(scope: AccessScope, form: QrelsForm, what: str) -> Qrels | None:
     """The new version; None where the form is wrong. Raises BadInput."""
     by = scope.user.username
     with transaction.atomic():
@@ -84,7 +84,7 @@ def _new(scope: Scope, form: QrelsForm, what: str) -> Qrels | None:
 
 @action("admin")
 @require_GET
-def diff(request: HttpRequest, scope: Scope) -> HttpResponse:
+def diff(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """What one version has that another has not: added, removed, changed."""
     one, other = (_version(scope, request.GET.get(name)) for name in ("one", "other"))
     found = services.diff(one, other)
@@ -111,13 +111,15 @@ def _file(request: HttpRequest, found: services.Diff) -> HttpResponse:
         for kind in KINDS
         for row in found.rows(kind)
     )
-    file = download(request, [], [Table("diff", _("What changed between two versions of the qrels"), header, rows, 3)])
+    file = download(
+        request, [], [DownloadTable("diff", _("What changed between two versions of the qrels"), header, rows, 3)]
+    )
     if file is None:
         raise Http404(_("No such table."))
     return file
 
 
-def _version(scope: Scope, number: str | None) -> Qrels:
+def _version(scope: AccessScope, number: str | None) -> Qrels:
     if not (number and number.isascii() and number.isdigit() and len(number) < 10):
         raise Http404(_("Choose two versions."))
     return get_object_or_404(Qrels, collection=scope.collection, number=int(number))
@@ -125,7 +127,7 @@ def _version(scope: Scope, number: str | None) -> Qrels:
 
 @action("admin")
 @require_GET
-def qrels_file(request: HttpRequest, scope: Scope, number: int) -> HttpResponseBase:
+def qrels_file(request: HttpRequest, scope: AccessScope, number: int) -> HttpResponseBase:
     """A version as TREC qrels, streamed."""
     found = get_object_or_404(Qrels, collection=scope.collection, number=number)
     response = StreamingHttpResponse(services.write_trec(found), content_type="text/plain; charset=utf-8")

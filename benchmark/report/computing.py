@@ -18,7 +18,7 @@ STEPS = 5
 
 
 @dataclass(frozen=True)
-class System:
+class ReportSystem:
     """A run that takes part."""
 
     run: int
@@ -39,10 +39,10 @@ class Aspected:
 
 
 @dataclass(frozen=True)
-class Question:
+class ReportQuestion:
     """All that a report depends on."""
 
-    systems: Sequence[System]
+    systems: Sequence[ReportSystem]
     before: Judgments
     after: Judgments
     k: int
@@ -58,14 +58,14 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Computed:
+class ComputedReport:
     """The result as JSON, and each query's values by measure."""
 
     result: dict[str, Any]
     values: dict[str, Values] = field(repr=False)
 
 
-def compute(asked: Question, progress: Callable[[int, int], None] = lambda done, total: None) -> Computed:
+def compute(asked: ReportQuestion, progress: Callable[[int, int], None] = lambda done, total: None) -> ComputedReport:
     """The whole report. `progress(done, total)` is called between its steps."""
     progress(0, STEPS)
     documents = stack([system.rankings for system in asked.systems], asked.queries, asked.k)
@@ -117,11 +117,14 @@ def compute(asked: Question, progress: Callable[[int, int], None] = lambda done,
         "aspects": _aspects(asked),
     }
     progress(STEPS, STEPS)
-    return Computed(result, values)
+    return ComputedReport(result, values)
 
 
 def _common(
-    asked: Question, documents: "np.ndarray[Any, np.dtype[np.int64]]", values: Mapping[str, Values], names: list[str]
+    asked: ReportQuestion,
+    documents: "np.ndarray[Any, np.dtype[np.int64]]",
+    values: Mapping[str, Values],
+    names: list[str],
 ) -> dict[str, Any]:
     """The same over the queries that every system answered and every version judges: no 0 there stands for a gap.
 
@@ -143,12 +146,12 @@ def _common(
     }
 
 
-def _aspects(asked: Question) -> dict[str, Any] | None:
+def _aspects(asked: ReportQuestion) -> dict[str, Any] | None:
     found = asked.aspects
     return {"queries": found.queries, "k": found.k} if found is not None and found.queries else None
 
 
-def _counts(asked: Question, before: Version, after: Version) -> dict[str, Any]:
+def _counts(asked: ReportQuestion, before: Version, after: Version) -> dict[str, Any]:
     relevant = {name: one.at_least(asked.relevant_from) for name, one in (("before", before), ("after", after))}
     return {
         "queries_before": len(asked.before),
@@ -160,7 +163,7 @@ def _counts(asked: Question, before: Version, after: Version) -> dict[str, Any]:
 
 
 def _system(
-    system: System, place: int, documents: "np.ndarray[Any, np.dtype[np.int64]]", told: Mapping[str, Any]
+    system: ReportSystem, place: int, documents: "np.ndarray[Any, np.dtype[np.int64]]", told: Mapping[str, Any]
 ) -> dict[str, Any]:
     returned = (documents[place] != NONE).sum(axis=1)
     return {

@@ -29,7 +29,7 @@ Flat = str | float | int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DownloadTable:
     """Rows under a header. Columns before `numbers` are names, the others figures; a blank cell is None.
 
     `best`: columns whose highest Figure is bold in LaTeX, and every other that prints the same.

@@ -10,7 +10,7 @@ from django.db.models import Max
 from benchmark import qrels
 from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, ideal
 from benchmark.models import Qrels, Report, Run
-from benchmark.report.computing import Aspected, Question, System
+from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem
 from benchmark.report.graded_runs import Floats, Judgments, Rankings
 from benchmark.report.naming import ASPECTS
 from benchmark.runs import rankings
@@ -35,16 +35,16 @@ def aspects_mark(collection: Collection) -> int:
     return found["newest"] or 0
 
 
-def question(report: Report) -> Question:
+def question(report: Report) -> ReportQuestion:
     """All that the report says it is about."""
     runs = list(Run.objects.filter(pk__in=report.options["runs"], collection=report.collection))
     k = int(report.options["k"])
     aspects_k = int(report.options.get("aspects_k") or k)
     loaded = rankings.load([run.pk for run in runs], max(k, aspects_k))
     given = sorted(runs, key=lambda run: (run.name, run.pk))
-    systems = [System(run.pk, run.name, run.kind, loaded[run.pk]) for run in given]
+    systems = [ReportSystem(run.pk, run.name, run.kind, loaded[run.pk]) for run in given]
     before = judgments(report.before)
-    return Question(
+    return ReportQuestion(
         systems,
         before,
         before if report.after_id == report.before_id else judgments(report.after),

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.report import tabling, verdict
-from benchmark.report.downloads import Table
+from benchmark.report.downloads import DownloadTable
 from benchmark.report.naming import explanation, label_in
 from benchmark.systems import figures
-from benchmark.systems.chosen import Stored, complete
+from benchmark.systems.chosen import StoredReport, complete
 from charts import Chart
 
 RANKING = ("hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
@@ -16,7 +16,7 @@ RANKING = ("hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRow:
     """A system's line."""
 
     run: int
@@ -27,7 +27,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownReport:
     """The report by one measure."""
 
     measure: str
@@ -35,14 +35,14 @@ class Shown:
     explanation: str
     measures: list[tuple[str, str]]
     """Those that have an order, with their names."""
-    rows: list[Row]
+    rows: list[ReportRow]
     mean: Mapping[str, Any]
     """Over the systems, by measure."""
     order: dict[str, Any]
     bump: Chart
     growth: list[Chart]
     verdict: list[str]
-    tables: list[Table]
+    tables: list[DownloadTable]
     k: int
     missing: int
     """Systems that have nothing for some query."""
@@ -69,27 +69,27 @@ class Shown:
         return [self.bump, *self.growth]
 
 
-def rows(stored: Stored, measure: str, result: Mapping[str, Any] | None = None) -> list[Row]:
+def rows(stored: StoredReport, measure: str, result: Mapping[str, Any] | None = None) -> list[ReportRow]:
     """Systems with their values, the best after filling first. `result`: the headline's in place of the whole."""
     found = []
     for one in (result or stored.result)["systems"]:
         values = {key: complete(value) for key, value in one["values"].items()}
-        found.append(Row(one["run"], stored.name(one["run"]), one["missing"], values[measure], values))
+        found.append(ReportRow(one["run"], stored.name(one["run"]), one["missing"], values[measure], values))
     return sorted(found, key=lambda row: (-row.value["after"], row.name))
 
 
-def measure_of(stored: Stored, asked: str, otherwise: str = figures.MEASURE) -> str:
+def measure_of(stored: StoredReport, asked: str, otherwise: str = figures.MEASURE) -> str:
     """The measure that was asked for, if the report has it."""
     return asked if asked in stored.result["measures"] else otherwise
 
 
-def shown(stored: Stored, asked: str) -> Shown:
+def shown(stored: StoredReport, asked: str) -> ShownReport:
     """The report by the measure that was asked for, nDCG@k unless it has an order."""
     measure = asked if asked in RANKING else figures.MEASURE
     result, first = stored.result, tabling.headline(stored.result)
     lines = rows(stored, measure, first)
     curves = [figures.holes_chart(stored), figures.growth_chart(stored), figures.marginal_chart(stored)]
-    return Shown(
+    return ShownReport(
         measure=measure,
         label=label_in(result, measure),
         explanation=explanation(measure),
@@ -122,8 +122,8 @@ class Board:
     measure: str
     of: str
     columns: list[tuple[str, str]]
-    rows: list[Row]
-    table: Table
+    rows: list[ReportRow]
+    table: DownloadTable
     k: int
     explanation: str
     note: str
@@ -133,7 +133,7 @@ class Board:
 LOW_IS_BETTER = ("unjudged",)
 
 
-def board(stored: Stored, asked: str, of: str) -> Board:
+def board(stored: StoredReport, asked: str, of: str) -> Board:
     """Every measure of every system, the best by the one that was asked for first."""
     measure, of = measure_of(stored, asked), "before" if of == "before" else "after"
     lines = rows(stored, measure)

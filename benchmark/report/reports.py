@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from benchmark import bounds
 from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.report import inputs
-from benchmark.report.computing import VERSION, Computed, Question, compute
+from benchmark.report.computing import VERSION, ComputedReport, ReportQuestion, compute
 from benchmark.report.graded_runs import Floats
 from benchmark.significance.tests import Values
 from corpus.errors import BadInput, QuorumError
@@ -150,7 +150,7 @@ def make(report: Report, progress: Callable[[int, int], None] = lambda done, tot
     _write(report, asked, found)
 
 
-def _write(report: Report, asked: Question, found: Computed) -> None:
+def _write(report: Report, asked: ReportQuestion, found: ComputedReport) -> None:
     rows = [
         ReportValues(report=report, run_id=system.run, measure=key, **_row(one, at))
         for key, one in found.values.items()
@@ -167,7 +167,7 @@ def _row(values: Values, at: int) -> dict[str, list[float]]:
     return {"before": [] if values.before is None else values.before[at].tolist(), "after": values.after[at].tolist()}
 
 
-def _safety(report: Report, asked: Question, progress: Callable[[int, int], None]) -> dict[str, object]:
+def _safety(report: Report, asked: ReportQuestion, progress: Callable[[int, int], None]) -> dict[str, object]:
     """What the pairs that nobody judged could still change."""
     return dict(
         bounds.assess(

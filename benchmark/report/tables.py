@@ -12,9 +12,9 @@ from django.utils.translation import pgettext
 
 from benchmark.models import Filling, Qrels, Run
 from benchmark.report.downloads import Cell as Value
-from benchmark.report.downloads import Table
-from benchmark.systems.page import System
-from benchmark.systems.queries import Cell, Known, Side
+from benchmark.report.downloads import DownloadTable
+from benchmark.systems.page import SystemPage
+from benchmark.systems.queries import KnownDocument, RankCell, SystemSide
 
 LENGTH = 160
 """Letters of a text beside its id."""
@@ -25,7 +25,7 @@ def _short(text: str) -> str:
     return words if len(words) <= LENGTH else Truncator(words).chars(LENGTH)
 
 
-def runs(rows: Iterable[Run]) -> Table:
+def runs(rows: Iterable[Run]) -> DownloadTable:
     """The runs of a collection."""
     header = (
         _("system"),
@@ -41,17 +41,17 @@ def runs(rows: Iterable[Run]) -> Table:
          run.done)
         for run in rows
     )  # fmt: skip
-    return Table("runs", _("Runs"), header, lines, 5)
+    return DownloadTable("runs", _("Runs"), header, lines, 5)
 
 
-def system(found: System) -> list[Table]:
+def system(found: SystemPage) -> list[DownloadTable]:
     """Values, changes, holes, and what it took; the last alone where no report knows it."""
     if found.stored is None:
         return [_cost(found)]
     return [_values(found), _changes(found, found.stored.k), _holes(found, found.stored.k), _cost(found)]
 
 
-def _values(found: System) -> Table:
+def _values(found: SystemPage) -> DownloadTable:
     header = (
         pgettext("column", "measure"),
         _("before"), _("after"), _("change"), _("95% from"), _("95% to"), "p", _("p (Holm)"),
@@ -59,30 +59,30 @@ def _values(found: System) -> Table:
     )  # fmt: skip
     fields = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after")
     rows = tuple((words, *(value[field] for field in fields)) for _key, words, value in found.values)
-    return Table("values", _("Values of %(run)s") % {"run": found.run.name}, header, rows)
+    return DownloadTable("values", _("Values of %(run)s") % {"run": found.run.name}, header, rows)
 
 
-def _changes(found: System, k: int) -> Table:
+def _changes(found: SystemPage, k: int) -> DownloadTable:
     header = (_("query"), _("text"), _("before"), _("after"), _("change"))
     rows = tuple(
         (one.query.external_id, _short(one.query.text), one.before, one.after, one.change) for one in found.changes
     )
     title = _("Where nDCG@%(k)s of %(run)s changed, most first") % {"k": k, "run": found.run.name}
-    return Table("changes", title, header, rows, 2)
+    return DownloadTable("changes", title, header, rows, 2)
 
 
-def _holes(found: System, k: int) -> Table:
+def _holes(found: SystemPage, k: int) -> DownloadTable:
     header = (_("query"), _("document"), _("title"), _("judged by"), _("rank"), _("grade"))
     rows = tuple(
         (one.query.external_id, one.document.external_id, _short(one.document.text), one.origin, one.rank, one.grade)
         for one in found.holes
     )
-    return Table(
+    return DownloadTable(
         "holes", _("Holes among the first %(k)s of %(run)s") % {"k": k, "run": found.run.name}, header, rows, 4
     )
 
 
-def _cost(found: System) -> Table:
+def _cost(found: SystemPage) -> DownloadTable:
     run, cost = found.run, found.cost
     rows: list[tuple[str, Value]] = [
         (_("how it came about"), str(run.get_kind_display())),
@@ -99,17 +99,17 @@ def _cost(found: System) -> Table:
         rows.append((_("cost (USD)"), str(cost.paid) if cost.paid.missing else cost.paid.usd))
     rows += [(key, str(value)) for key, value in run.recipe.items()]
     title = _("What %(run)s is, and what it took") % {"run": run.name}
-    return Table("cost", title, (_("what"), _("value")), tuple(rows))
+    return DownloadTable("cost", title, (_("what"), _("value")), tuple(rows))
 
 
-def queries(rows: Iterable[Known]) -> Table:
+def queries(rows: Iterable[KnownDocument]) -> DownloadTable:
     """Queries with how much of each is judged."""
     header = (_("query"), _("text"), _("judged"), _("relevant"), _("holes filled"))
     lines = tuple((one.query.external_id, _short(one.query.text), one.judged, one.relevant, one.holes) for one in rows)
-    return Table("queries", _("Queries, and how much of each is judged"), header, lines, 2)
+    return DownloadTable("queries", _("Queries, and how much of each is judged"), header, lines, 2)
 
 
-def side(found: Side, *, with_grades: bool) -> Table:
+def side(found: SystemSide, *, with_grades: bool) -> DownloadTable:
     """What each system returned for one query: for each a column of documents and one of what they are."""
     header = [_("rank")]
     for column in found.columns:
@@ -119,10 +119,10 @@ def side(found: Side, *, with_grades: bool) -> Table:
         told = [value for cell in cells for value in _told(cell, with_grades=with_grades)]
         rows.append((rank, *told))
     title = _("What each system returned for query %(query)s") % {"query": found.query.external_id}
-    return Table("returned", title, tuple(header), tuple(rows), len(header))
+    return DownloadTable("returned", title, tuple(header), tuple(rows), len(header))
 
 
-def _told(cell: Cell | None, *, with_grades: bool) -> tuple[Value, Value]:
+def _told(cell: RankCell | None, *, with_grades: bool) -> tuple[Value, Value]:
     """The document's id, and what it is in words."""
     if cell is None:
         return None, None
@@ -131,7 +131,7 @@ def _told(cell: Cell | None, *, with_grades: bool) -> tuple[Value, Value]:
     return cell.document.external_id, words[cell.state] + grade
 
 
-def fillings(rows: Iterable[Filling]) -> Table:
+def fillings(rows: Iterable[Filling]) -> DownloadTable:
     """Fillings of a collection."""
     header = (_("filling"), pgettext("column", "by"), _("state"), pgettext("column", "since"), _("depth"),
               _("asked about"), _("holes"), _("qrels before"),
@@ -142,10 +142,10 @@ def fillings(rows: Iterable[Filling]) -> Table:
          one.after.number if one.after else None)
         for one in rows
     )  # fmt: skip
-    return Table("fillings", _("Fillings"), header, lines, 4)
+    return DownloadTable("fillings", _("Fillings"), header, lines, 4)
 
 
-def versions(rows: Iterable[Qrels]) -> Table:
+def versions(rows: Iterable[Qrels]) -> DownloadTable:
     """Versions of the qrels, with how many labels each has from whom."""
     found = list(rows)
     origins = list(dict.fromkeys(origin for one in found for origin in one.counts.get("origins", {})))
@@ -166,7 +166,7 @@ def versions(rows: Iterable[Qrels]) -> Table:
          *(_count(one.counts.get("origins", {}), origin) or 0 for origin in origins))
         for one in found
     )  # fmt: skip
-    return Table("versions", _("Versions of the qrels"), header, lines, 5)
+    return DownloadTable("versions", _("Versions of the qrels"), header, lines, 5)
 
 
 def _count(counts: dict[str, Any], name: str) -> int | None:

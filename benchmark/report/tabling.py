@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from benchmark.report.downloads import Cell, Figure, Table
+from benchmark.report.downloads import Cell, DownloadTable, Figure
 from benchmark.report.naming import ASPECTS, label_in
 
 Result = Mapping[str, Any]
@@ -25,7 +25,7 @@ def headline(result: Result) -> Result:
     return {**result, "systems": systems, "means": {**result["means"], **common["means"]}, "order": common["order"]}
 
 
-def leaderboard(result: Result, key: str = "ndcg") -> Table:
+def leaderboard(result: Result, key: str = "ndcg") -> DownloadTable:
     """Systems by a measure after filling, the best first: each with its change and the letters of significance."""
     columns = [one for one in (*BOARD, *ASPECTS) if one in result["measures"]]
     columns += [key] if key not in columns else []
@@ -35,7 +35,7 @@ def leaderboard(result: Result, key: str = "ndcg") -> Table:
     )
 
 
-def measured(result: Result) -> Table:
+def measured(result: Result) -> DownloadTable:
     """Systems by name with every measure that versions of the qrels have."""
     rows = [
         (one["name"], *(_figure(one["values"][column], with_letters=False) for column in MEASURED))
@@ -46,7 +46,7 @@ def measured(result: Result) -> Table:
     return _table(result, "measures", title, MEASURED, [*rows, (_("mean"), *mean)])
 
 
-def changes(result: Result, key: str) -> list[Table]:
+def changes(result: Result, key: str) -> list[DownloadTable]:
     """What filling did to one measure: before, after, change with interval and p, and the ranks.
 
     The headline's queries first; all queries, where these are others.
@@ -57,9 +57,9 @@ def changes(result: Result, key: str) -> list[Table]:
     )  # fmt: skip
     fields = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after")
 
-    def table(name: str, title: str, found: Result) -> Table:
+    def table(name: str, title: str, found: Result) -> DownloadTable:
         rows = tuple((one["name"], *(one["values"][key][field] for field in fields)) for one in _best_first(found, key))
-        return Table(name, title % {"measure": label_in(result, key)}, header, rows)
+        return DownloadTable(name, title % {"measure": label_in(result, key)}, header, rows)
 
     first = headline(result)
     if first is result:
@@ -70,7 +70,7 @@ def changes(result: Result, key: str) -> list[Table]:
     ]
 
 
-def aspects(result: Result) -> Table | None:
+def aspects(result: Result) -> DownloadTable | None:
     """Measures of aspects, several and one a document, beside nDCG and Recall; None without aspects."""
     if not result.get("aspects"):
         return None
@@ -82,7 +82,7 @@ def aspects(result: Result) -> Table | None:
     return _table(result, "aspects", _("Aspects: every system"), columns, rows)
 
 
-def growth(result: Result) -> Table:
+def growth(result: Result) -> DownloadTable:
     """Holes and growth rate as systems are added, with the bands over the orders."""
     header = (
         _("systems"),
@@ -94,10 +94,10 @@ def growth(result: Result) -> Table:
         _("90% of orders"),
     )
     fields = ("systems", "holes", "holes_low", "holes_high", "rate", "low", "high")
-    return Table("growth", _("Holes found as systems are added"), header, _points(result["growth"], fields))
+    return DownloadTable("growth", _("Holes found as systems are added"), header, _points(result["growth"], fields))
 
 
-def marginal(result: Result) -> Table:
+def marginal(result: Result) -> DownloadTable:
     """Marginal contribution as systems are added, by measure."""
     header = [_("systems")]
     for key in result["marginal"]:
@@ -107,7 +107,7 @@ def marginal(result: Result) -> Table:
         (points[0]["systems"], *(point[name] for point in points for name in ("value", "low", "high")))
         for points in zip(*columns, strict=True)
     )
-    return Table("marginal", _("Marginal contribution of a system"), tuple(header), rows)
+    return DownloadTable("marginal", _("Marginal contribution of a system"), tuple(header), rows)
 
 
 def _points(points: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
@@ -122,8 +122,10 @@ def _figure(value: Mapping[str, Any], *, with_letters: bool = True) -> Figure:
     return Figure(value["after"], value["change"], value.get("letters_after", "") if with_letters else "")
 
 
-def _table(result: Result, key: str, title: str, columns: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Table:
+def _table(
+    result: Result, key: str, title: str, columns: Sequence[str], rows: Sequence[tuple[Cell, ...]]
+) -> DownloadTable:
     header = (_("system"), *(label_in(result, column) for column in columns))
     low_is_better = {"hole", "unjudged"}
     best = frozenset(at for at, column in enumerate(columns, 1) if column not in low_is_better)
-    return Table(key, title, header, tuple(rows), best=best)
+    return DownloadTable(key, title, header, tuple(rows), best=best)

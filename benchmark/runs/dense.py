@@ -15,7 +15,7 @@ from benchmark.models import Run
 from benchmark.runs import limits, llm_budget, rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.nearest import nearest
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from benchmark.runs.vectors import Places, Store, Vectors, digest
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
@@ -25,7 +25,7 @@ from judges.prompts.searching import plain_prompt
 from judges.records import Judge, Turn
 from judges.retrieval import asking
 from judges.retrieval.answers import vectors_of
-from judges.retrieval.asking import Answered, Call, Wanted
+from judges.retrieval.asking import RetrievalReply, RetrievalRequest, Wanted
 
 ROLE = "embed"
 TOGETHER = 32
@@ -60,7 +60,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
         return
     left_out = rankings.excluded(run.collection)
 
-    def work(batch: Sequence[Query]) -> tuple[dict[int, Ranked], Answered]:
+    def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         depths = {query.pk: run.depth + len(left_out.get(query.pk, ())) for query in batch}
         return searcher.search({query.pk: query.text for query in batch}, depths)
 
@@ -86,12 +86,12 @@ class Asker:
     store: Store
     stopped: Stopped
 
-    def ask(self, texts: Sequence[tuple[int, Sequence[str]]]) -> Answered:
+    def ask(self, texts: Sequence[tuple[int, Sequence[str]]]) -> RetrievalReply:
         """Vectors of each group of texts, kept as they arrive. A group's first part is its query, 0 for documents."""
         wanted = [Wanted(query, "", self._calls(query, group)) for query, group in texts]
         return asking.ask(self.campaign, self.judge, wanted, stopped=self.stopped)
 
-    def _calls(self, query: int, group: Sequence[str]) -> tuple[Call, ...]:
+    def _calls(self, query: int, group: Sequence[str]) -> tuple[RetrievalRequest, ...]:
         missing = [one for one in dict.fromkeys(group) if self.store.find([digest(one)])[0] < 0]
         if not missing:
             return ()
@@ -99,7 +99,7 @@ class Asker:
         def keep(turn: Turn) -> None:
             self.store.add([digest(one) for one in missing], vectors_of(turn, len(missing)))
 
-        return (Call(ROLE, 0, plain_prompt(ROLE, missing), documents=tuple(missing), keep=keep),)
+        return (RetrievalRequest(ROLE, 0, plain_prompt(ROLE, missing), documents=tuple(missing), keep=keep),)
 
 
 class Dense:
@@ -108,7 +108,9 @@ class Dense:
     def __init__(self, asker: Asker, keys: Places, places: Places, prefix: str) -> None:
         self.asker, self.keys, self.places, self.prefix = asker, keys, places, prefix
 
-    def search(self, texts: Mapping[int, str], depths: Mapping[int, int]) -> tuple[dict[int, Ranked], Answered]:
+    def search(
+        self, texts: Mapping[int, str], depths: Mapping[int, int]
+    ) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         """By cosine. The seconds of the search are shared by the queries of a batch."""
         sent = {query: self.prefix + text for query, text in texts.items()}
         answered = self.asker.ask([(query, [text]) for query, text in sent.items()])
@@ -119,7 +121,7 @@ class Dense:
         seconds = (perf_counter() - begin) / max(1, len(order))
         used = asking.used(self.asker.campaign, order, [ROLE])
         ranked = {
-            query: llm_budget.plus(Ranked(self.keys[places], scores, seconds), used.get(query))
+            query: llm_budget.plus(RankedQuery(self.keys[places], scores, seconds), used.get(query))
             for query, (places, scores) in zip(order, found, strict=True)
         }
         return ranked, answered
@@ -154,7 +156,7 @@ def open_searcher(
     return Dense(asker, keys, store.find(digests), prefix)
 
 
-def _check(run: Run, answered: Answered) -> None:
+def _check(run: Run, answered: RetrievalReply) -> None:
     """Every document needs its vector. Raises Incomplete."""
     failed = sum(answer is None for answer in answered.answers)
     llm_budget.check(run, answered, answered=failed < len(answered.answers))

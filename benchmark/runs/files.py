@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from corpus.errors import BadInput
-from corpus.importing.files import MAX_ID, Source
+from corpus.importing.files import MAX_ID, FileSource
 from corpus.importing.grades import grades, refuse_json
 
 _FLOAT = struct.Struct("f")
@@ -21,7 +21,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
 
     A grade below 0 stays: the pair is in the pool, and nobody judged it, as trec_eval has it.
     """
-    source = Source(path)
+    source = FileSource(path)
     found: dict[str, dict[str, int]] = {}
     bad: list[str] = []
     for row in grades(source, TOP_GRADE):
@@ -70,7 +70,7 @@ class Problems:
             raise BadInput(self.told(path))
 
 
-class Lines:
+class RunLines:
     """The lines of one query: positions in the file's documents, scores, numbers of the lines."""
 
     __slots__ = ("documents", "lines", "scores")
@@ -94,15 +94,15 @@ class RunFile:
         self.problems = Problems()
         self.documents: list[str] = []
         """Every document id that the file names, once."""
-        self.queries: dict[str, Lines] = {}
+        self.queries: dict[str, RunLines] = {}
         self.tag = ""
         self.lines = 0
-        self._read(Source(path))
+        self._read(FileSource(path))
         self._find_duplicates()
         if not self.lines and not self.problems:
             raise BadInput(f"{path} holds no line: it is not a run")
 
-    def _read(self, source: Source) -> None:
+    def _read(self, source: FileSource) -> None:
         known: dict[str, int] = {}
         queries, problems = self.queries, self.problems
         for number, text in source.texts():
@@ -119,7 +119,7 @@ class RunFile:
                 continue
             of = queries.get(query)
             if of is None:
-                of = queries[query] = Lines()
+                of = queries[query] = RunLines()
             of.documents.append(known.setdefault(document, len(known)))
             of.scores.append(value)
             of.lines.append(number)

@@ -12,7 +12,7 @@ from benchmark.models import Run
 from benchmark.runs import builders, hybrid_scores, lexical, rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.looping import each_query
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from jobs.models import JobState
@@ -105,7 +105,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     index = lexical.index_of(run, progress, stopped)
     candidates = rankings.scores_of(recipe["run_id"])
 
-    def rank(query: Query) -> Ranked:
+    def rank(query: Query) -> RankedQuery:
         begin = perf_counter()
         documents, scores = candidates.get(query.pk, (np.empty(0, np.int64), np.empty(0)))
         if not index.holds(documents):
@@ -114,6 +114,6 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
         bm25 = index.scores(query.text, documents)
         given = hybrid_scores.sigmoid(scores) if recipe["scores"] == "margins" else scores
         combined = hybrid_scores.combine(bm25, given, recipe["method"], recipe["weights"])
-        return Ranked(documents, combined, perf_counter() - begin)
+        return RankedQuery(documents, combined, perf_counter() - begin)
 
     each_query(run, rank, progress, stopped)

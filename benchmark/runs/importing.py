@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from benchmark.models import Run
 from benchmark.runs import builders, rankings
 from benchmark.runs.files import RunFile
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.importing import staging
 from corpus.models import Collection, Query
@@ -63,7 +63,7 @@ def import_runs(
     *,
     instruction: str = "",
     skip_unknown: bool = False,
-    progress: staging.Progress = staging.silent,
+    progress: staging.ImportProgress = staging.silent,
 ) -> list[Imported]:
     """Read runs by their names. Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
 
@@ -129,7 +129,7 @@ def _store(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) 
             ranked = keys[np.frombuffer(of.documents, dtype=np.int32)]
             known = ranked > 0
             unknown_documents += int((~known).sum())
-            found[queries[query]] = Ranked(ranked[known], np.frombuffer(of.scores, dtype=np.float32)[known])
+            found[queries[query]] = RankedQuery(ranked[known], np.frombuffer(of.scores, dtype=np.float32)[known])
     lines = sum(len(one.documents) for one in found.values())
     if not lines:
         raise BadInput(
@@ -150,7 +150,7 @@ def _store(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) 
     return Imported(run, len(found), stored, **unknown, excluded=lines - stored, missing=missing)
 
 
-def _store_rankings(run: Run, found: Mapping[int, Ranked], names: Mapping[int, str]) -> int:
+def _store_rankings(run: Run, found: Mapping[int, RankedQuery], names: Mapping[int, str]) -> int:
     """In batches; the number of documents that were stored."""
     queries, stored = iter(found), 0
     while part := list(islice(queries, BATCH)):

@@ -10,7 +10,7 @@ from benchmark.models import Run
 from benchmark.runs import rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.looping import each_query
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from corpus.search import bm25
@@ -40,11 +40,11 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     index = index_of(run, progress, stopped)
     left_out = rankings.excluded(run.collection)
 
-    def rank(query: Query) -> Ranked:
+    def rank(query: Query) -> RankedQuery:
         begin = perf_counter()
         found = index.search(query.text, run.depth + len(left_out.get(query.pk, ())))
         seconds = perf_counter() - begin
-        return Ranked([key for key, _score in found], [score for _key, score in found], seconds)
+        return RankedQuery([key for key, _score in found], [score for _key, score in found], seconds)
 
     each_query(run, rank, progress, stopped, _("searching"))
 

@@ -10,7 +10,7 @@ from benchmark.models import Run
 from benchmark.runs import rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.limits import LIMITS
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Query
 from jobs import leases
@@ -18,7 +18,7 @@ from judges.costs import spending_limits
 from judges.models import Campaign
 from judges.records import Judge, Turn
 from judges.retrieval import asking
-from judges.retrieval.asking import Answered, Used
+from judges.retrieval.asking import RetrievalReply, Used
 
 ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
 SAMPLED = 50
@@ -60,7 +60,7 @@ def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
     return Campaign.objects.select_related("collection").get(pk=run.campaign)
 
 
-Batch = Callable[[Sequence[Query]], tuple[Mapping[int, Ranked], Answered]]
+Batch = Callable[[Sequence[Query]], tuple[Mapping[int, RankedQuery], RetrievalReply]]
 """Rankings of some queries, and what went wrong with those that it leaves out."""
 
 
@@ -89,13 +89,13 @@ def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: s
         raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{total:,}", "error": error})
 
 
-def asked(found: Answered, batch: Sequence[Query]) -> dict[int, tuple[Query, tuple[Turn, ...]]]:
+def asked(found: RetrievalReply, batch: Sequence[Query]) -> dict[int, tuple[Query, tuple[Turn, ...]]]:
     """The queries that were answered, with their answers."""
     pairs = zip(batch, found.answers, strict=True)
     return {query.pk: (query, turns) for query, turns in pairs if turns is not None}
 
 
-def plus(one: Ranked, used: Used | None, text: str = "") -> Ranked:
+def plus(one: RankedQuery, used: Used | None, text: str = "") -> RankedQuery:
     """With the seconds and tokens of calls that came before the search."""
     if used is None:
         return replace(one, text=text)
@@ -108,7 +108,7 @@ def plus(one: Ranked, used: Used | None, text: str = "") -> Ranked:
     )
 
 
-def check(run: Run, found: Answered, *, answered: bool) -> None:
+def check(run: Run, found: RetrievalReply, *, answered: bool) -> None:
     """Raises Incomplete when the limits are reached, or when not one of a batch was answered."""
     if found.spent:
         what, how = spending_limits.stopped_words(run.collection, found.spent)

@@ -6,19 +6,21 @@ from time import monotonic
 from benchmark.models import Run
 from benchmark.runs import rankings
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from corpus.models import Query
 
 STORE_S = 1.0
 """Seconds of work that a killed worker loses, at most."""
 
 
-def each_query(run: Run, rank: Callable[[Query], Ranked], progress: Tell, stopped: Stopped, phase: str = "") -> None:
+def each_query(
+    run: Run, rank: Callable[[Query], RankedQuery], progress: Tell, stopped: Stopped, phase: str = ""
+) -> None:
     """Rank every query that has no ranking yet, and store what there is every second."""
     waiting = rankings.unranked(run)
     total = len(rankings.queries(run.collection))
     done, since = total - len(waiting), monotonic()
-    batch: dict[int, Ranked] = {}
+    batch: dict[int, RankedQuery] = {}
     progress(done, total, phase)
     for query in waiting:
         if stopped():

@@ -6,18 +6,18 @@ from typing import Any
 from benchmark.models import Run
 from benchmark.runs import limits, llm_budget, rankings, searching
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from corpus.models import Collection, Query
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
 from judges.costs.token_mixes import mixes_of
 from judges.records import Judge
 from judges.retrieval import asking
-from judges.retrieval.asking import Answered, Call, Wanted
+from judges.retrieval.asking import RetrievalReply, RetrievalRequest, Wanted
 
 LIKELY = 250
 """Tokens of a text, as estimates expect them."""
 
-Calls = Callable[[Query, str], tuple[Call, ...]]
+Calls = Callable[[Query, str], tuple[RetrievalRequest, ...]]
 """What is asked about a query, with the instruction that holds for it."""
 
 
@@ -52,7 +52,7 @@ def make(
     def wanted(query: Query) -> Wanted:
         return Wanted(query.pk, query.text, calls(query, query.instruction or run.instruction))
 
-    def work(batch: Sequence[Query]) -> tuple[dict[int, Ranked], Answered]:
+    def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         answered = asking.ask(campaign, judge, [wanted(query) for query in batch], stopped=stopped)
         said = llm_budget.asked(answered, batch)
         texts = {key: text_of(query.text, [turn.reason for turn in turns]) for key, (query, turns) in said.items()}

@@ -9,7 +9,7 @@ from benchmark.runs.builders import Stopped, Tell
 from corpus.models import Collection, Query
 from judges.campaigns.estimates import Estimate
 from judges.prompts.searching import REASONING_SCHEMA, reason_prompt
-from judges.retrieval.asking import Call
+from judges.retrieval.asking import RetrievalRequest
 
 ROLE = "reason"
 
@@ -30,8 +30,8 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     return query_expansion.estimate(collection, llm_budget.judge_of(ROLE, recipe), _calls)
 
 
-def _calls(query: Query, instruction: str) -> tuple[Call, ...]:
-    return (Call(ROLE, 0, reason_prompt(query.text, instruction), REASONING_SCHEMA),)
+def _calls(query: Query, instruction: str) -> tuple[RetrievalRequest, ...]:
+    return (RetrievalRequest(ROLE, 0, reason_prompt(query.text, instruction), REASONING_SCHEMA),)
 
 
 def _reasoning(query: str, texts: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from benchmark.models import Ranking, Run
 from benchmark.runs import builders, limits, llm_budget, rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.dense import texts_of
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from corpus.rubric import AUTO, Rubric
@@ -24,7 +24,7 @@ from judges.prompts.searching import plain_prompt
 from judges.records import Turn
 from judges.retrieval import asking
 from judges.retrieval.answers import scores_of
-from judges.retrieval.asking import Answered, Call, Wanted
+from judges.retrieval.asking import RetrievalReply, RetrievalRequest, Wanted
 
 ROLE = "rank"
 TOP = 100
@@ -56,7 +56,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     campaign = llm_budget.campaign_of(run, [llm_budget.judge_of(ROLE, run.recipe)])
     (judge,) = asking.judges_in(campaign)
 
-    def work(batch: Sequence[Query]) -> tuple[dict[int, Ranked], Answered]:
+    def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         documents = _first(run.recipe, batch)
         texts = texts_of([key for keys in documents.values() for key in keys])
         asked = [_wanted(run, query, [texts[key] for key in documents[query.pk]]) for query in batch]
@@ -94,7 +94,7 @@ def _first(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int
 def _wanted(run: Run, query: Query, documents: Sequence[str]) -> Wanted:
     instruction = _told(run.recipe, query)
     calls = tuple(
-        Call(ROLE, place, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
+        RetrievalRequest(ROLE, place, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
         for place, part in enumerate(_parts(documents))
     )
     return Wanted(query.pk, query.text, calls, instruction)
@@ -115,6 +115,6 @@ def _parts(documents: Sequence[str]) -> list[list[str]]:
     return [list(documents[begin:end]) for begin, end in pairwise(bounds)]
 
 
-def _ranked(documents: Sequence[int], turns: Sequence[Turn]) -> Ranked:
+def _ranked(documents: Sequence[int], turns: Sequence[Turn]) -> RankedQuery:
     scores = [score for turn in turns for score in scores_of(turn)]
-    return Ranked(documents, scores or [0.0] * len(documents))
+    return RankedQuery(documents, scores or [0.0] * len(documents))

@@ -13,7 +13,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from judges.campaigns.estimates import Estimate
 from judges.prompts.searching import METHODS, PASSAGE_SCHEMA, rewrite_prompt
-from judges.retrieval.asking import Call
+from judges.retrieval.asking import RetrievalRequest
 
 ROLE = "rewrite"
 MOST = 20
@@ -47,8 +47,8 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
 def _calls(recipe: dict[str, Any]) -> query_expansion.Calls:
     method, count = recipe["method"], recipe["samples"]
 
-    def calls(query: Query, instruction: str) -> tuple[Call, ...]:
+    def calls(query: Query, instruction: str) -> tuple[RetrievalRequest, ...]:
         prompts = [rewrite_prompt(method, query.text, instruction, place + 1, count) for place in range(count)]
-        return tuple(Call(ROLE, place, prompt, PASSAGE_SCHEMA) for place, prompt in enumerate(prompts))
+        return tuple(RetrievalRequest(ROLE, place, prompt, PASSAGE_SCHEMA) for place, prompt in enumerate(prompts))
 
     return calls

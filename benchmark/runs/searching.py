@@ -9,13 +9,13 @@ from django.utils.translation import gettext as _
 from benchmark.models import Run
 from benchmark.runs import lexical
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.search import bm25
 from judges.models import Campaign
 from judges.records import Judge
-from judges.retrieval.asking import Answered
+from judges.retrieval.asking import RetrievalReply
 
 BM25: dict[str, Any] = {"kind": "bm25"}
 
@@ -23,7 +23,9 @@ BM25: dict[str, Any] = {"kind": "bm25"}
 class Searcher(Protocol):
     """Finds documents for texts."""
 
-    def search(self, texts: Mapping[int, str], depths: Mapping[int, int]) -> tuple[dict[int, Ranked], Answered]:
+    def search(
+        self, texts: Mapping[int, str], depths: Mapping[int, int]
+    ) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         """The best documents for each text by query, as many as its depth says; and what went wrong with others."""
 
 
@@ -33,15 +35,17 @@ class Lexical:
     def __init__(self, index: bm25.Index) -> None:
         self.index = index
 
-    def search(self, texts: Mapping[int, str], depths: Mapping[int, int]) -> tuple[dict[int, Ranked], Answered]:
+    def search(
+        self, texts: Mapping[int, str], depths: Mapping[int, int]
+    ) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         """By the text's words."""
         found = {}
         for query, text in texts.items():
             begin = perf_counter()
             best = self.index.search(text, depths[query])
             seconds = perf_counter() - begin
-            found[query] = Ranked([key for key, _score in best], [score for _key, score in best], seconds)
-        return found, Answered()
+            found[query] = RankedQuery([key for key, _score in best], [score for _key, score in best], seconds)
+        return found, RetrievalReply()
 
 
 def open_searcher(

@@ -19,7 +19,7 @@ from benchmark.report.views.downloads import download
 from benchmark.runs import builders, importing, limits, rankings
 from benchmark.runs.uploads import kept
 from benchmark.systems import chosen
-from corpus.access import Scope, action
+from corpus.access import AccessScope, action
 from corpus.auditing import record
 from corpus.errors import BadInput
 from jobs.models import JobState
@@ -29,7 +29,7 @@ KINDS = [(kind, kind.label) for kind in MakeForm.FIELDS]
 
 @action("admin")
 @require_GET
-def runs(request: HttpRequest, scope: Scope) -> HttpResponse:
+def runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """All runs, the upload, and what can be made. HTMX asks for the list alone while something is made."""
     if request.headers.get("HX-Request"):
         found = chosen.runs_of(scope.collection)
@@ -42,7 +42,9 @@ def runs(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _page(request, scope, UploadForm())
 
 
-def _page(request: HttpRequest, scope: Scope, form: UploadForm, problems: list[str] | None = None) -> HttpResponse:
+def _page(
+    request: HttpRequest, scope: AccessScope, form: UploadForm, problems: list[str] | None = None
+) -> HttpResponse:
     found = chosen.runs_of(scope.collection)
     context = {
         "scope": scope,
@@ -59,7 +61,7 @@ def _page(request: HttpRequest, scope: Scope, form: UploadForm, problems: list[s
 
 @action("admin")
 @require_POST
-def upload(request: HttpRequest, scope: Scope) -> HttpResponse:
+def upload(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Every file becomes a run, or nothing changes and every problem is told with its line."""
     form = UploadForm(request.POST, request.FILES)
     if not form.is_valid():
@@ -85,7 +87,7 @@ def upload(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
-def make(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
+def make(request: HttpRequest, scope: AccessScope, kind: str) -> HttpResponse:
     """The form of a kind; what it will ask of models and cost; then a run that waits for a worker."""
     if kind not in MakeForm.FIELDS:
         raise Http404(_("No such kind of run."))
@@ -104,7 +106,7 @@ def make(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
     return render(request, "benchmark/make.html", context, status=422 if form.is_bound else 200)
 
 
-def _start(request: HttpRequest, scope: Scope, form: MakeForm) -> HttpResponse:
+def _start(request: HttpRequest, scope: AccessScope, form: MakeForm) -> HttpResponse:
     given = form.cleaned_data
     with transaction.atomic():
         run = builders.start(
@@ -119,13 +121,13 @@ def _start(request: HttpRequest, scope: Scope, form: MakeForm) -> HttpResponse:
     return redirect("system", scope.collection.name, run.pk)
 
 
-def _found(scope: Scope, run: int) -> Run:
+def _found(scope: AccessScope, run: int) -> Run:
     return get_object_or_404(Run, pk=run, collection=scope.collection, is_deleted=False)
 
 
 @action("admin")
 @require_GET
-def run_file(request: HttpRequest, scope: Scope, run: int) -> HttpResponseBase:
+def run_file(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponseBase:
     """The run as a TREC file, streamed."""
     found = _found(scope, run)
     if found.state != JobState.READY:
@@ -137,7 +139,7 @@ def run_file(request: HttpRequest, scope: Scope, run: int) -> HttpResponseBase:
 
 @action("admin")
 @require_POST
-def control(request: HttpRequest, scope: Scope, run: int, act: str) -> HttpResponse:
+def control(request: HttpRequest, scope: AccessScope, run: int, act: str) -> HttpResponse:
     """cancel, or go on after a cancellation or a failure."""
     found = _found(scope, run)
     acts = {"cancel": builders.cancel, "go-on": builders.go_on}
@@ -161,7 +163,7 @@ def control(request: HttpRequest, scope: Scope, run: int, act: str) -> HttpRespo
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
-def delete(request: HttpRequest, scope: Scope, run: int) -> HttpResponse:
+def delete(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     """Asks first; a deleted run stands in no table, and its name is free again."""
     found = _found(scope, run)
     if request.method == "GET":

@@ -17,7 +17,7 @@ from benchmark import qrels
 from benchmark.models import RUN_NAME, Qrels, Report, ReportValues, Run, Suite, SuiteMember
 from benchmark.report import reports
 from benchmark.report.computing import VERSION
-from benchmark.report.downloads import Figure, Table
+from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import ASPECTS, label
 from benchmark.significance.tests import Values, add_tests, plain, together
@@ -102,7 +102,7 @@ def ensure(collection: Collection, k: int = reports.K, by: str = "") -> Report |
 
 
 @dataclass(frozen=True)
-class Column:
+class SuiteColumn:
     """A member: what its report says of each system by name. No report: nothing."""
 
     collection: Collection
@@ -114,13 +114,13 @@ class Column:
         return {one["name"]: one for one in (self.report.result or {})["systems"]} if self.report else {}
 
 
-def columns(suite: Suite, k: int = reports.K) -> list[Column]:
+def columns(suite: Suite, k: int = reports.K) -> list[SuiteColumn]:
     """The members with the reports that speak for them. Reads only."""
-    return [Column(collection, standing(collection, k)) for collection in collections_of(suite)]
+    return [SuiteColumn(collection, standing(collection, k)) for collection in collections_of(suite)]
 
 
 @dataclass(frozen=True)
-class Line:
+class SuiteLine:
     """One system over the members."""
 
     system: str
@@ -132,7 +132,7 @@ class Line:
     and for measures that order no systems."""
 
 
-def lines(found: Sequence[Column], key: str, *, work: bool = True) -> list[Line]:
+def lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[SuiteLine]:
     """Systems by their mean, the best first; those with a blank mean behind, by name. `work`: as `tests` has it."""
     by_member = [one.systems for one in found]
     names = sorted({name for systems in by_member for name in systems})
@@ -140,11 +140,11 @@ def lines(found: Sequence[Column], key: str, *, work: bool = True) -> list[Line]
     tested = tests(found, key, work=work)
     for name in names:
         values = [systems[name]["values"].get(key) if name in systems else None for systems in by_member]
-        rows.append(Line(name, values, mean(values), tested.get(name, {})))
+        rows.append(SuiteLine(name, values, mean(values), tested.get(name, {})))
     return sorted(rows, key=lambda row: (row.mean is None, -((row.mean or {}).get("after") or 0.0), row.system))
 
 
-def tests(found: Sequence[Column], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
+def tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
     """By system that every member has: paired tests over all members' queries, each member counting alike.
 
     They are kept once worked out, since a report that is ready never changes. Without `work` many that are not kept
@@ -192,7 +192,9 @@ def mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] 
     return found
 
 
-def table(suite: Suite, found: Sequence[Column], shown: Sequence[Line], key: str, k: int = reports.K) -> Table:
+def table(
+    suite: Suite, found: Sequence[SuiteColumn], shown: Sequence[SuiteLine], key: str, k: int = reports.K
+) -> DownloadTable:
     """Systems by members: the value after filling with its change, and the mean with its tests."""
     header = (_("system"), *(one.collection.name for one in found), _("mean"))
     rows = [(row.system, *map(_figure, row.values), _figure(row.mean, row.tests)) for row in shown]
@@ -202,7 +204,7 @@ def table(suite: Suite, found: Sequence[Column], shown: Sequence[Line], key: str
         fields = ("low", "high", "p", "p_holm")
         rows = [(*cells, *map(row.tests.get, fields)) for cells, row in zip(rows, shown, strict=True)]
     title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": label(key, k)}
-    return Table(f"{suite.name}-{key}", title, header, tuple(rows), best=best)
+    return DownloadTable(f"{suite.name}-{key}", title, header, tuple(rows), best=best)
 
 
 def _figure(value: Mapping[str, Any] | None, tested: Mapping[str, Any] = MappingProxyType({})) -> Figure | None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from django.db.models import Prefetch
 
 from benchmark.models import Suite, SuiteMember
-from benchmark.report.downloads import Table
+from benchmark.report.downloads import DownloadTable
 from benchmark.report.naming import explanation, label
 from benchmark.report.page import RANKING
 from benchmark.suites import groups
-from benchmark.suites.groups import Column, Line
+from benchmark.suites.groups import SuiteColumn, SuiteLine
 from benchmark.systems.chosen import K
 from benchmark.systems.figures import MEASURE
 from corpus.models import Collection
@@ -19,16 +19,16 @@ MEASURES = (*RANKING, "hole", "judged")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownSuite:
     """A suite by one measure."""
 
     measure: str
     label: str
     explanation: str
     measures: list[tuple[str, str]]
-    columns: list[Column]
-    lines: list[Line]
-    table: Table
+    columns: list[SuiteColumn]
+    lines: list[SuiteLine]
+    table: DownloadTable
     k: int
 
     @property
@@ -56,12 +56,12 @@ def open_to(mine: Iterable[Collection]) -> list[Suite]:
     return [suite for suite in found if {member.collection_id for member in suite.members.all()} <= keys]
 
 
-def shown(suite: Suite, asked: str, *, work: bool = False) -> Shown:
+def shown(suite: Suite, asked: str, *, work: bool = False) -> ShownSuite:
     """By the measure that was asked for, nDCG@k otherwise. `work`: with tests that take longer than a page may."""
     measure = asked if asked in MEASURES else MEASURE
     columns = groups.columns(suite, K)
     lines = groups.lines(columns, measure, work=work)
-    return Shown(
+    return ShownSuite(
         measure=measure,
         label=label(measure, K),
         explanation=explanation(measure),

@@ -11,13 +11,13 @@ from benchmark.models import Suite
 from benchmark.report.views.downloads import download
 from benchmark.suites import groups as services
 from benchmark.suites import page as pages
-from corpus.access import SiteScope, action, administered
+from corpus.access import AccessSiteScope, action, administered
 from corpus.errors import BadInput
 
 
 @action("site")
 @require_http_methods(["GET", "POST"])
-def suites(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+def suites(request: HttpRequest, scope: AccessSiteScope) -> HttpResponse:
     """Suites of collections that the reader may admin, and the form of a new one."""
     mine = list(administered(scope.user))
     form = SuiteForm(request.POST if request.method == "POST" else None, collections=mine)
@@ -34,7 +34,7 @@ def suites(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     return render(request, "benchmark/suites.html", context, status=422 if form.is_bound else 200)
 
 
-def _found(scope: SiteScope, suite: int) -> Suite:
+def _found(scope: AccessSiteScope, suite: int) -> Suite:
     """404 for a suite with a member that the reader may not admin: they do not know of it."""
     found = get_object_or_404(Suite, pk=suite)
     mine = {one.pk for one in administered(scope.user)}
@@ -45,7 +45,7 @@ def _found(scope: SiteScope, suite: int) -> Suite:
 
 @action("site")
 @require_GET
-def suite(request: HttpRequest, scope: SiteScope, suite: int) -> HttpResponse:
+def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
     """Systems by members, by one measure, and the unweighted mean."""
     found = _found(scope, suite)
     shown = pages.shown(found, request.GET.get("measure", ""), work="tests" in request.GET)
@@ -56,7 +56,7 @@ def suite(request: HttpRequest, scope: SiteScope, suite: int) -> HttpResponse:
 
 @action("site")
 @require_POST
-def control(request: HttpRequest, scope: SiteScope, suite: int, act: str) -> HttpResponse:
+def control(request: HttpRequest, scope: AccessSiteScope, suite: int, act: str) -> HttpResponse:
     """delete: its collections and their reports stay."""
     found = _found(scope, suite)
     if act != "delete":

@@ -12,13 +12,13 @@ from benchmark.synthesis.drawing import Drawn, draw
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
-from judges.retrieval.synthesis import LONGEST, Result, Synthesized, synthesize
+from judges.retrieval.synthesis import LONGEST, SynthesisResult, Synthesized, synthesize
 
 DEEPEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeScores:
     """What was written: a line for people, and the document for --json."""
 
     line: str
@@ -50,7 +50,7 @@ def drawn(
 
 def make(
     collection: Collection, chosen: Mapping[str, list[Drawn]], *, judge: str, k: int, out: Path, **limits: Any
-) -> Made:
+) -> MadeScores:
     """Ask, and write `train.jsonl`, `generations.jsonl` and `manifest.json`. Queries with an answer too long are left
     out whole, like those of which a document brought no score.
     """
@@ -73,14 +73,14 @@ def make(
         f"answer of more than {LONGEST:,} tokens, {len(short):,} with a document that brought no score; "
         f"{result.calls:,} calls, {result.cached:,} from the cache"
     )
-    return Made(line, document)
+    return MadeScores(line, document)
 
 
 def _document(
     collection: Collection,
     judge: str,
     k: int,
-    result: Result,
+    result: SynthesisResult,
     rows: list[tuple[str, Drawn, Synthesized]],
     long: set[str],
     short: set[str],

@@ -48,7 +48,7 @@ def complete(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredReport:
     """A report with the names of its runs. `missing`: runs that came, or went, since it was made."""
 
     report: Report
@@ -80,7 +80,7 @@ class Stored:
         return self.names.get(run, f"#{run}")
 
 
-def stored(report: Report | None, runs: Iterable[Run]) -> Stored | None:
+def stored(report: Report | None, runs: Iterable[Run]) -> StoredReport | None:
     """The report with names, and which ready runs it knows nothing of."""
     if report is None:
         return None
@@ -88,4 +88,4 @@ def stored(report: Report | None, runs: Iterable[Run]) -> Stored | None:
     names = {int(one["run"]): str(one.get("name", "")) for one in (report.result or {}).get("systems", [])}
     now = {run.pk: run.name for run in runs}
     new = [run.name for run in runs if run.state == JobState.READY and run.pk not in ids]
-    return Stored(report, names | now, new)
+    return StoredReport(report, names | now, new)

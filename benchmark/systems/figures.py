@@ -7,14 +7,14 @@ from django.utils.translation import ngettext
 
 from benchmark.report.naming import label_in
 from benchmark.report.tabling import headline
-from benchmark.systems.chosen import Stored, title
-from charts import Chart, Place, Span, bump, intervals, line
+from benchmark.systems.chosen import StoredReport, title
+from charts import BumpPlace, Chart, IntervalSpan, bump, intervals, line
 
 MEASURE = "ndcg"
 """The measure by which systems are ordered unless somebody asks for another one."""
 
 
-def source(stored: Stored, queries: int | None = None) -> str:
+def source(stored: StoredReport, queries: int | None = None) -> str:
     """What stands below a picture that is saved. `queries`: how many it is of, where not all."""
     report = stored.report
     asked = len(stored.result.get("queries", [])) if queries is None else queries
@@ -27,13 +27,13 @@ def source(stored: Stored, queries: int | None = None) -> str:
     }
 
 
-def safety_chart(stored: Stored) -> Chart:
+def safety_chart(stored: StoredReport) -> Chart:
     """Within which bounds each system's nDCG@k can move: the best first."""
     found = stored.result["safety"]
     loose = {run for pair in found["unsettled"] for run in pair[:2]}
     systems = sorted(found["systems"], key=lambda one: (-one["value"], stored.name(one["run"])))
     spans = [
-        Span(stored.name(one["run"]), one["value"], one["low"], one["high"], open=one["run"] in loose)
+        IntervalSpan(stored.name(one["run"]), one["value"], one["low"], one["high"], open=one["run"] in loose)
         for one in systems
     ]
     settled, unsettled = int(found.get("settled", 0)), len(found["unsettled"])
@@ -48,21 +48,23 @@ def safety_chart(stored: Stored) -> Chart:
     return intervals("bounds", heading, spans, x=f"nDCG@{stored.k}", summary=summary, source=source(stored))
 
 
-def bump_chart(stored: Stored, key: str) -> Chart:
+def bump_chart(stored: StoredReport, key: str) -> Chart:
     """How the systems' ranks by one measure change from one version of the qrels to the other: the headline's."""
     name, found = label_in(stored.result, key), headline(stored.result)
     places = []
     for one in found["systems"]:
         value: dict[str, Any] = one["values"][key]
         places.append(
-            Place(stored.name(one["run"]), value["rank_before"], value["rank_after"], value["before"], value["after"])
+            BumpPlace(
+                stored.name(one["run"]), value["rank_before"], value["rank_after"], value["before"], value["after"]
+            )
         )
     heading = _("Ranks by %(measure)s, before and after") % {"measure": name}
     queries = None if found is stored.result else int(stored.result["common"]["queries"])
     return bump("ranks", heading, places, x=(_("before"), _("after")), y=name, source=source(stored, queries))
 
 
-def growth_chart(stored: Stored) -> Chart | None:
+def growth_chart(stored: StoredReport) -> Chart | None:
     """How the number of known holes grows as systems join the pool, over seeded orders."""
     rows = [one for one in stored.result.get("growth", []) if one.get("rate") is not None]
     if not rows:
@@ -86,7 +88,7 @@ def growth_chart(stored: Stored) -> Chart | None:
     )
 
 
-def holes_chart(stored: Stored) -> Chart | None:
+def holes_chart(stored: StoredReport) -> Chart | None:
     """How many holes are known as systems join the pool, over seeded orders."""
     rows = stored.result.get("growth", [])
     if not rows:
@@ -110,7 +112,7 @@ def holes_chart(stored: Stored) -> Chart | None:
     )
 
 
-def marginal_chart(stored: Stored) -> Chart | None:
+def marginal_chart(stored: StoredReport) -> Chart | None:
     """How much a system's own values depend on its being in the pool, over seeded orders."""
     found: dict[str, list[dict[str, Any]]] = stored.result.get("marginal") or {}
     names = {"hit": f"Hit@{stored.k}", "ndcg": f"nDCG@{stored.k}", "recall": f"Recall@{stored.k}"}

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Filling, Qrels, Run
 from benchmark.systems import chosen
-from benchmark.systems.chosen import Stored
+from benchmark.systems.chosen import StoredReport
 from corpus.models import Collection
 from jobs.models import JobState, LeasedJob
 
@@ -15,13 +15,13 @@ UNDER_WAY = (*MOVING, Filling.State.PEOPLE)
 
 
 @dataclass(frozen=True)
-class Overview:
+class BenchmarkOverview:
     """Everything that the home says."""
 
     runs: list[Run]
     versions: list[Qrels]
-    safety: Stored | None
-    report: Stored | None
+    safety: StoredReport | None
+    report: StoredReport | None
     filling: Filling | None
 
     @property
@@ -84,11 +84,11 @@ class Overview:
         ]  # fmt: skip
 
 
-def overview(collection: Collection) -> Overview:
+def overview(collection: Collection) -> BenchmarkOverview:
     """From rows and the newest reports: five statements."""
     runs = chosen.runs_of(collection)
     filling = Filling.objects.filter(collection=collection).exclude(state=Filling.State.CANCELLED)
-    return Overview(
+    return BenchmarkOverview(
         runs=runs,
         versions=chosen.versions_of(collection),
         safety=chosen.stored(chosen.newest(collection, compares=False), runs),

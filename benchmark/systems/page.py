@@ -11,7 +11,7 @@ from django.db.models import Avg, Count, Sum
 from benchmark.models import Ranking, ReportValues, Run
 from benchmark.report.naming import label_in
 from benchmark.systems import chosen
-from benchmark.systems.chosen import Stored
+from benchmark.systems.chosen import StoredReport
 from benchmark.systems.figures import MEASURE
 from corpus.models import Collection, Query
 from judges.costs import ledger
@@ -47,7 +47,7 @@ ORDER BY asked.place, one.rank
 
 
 @dataclass(frozen=True)
-class Change:
+class QueryChange:
     """A query whose value changed."""
 
     query: Query
@@ -93,22 +93,22 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class System:
+class SystemPage:
     """What the page shows. Without a report there are only the run and its cost."""
 
     run: Run
     cost: Cost
-    stored: Stored | None
+    stored: StoredReport | None
     values: list[tuple[str, str, dict[str, Any]]]
     """Measure, its name, and before, after, change."""
     missing: int
     """Queries for which it returned nothing: they count 0."""
-    changes: list[Change]
+    changes: list[QueryChange]
     holes: list[Hole]
     more_holes: int
 
 
-def system(collection: Collection, run: Run, *, whole: str = "") -> System:
+def system(collection: Collection, run: Run, *, whole: str = "") -> SystemPage:
     """About twelve statements, whatever the number of queries. `whole`: the table that is saved with all its rows."""
     runs = [run]
     report = chosen.stored(chosen.newest(collection, compares=True), runs)
@@ -116,16 +116,16 @@ def system(collection: Collection, run: Run, *, whole: str = "") -> System:
         report = chosen.stored(chosen.newest(collection, compares=False), runs)
     mine = _mine(report, run)
     if report is None or mine is None:
-        return System(run, _cost(run), None, [], 0, [], [], 0)
+        return SystemPage(run, _cost(run), None, [], 0, [], [], 0)
     shown = [
         (key, label_in(report.result, key), chosen.complete(mine["values"][key])) for key in report.result["measures"]
     ]
     holes, more = _holes(report, run, whole=whole == "holes")
     changes = _changes(report, run, None if whole == "changes" else SHOWN)
-    return System(run, _cost(run), report, shown, mine["missing"], changes, holes, more)
+    return SystemPage(run, _cost(run), report, shown, mine["missing"], changes, holes, more)
 
 
-def _mine(report: Stored | None, run: Run) -> dict[str, Any] | None:
+def _mine(report: StoredReport | None, run: Run) -> dict[str, Any] | None:
     if report is None or not report.is_ready:
         return None
     return next((one for one in report.result["systems"] if one["run"] == run.pk), None)
@@ -142,7 +142,7 @@ def _cost(run: Run) -> Cost:
     return replace(cost, calls=spent.calls, paid=spent.paid)
 
 
-def _values(report: Stored, run: Run, measure: str) -> tuple[np.ndarray, np.ndarray] | None:
+def _values(report: StoredReport, run: Run, measure: str) -> tuple[np.ndarray, np.ndarray] | None:
     row = ReportValues.objects.filter(report=report.report, run=run, measure=measure).first()
     return None if row is None else (np.array(row.before, dtype=float), np.array(row.after, dtype=float))
 
@@ -151,7 +151,7 @@ def _queries(keys: Sequence[int]) -> dict[int, Query]:
     return Query.objects.in_bulk(keys)
 
 
-def _changes(report: Stored, run: Run, most: int | None) -> list[Change]:
+def _changes(report: StoredReport, run: Run, most: int | None) -> list[QueryChange]:
     """The queries whose nDCG@k changed most, largest first; None: all that changed."""
     found = _values(report, run, MEASURE)
     if found is None or not len(found[1]):
@@ -162,13 +162,13 @@ def _changes(report: Stored, run: Run, most: int | None) -> list[Change]:
     keys: list[int] = [report.result["queries"][at] for at in order]
     queries = _queries(keys)
     return [
-        Change(queries[key], float(before[at]), float(after[at]))
+        QueryChange(queries[key], float(before[at]), float(after[at]))
         for key, at in zip(keys, order, strict=True)
         if key in queries
     ]
 
 
-def _holes(report: Stored, run: Run, *, whole: bool) -> tuple[list[Hole], int]:
+def _holes(report: StoredReport, run: Run, *, whole: bool) -> tuple[list[Hole], int]:
     """Holes of the queries that have most of them, and of how many queries more there are some. `whole`: all."""
     found = _values(report, run, "hole")
     if found is None:
@@ -180,7 +180,7 @@ def _holes(report: Stored, run: Run, *, whole: bool) -> tuple[list[Hole], int]:
     return shown, int((shares > 0).sum()) - len({hole.query.pk for hole in shown})
 
 
-def _new_and_relevant(report: Stored, run: Run, keys: Sequence[int]) -> list[Hole]:
+def _new_and_relevant(report: StoredReport, run: Run, keys: Sequence[int]) -> list[Hole]:
     """In the order of the queries and then of the ranking. One statement: a file has all of some thousand queries."""
     values: dict[str, int | list[int]] = {
         "keys": list(keys),

@@ -31,7 +31,7 @@ ORDERS = {"holes": "holes DESC, q.id", "judged": "2 DESC, q.id", "id": "q.extern
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownDocument:
     """A query with how many of its documents are judged, relevant, and relevant but not of the first qrels."""
 
     query: Query
@@ -41,10 +41,10 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedQuery:
     """A page of the list."""
 
-    rows: list[Known]
+    rows: list[KnownDocument]
     version: Qrels | None
     order: str
     words: str
@@ -52,7 +52,7 @@ class Listed:
     has_more: bool
 
 
-def listed(collection: Collection, *, words: str, order: str, page: int, whole: bool = False) -> Listed:
+def listed(collection: Collection, *, words: str, order: str, page: int, whole: bool = False) -> ListedQuery:
     """Queries whose text holds the words, 50 a page: with most holes first unless asked otherwise.
 
     `whole`: all of them at once, to be saved.
@@ -74,12 +74,12 @@ def listed(collection: Collection, *, words: str, order: str, page: int, whole: 
         found = cursor.fetchall()
     some = found if whole else found[:PAGE]
     queries = Query.objects.in_bulk([key for key, *_ in some])
-    rows = [Known(queries[key], judged, relevant or 0, holes or 0) for key, judged, relevant, holes in some]
-    return Listed(rows, version, order, words, page, len(found) > len(some))
+    rows = [KnownDocument(queries[key], judged, relevant or 0, holes or 0) for key, judged, relevant, holes in some]
+    return ListedQuery(rows, version, order, words, page, len(found) > len(some))
 
 
 @dataclass(frozen=True)
-class Cell:
+class RankCell:
     """A document that a system returned. `state`: relevant, hole, judged (not relevant), or unjudged."""
 
     document: Document
@@ -88,11 +88,11 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class SystemColumn:
     """A system's answer to the query."""
 
     run: Run
-    cells: list[Cell | None]
+    cells: list[RankCell | None]
     """As many as the depth asked for; None where the ranking is shorter."""
     seconds: float | None
     text: str
@@ -100,11 +100,11 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Side:
+class SystemSide:
     """One query, its systems side by side."""
 
     query: Query
-    columns: list[Column]
+    columns: list[SystemColumn]
     others: list[Run]
     """Systems that could be shown, too."""
     before: Qrels | None
@@ -115,12 +115,12 @@ class Side:
     k: int
 
     @property
-    def rows(self) -> list[tuple[int, list[Cell | None]]]:
+    def rows(self) -> list[tuple[int, list[RankCell | None]]]:
         """Rank and one cell a system."""
         return [(rank + 1, [column.cells[rank] for column in self.columns]) for rank in range(self.k)]
 
 
-def side_by_side(collection: Collection, query: Query, *, names: list[str], k: int) -> Side:
+def side_by_side(collection: Collection, query: Query, *, names: list[str], k: int) -> SystemSide:
     """What the systems returned for it; `names`: which systems, none: the first six."""
     runs = [run for run in chosen.runs_of(collection) if run.state == JobState.READY]
     shown = [run for run in runs if run.name in names] or runs[:FIRST]
@@ -131,7 +131,7 @@ def side_by_side(collection: Collection, query: Query, *, names: list[str], k: i
     keys = {key for row in ranked.values() for key in row.documents[:k]}
     documents = Document.objects.defer("text").in_bulk(keys)
     cells = {
-        key: Cell(document, *_state(key, known, graded, collection.relevant_from))
+        key: RankCell(document, *_state(key, known, graded, collection.relevant_from))
         for key, document in documents.items()
     }
     columns = [_column(run, ranked.get(run.pk), cells, k) for run in shown]
@@ -139,7 +139,7 @@ def side_by_side(collection: Collection, query: Query, *, names: list[str], k: i
     for cell in cells.values():
         counts[cell.state] += 1
     excluded = query.metadata.get("excluded_ids") or []
-    return Side(query, columns, [run for run in runs if run not in shown], before, after, counts, excluded, k)
+    return SystemSide(query, columns, [run for run in runs if run not in shown], before, after, counts, excluded, k)
 
 
 def _grades(query: Query, before: Qrels | None, after: Qrels | None) -> tuple[set[int], dict[int, int]]:
@@ -160,7 +160,7 @@ def _state(key: int, known: set[int], graded: dict[int, int], relevant_from: int
     return ("relevant" if key in known else "hole"), grade
 
 
-def _column(run: Run, row: Ranking | None, cells: dict[int, Cell], k: int) -> Column:
+def _column(run: Run, row: Ranking | None, cells: dict[int, RankCell], k: int) -> SystemColumn:
     keys = row.documents[:k] if row else []
     found = [cells.get(key) for key in keys] + [None] * (k - len(keys))
-    return Column(run, found, row.seconds if row else None, row.text if row else "")
+    return SystemColumn(run, found, row.seconds if row else None, row.text if row else "")

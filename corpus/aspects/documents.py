@@ -7,8 +7,8 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from corpus.aspects.passages import Passage, gaps, in_order, joined, source_of
-from corpus.aspects.revising import Act, Change, Decision, Held, hold, revise
+from corpus.aspects.passages import AspectPassage, gaps, in_order, joined, source_of
+from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, hold, revise
 from corpus.errors import BadInput
 from corpus.importing.records import content_hash
 from corpus.models import AspectRevision, Assessor, Document, Query
@@ -32,14 +32,14 @@ def keep(query: Query, author: Assessor, document: Document, aspects: Sequence[s
     """The document supports these aspects and, of the query's, no other. A discard before holds no longer."""
     chosen = list(dict.fromkeys(aspects))
 
-    def plan(held: Held) -> Change:
+    def plan(held: Held) -> AspectChange:
         _must_hold(held, chosen)
         if not chosen:
             raise BadInput(_("Choose the aspects that the document supports, or discard it with a reason."))
         others = [entry.id for entry in held.entries if entry.id not in chosen]
-        decisions = [Decision(document.pk, name, True) for name in chosen]
-        decisions += [Decision(document.pk, name, None) for name in others]
-        return Change(held.entries, decisions, f"{document} → {', '.join(chosen)}")
+        decisions = [RevisionDecision(document.pk, name, True) for name in chosen]
+        decisions += [RevisionDecision(document.pk, name, None) for name in others]
+        return AspectChange(held.entries, decisions, f"{document} → {', '.join(chosen)}")
 
     return revise(query, author, Act.KEEP, plan)
 
@@ -48,10 +48,10 @@ def discard(query: Query, author: Assessor, document: Document, reason: str) -> 
     """The document supports none of the aspects, because of the reason."""
     reason = _reason(reason)
 
-    def plan(held: Held) -> Change:
+    def plan(held: Held) -> AspectChange:
         _must_hold(held, [])
-        decisions = [Decision(document.pk, entry.id, False, reason) for entry in held.entries]
-        return Change(held.entries, decisions, f"{document}: {reason}")
+        decisions = [RevisionDecision(document.pk, entry.id, False, reason) for entry in held.entries]
+        return AspectChange(held.entries, decisions, f"{document}: {reason}")
 
     return revise(query, author, Act.DISCARD, plan)
 
@@ -59,10 +59,10 @@ def discard(query: Query, author: Assessor, document: Document, reason: str) -> 
 def reopen(query: Query, author: Assessor, document: Document, aspect: str = "") -> AspectRevision:
     """Nobody says any more whether the document supports the aspect (any aspect: "")."""
 
-    def plan(held: Held) -> Change:
+    def plan(held: Held) -> AspectChange:
         standing = held.standing([aspect] if aspect else [entry.id for entry in held.entries])
         said = [name for (pk, name), judgment in standing.items() if pk == document.pk and judgment.grade is not None]
-        return Change(held.entries, [Decision(document.pk, name, None) for name in said], str(document))
+        return AspectChange(held.entries, [RevisionDecision(document.pk, name, None) for name in said], str(document))
 
     return revise(query, author, Act.REOPEN, plan)
 
@@ -75,9 +75,9 @@ def add_passages(query: Query, author: Assessor, new: Sequence[NewPassage]) -> A
         raise BadInput(_("Put at least one sentence under an aspect."))
     documents = [_store(held.query, passage) for passage in new]
 
-    def plan(held: Held) -> Change:
+    def plan(held: Held) -> AspectChange:
         decisions = _under(held, zip(documents, new, strict=True))
-        return Change(held.entries, decisions, ", ".join(map(str, documents)))
+        return AspectChange(held.entries, decisions, ", ".join(map(str, documents)))
 
     return revise(held.query, author, Act.PASSAGE, plan)
 
@@ -92,11 +92,11 @@ def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewP
         raise BadInput(_("This is the whole text under one aspect: keep the document under it instead."))
     documents = [_store(held.query, part) for part in parts]
 
-    def plan(held: Held) -> Change:
+    def plan(held: Held) -> AspectChange:
         decisions = _under(held, zip(documents, parts, strict=True))
         names = ", ".join(map(str, documents))
-        away = [Decision(document.pk, entry.id, False, f"cut into {names}") for entry in held.entries]
-        return Change(held.entries, [*decisions, *away], f"{document} → {names}")
+        away = [RevisionDecision(document.pk, entry.id, False, f"cut into {names}") for entry in held.entries]
+        return AspectChange(held.entries, [*decisions, *away], f"{document} → {names}")
 
     return revise(held.query, author, Act.CUT, plan)
 
@@ -119,18 +119,18 @@ def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: 
     }
     whole = _store(held.query, NewPassage(passages[0].title, joined(passages), [aspect], metadata))
 
-    def plan(held: Held) -> Change:
-        away = [Decision(one.pk, aspect, False, f"joined into {whole}") for one in documents]
+    def plan(held: Held) -> AspectChange:
+        away = [RevisionDecision(one.pk, aspect, False, f"joined into {whole}") for one in documents]
         names = ", ".join(passage.id for passage in passages)
-        return Change(held.entries, [Decision(whole.pk, aspect, True), *away], f"{names} → {whole}")
+        return AspectChange(held.entries, [RevisionDecision(whole.pk, aspect, True), *away], f"{names} → {whole}")
 
     return revise(held.query, author, Act.JOIN, plan)
 
 
-def as_passage(document: Document) -> Passage:
+def as_passage(document: Document) -> AspectPassage:
     """The document as far as joining needs it."""
     source = source_of(document.external_id, document.metadata)
-    return Passage(document.external_id, document.title, document.text, source)
+    return AspectPassage(document.external_id, document.title, document.text, source)
 
 
 def source_record(document: Document) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def cut_record(document: Document) -> dict[str, Any]:
     return {"source": given if named else {"document": document.external_id}, "cut_from": document.external_id}
 
 
-def _refuse_apart(passages: Sequence[Passage]) -> None:
+def _refuse_apart(passages: Sequence[AspectPassage]) -> None:
     if len(passages) < 2:
         raise BadInput(_("Choose two or more passages to join."))
     names = sorted({passage.source.name for passage in passages})
@@ -162,12 +162,12 @@ def _refuse_apart(passages: Sequence[Passage]) -> None:
         )
 
 
-def _under(held: Held, passages: Any) -> list[Decision]:
+def _under(held: Held, passages: Any) -> list[RevisionDecision]:
     """Each passage kept under its aspects."""
     decisions = []
     for document, passage in passages:
         _must_hold(held, passage.aspects)
-        decisions += [Decision(document.pk, name, True) for name in dict.fromkeys(passage.aspects)]
+        decisions += [RevisionDecision(document.pk, name, True) for name in dict.fromkeys(passage.aspects)]
     return decisions
 
 

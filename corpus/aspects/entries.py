@@ -30,7 +30,7 @@ _NUMBERED = re.compile(r"a([0-9]{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AspectEntry:
     """One aspect as a revision holds it."""
 
     id: str
@@ -39,7 +39,7 @@ class Entry:
     importance: int = 3
 
 
-Entries = tuple[Entry, ...]
+Entries = tuple[AspectEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Wording:
 
 def load(rows: Sequence[Mapping[str, Any]]) -> Entries:
     """The set from a revision's JSON."""
-    return tuple(Entry(**row) for row in rows)
+    return tuple(AspectEntry(**row) for row in rows)
 
 
 def dump(entries: Entries) -> list[dict[str, Any]]:
@@ -143,7 +143,7 @@ def remove(entries: Entries, id: str) -> Entries:
     return tuple(one for one in entries if one.id != id)
 
 
-def entry(entries: Entries, id: str) -> Entry:
+def entry(entries: Entries, id: str) -> AspectEntry:
     """The aspect, or BadInput."""
     for one in entries:
         if one.id == id:
@@ -151,5 +151,5 @@ def entry(entries: Entries, id: str) -> Entry:
     raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": id})
 
 
-def _entry(id: str, wording: Wording) -> Entry:
-    return Entry(id, wording.text, wording.rationale, wording.importance)
+def _entry(id: str, wording: Wording) -> AspectEntry:
+    return AspectEntry(id, wording.text, wording.rationale, wording.importance)

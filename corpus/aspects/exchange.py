@@ -7,11 +7,11 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from corpus.aspects.entries import Entries, Entry
-from corpus.aspects.files import Bad, Row, by_query, line, parse, refuse
-from corpus.aspects.revising import Act, Change, Decision, Held, hold, revise
+from corpus.aspects.entries import AspectEntry, Entries
+from corpus.aspects.files import AspectRow, Bad, by_query, line, parse, refuse
+from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, hold, revise
 from corpus.auditing import record
-from corpus.importing.files import Source
+from corpus.importing.files import FileSource
 from corpus.models import Assessor, Collection, Document, Query
 
 IMPORTER = "aspects"
@@ -19,7 +19,7 @@ IMPORTER = "aspects"
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AspectImportReport:
     """What an import did."""
 
     collection: str
@@ -36,13 +36,13 @@ class Report:
 
 
 @transaction.atomic
-def import_aspects(collection: Collection, path: Path) -> Report:
+def import_aspects(collection: Collection, path: Path) -> AspectImportReport:
     """Take the file's set for each of its queries; other queries keep theirs. Any bad line refuses the whole file.
 
     A document that the file does not name is under the aspect no longer; a discarded one that it does not name stays
     discarded. What was before stands in the history and can be brought back by undo.
     """
-    source = Source(path)
+    source = FileSource(path)
     rows, bad = parse(source)
     queries = _ids(Query, collection, {row.query for row in rows})
     documents = _ids(Document, collection, {one for row in rows for one in row.documents})
@@ -51,7 +51,7 @@ def import_aspects(collection: Collection, path: Path) -> Report:
     changed = sum(
         _take(Query.objects.get(pk=queries[name]), author, found, documents) for name, found in by_query(rows)
     )
-    report = Report(
+    report = AspectImportReport(
         collection.name, len({row.query for row in rows}), len(rows), sum(len(row.documents) for row in rows), changed
     )
     record(None, "aspects.imported", collection, queries=report.queries, aspects=report.aspects, changed=changed)
@@ -64,7 +64,7 @@ def _ids(model: type[Query] | type[Document], collection: Collection, names: set
     return dict(found.values_list("external_id", "pk"))
 
 
-def _unknown(rows: Sequence[Row], queries: dict[str, int], documents: dict[str, int]) -> Bad:
+def _unknown(rows: Sequence[AspectRow], queries: dict[str, int], documents: dict[str, int]) -> Bad:
     bad = [(row.line, f'no query has the id "{row.query}"') for row in rows if row.query not in queries]
     return bad + [
         (row.line, f'no document has the id "{name}"')
@@ -74,19 +74,19 @@ def _unknown(rows: Sequence[Row], queries: dict[str, int], documents: dict[str, 
     ]
 
 
-def _take(query: Query, author: Assessor, rows: Sequence[Row], documents: dict[str, int]) -> bool:
+def _take(query: Query, author: Assessor, rows: Sequence[AspectRow], documents: dict[str, int]) -> bool:
     """The file's set for one query; False when it has exactly that already."""
-    entries: Entries = tuple(Entry(row.aspect, row.text, row.rationale, row.importance) for row in rows)
+    entries: Entries = tuple(AspectEntry(row.aspect, row.text, row.rationale, row.importance) for row in rows)
     wanted = {(documents[name], row.aspect) for row in rows for name in row.documents}
     held = hold(query)
     standing = {key: bool(one.grade) for key, one in held.standing([e.id for e in entries]).items()}
-    decisions = [Decision(*key, True) for key in sorted(wanted) if not standing.get(key)]
-    decisions += [Decision(*key, None) for key, keeps in standing.items() if keeps and key not in wanted]
+    decisions = [RevisionDecision(*key, True) for key in sorted(wanted) if not standing.get(key)]
+    decisions += [RevisionDecision(*key, None) for key, keeps in standing.items() if keeps and key not in wanted]
     if entries == held.entries and not decisions:
         return False
 
-    def plan(held: Held) -> Change:
-        return Change(entries, decisions)
+    def plan(held: Held) -> AspectChange:
+        return AspectChange(entries, decisions)
 
     revise(query, author, Act.IMPORT, plan)
     return True

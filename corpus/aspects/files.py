@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from corpus.aspects.entries import ANCHORS, MOST
 from corpus.errors import BadInput
-from corpus.importing.files import Source
+from corpus.importing.files import FileSource
 
 FIELDS = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
 SHOWN = 20
@@ -18,7 +18,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AspectRow:
     """A line: an aspect of a query and the documents that support it."""
 
     line: int
@@ -39,17 +39,17 @@ def line(values: Sequence[Any]) -> str:
     return json.dumps(dict(zip(FIELDS, values, strict=True)), ensure_ascii=False) + "\n"
 
 
-def read_aspects(path: Path) -> list[Row]:
+def read_aspects(path: Path) -> list[AspectRow]:
     """Every line, or BadInput that names the bad ones by number."""
-    source = Source(path)
+    source = FileSource(path)
     rows, bad = parse(source)
     refuse(source, bad)
     return rows
 
 
-def parse(source: Source) -> tuple[list[Row], Bad]:
+def parse(source: FileSource) -> tuple[list[AspectRow], Bad]:
     """The good lines and the bad ones. BadInput for a file that holds none, is damaged, or holds NUL bytes."""
-    rows: list[Row] = []
+    rows: list[AspectRow] = []
     bad: Bad = []
     first: dict[tuple[str, str], int] = {}
     sizes: dict[str, int] = {}
@@ -73,7 +73,7 @@ def parse(source: Source) -> tuple[list[Row], Bad]:
     return rows, bad
 
 
-def refuse(source: Source, bad: Bad) -> None:
+def refuse(source: FileSource, bad: Bad) -> None:
     """BadInput when there is a bad line: the first ones by number, and how many there are."""
     if not bad:
         return
@@ -83,15 +83,15 @@ def refuse(source: Source, bad: Bad) -> None:
     raise BadInput(f"{source}: {count}: {named}{more}")
 
 
-def by_query(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
+def by_query(rows: list[AspectRow]) -> Iterator[tuple[str, list[AspectRow]]]:
     """The rows of each query together, queries and rows in the order of the file."""
-    grouped: dict[str, list[Row]] = {}
+    grouped: dict[str, list[AspectRow]] = {}
     for row in rows:
         grouped.setdefault(row.query, []).append(row)
     yield from grouped.items()
 
 
-def _object(source: Source, number: int, line: bytes) -> dict[str, Any]:
+def _object(source: FileSource, number: int, line: bytes) -> dict[str, Any]:
     try:
         row = from_json(line, allow_inf_nan=False)
     except ValueError as error:
@@ -102,7 +102,7 @@ def _object(source: Source, number: int, line: bytes) -> dict[str, Any]:
     return row
 
 
-def _row(source: Source, number: int, row: dict[str, Any]) -> Row:
+def _row(source: FileSource, number: int, row: dict[str, Any]) -> AspectRow:
     importance = row.get("importance")
     if isinstance(importance, bool) or importance not in ANCHORS:
         raise source.bad(number, f'"importance" is not one of 1, 2, 3, 4, 5: {importance!r}')
@@ -116,10 +116,10 @@ def _row(source: Source, number: int, row: dict[str, Any]) -> Row:
     if not text:
         raise source.bad(number, '"text" is empty')
     query, aspect = (source.identifier(number, row.get(field), field) for field in ("query_id", "aspect_id"))
-    return Row(number, query, aspect, text, _text(source, number, row, "rationale"), int(importance), ids)
+    return AspectRow(number, query, aspect, text, _text(source, number, row, "rationale"), int(importance), ids)
 
 
-def _text(source: Source, number: int, row: dict[str, Any], field: str) -> str:
+def _text(source: FileSource, number: int, row: dict[str, Any], field: str) -> str:
     """White space at the ends goes, so that what is exported is what was imported."""
     value = row.get(field, "")
     if not isinstance(value, str):

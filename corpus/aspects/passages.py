@@ -20,7 +20,7 @@ SEGMENTS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PassageSource:
     """Where a passage comes from, and which of its chunks it is (first and last; None where nobody knows)."""
 
     name: str
@@ -29,13 +29,13 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class AspectPassage:
     """A document as far as joining needs it."""
 
     id: str
     title: str
     text: str
-    source: Source
+    source: PassageSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +49,19 @@ class Portion:
     last: int
 
 
-def source_of(id: str, metadata: Mapping[str, Any]) -> Source:
+def source_of(id: str, metadata: Mapping[str, Any]) -> PassageSource:
     """By the metadata's source or url; else by the id, whose number at the end is taken for the chunk's."""
     given = metadata.get("source")
     chunks = metadata.get("chunks")
     first, last = chunks if isinstance(chunks, list) and len(chunks) == 2 else (None, None)
     if isinstance(given, Mapping) and (name := given.get("url") or given.get("document") or given.get("file")):
-        return Source(str(name), first, last)
+        return PassageSource(str(name), first, last)
     named = _CHUNK.fullmatch(id)
     number = int(named[2]) if named else None
     if first is None:
         first = last = number
     address = given if isinstance(given, str) and given else metadata.get("url")
-    return Source(str(address or (named[1] if named else id)), first, last)
+    return PassageSource(str(address or (named[1] if named else id)), first, last)
 
 
 def overlap(before: str, after: str) -> int:
@@ -73,12 +73,12 @@ def overlap(before: str, after: str) -> int:
     return 0
 
 
-def in_order(passages: Sequence[Passage]) -> list[Passage]:
+def in_order(passages: Sequence[AspectPassage]) -> list[AspectPassage]:
     """By chunk; those without a number stay as they come."""
     return sorted(passages, key=lambda one: one.source.first if one.source.first is not None else 0)
 
 
-def gaps(passages: Sequence[Passage]) -> list[tuple[str, str]]:
+def gaps(passages: Sequence[AspectPassage]) -> list[tuple[str, str]]:
     """Neighbours (in order) between which something is missing: (id, id). Unknown chunks count as neighbours."""
     return [
         (one.id, other.id)
@@ -90,7 +90,7 @@ def gaps(passages: Sequence[Passage]) -> list[tuple[str, str]]:
     ]
 
 
-def joined(passages: Sequence[Passage]) -> str:
+def joined(passages: Sequence[AspectPassage]) -> str:
     """The texts in order as one; what two neighbours share stands once."""
     text = passages[0].text
     for passage in passages[1:]:
@@ -99,12 +99,12 @@ def joined(passages: Sequence[Passage]) -> str:
     return text
 
 
-def joinable(passages: Sequence[Passage]) -> list[list[Passage]]:
+def joinable(passages: Sequence[AspectPassage]) -> list[list[AspectPassage]]:
     """Groups of two and more contiguous passages of one source: what may be joined."""
     groups = []
     ordered = sorted(passages, key=lambda one: (one.source.name, one.source.first or 0))
     for _name, several in groupby(ordered, key=lambda one: one.source.name):
-        group: list[Passage] = []
+        group: list[AspectPassage] = []
         for passage in several:
             if group and gaps([group[-1], passage]):
                 groups.append(group)

@@ -21,7 +21,7 @@ Act = AspectRevision.Act
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RevisionDecision:
     """A document stands under an aspect (`keep`), or it does not, with the reason. None: nobody says so any more."""
 
     document: int
@@ -31,15 +31,15 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AspectChange:
     """What an act makes of the set, and the decisions on documents that it takes."""
 
     entries: Entries
-    decisions: Sequence[Decision] = ()
+    decisions: Sequence[RevisionDecision] = ()
     note: str = ""
 
 
-Plan = Callable[["Held"], Change]
+Plan = Callable[["Held"], AspectChange]
 
 
 class Held:
@@ -65,7 +65,7 @@ class Held:
 def _unversioned(rows: Iterable[Aspect]) -> Entries:
     """Aspects that were written before there were revisions."""
     ordered = sorted((row for row in rows if row.is_current), key=lambda row: (row.place, row.pk))
-    return tuple(sets.Entry(row.external_id, row.text, row.rationale, row.importance) for row in ordered)
+    return tuple(sets.AspectEntry(row.external_id, row.text, row.rationale, row.importance) for row in ordered)
 
 
 @transaction.atomic
@@ -73,7 +73,7 @@ def revise(query: Query, author: Assessor, act: Act, plan: Plan, *, base: int | 
     """Append a revision. BadInput when nothing changes, or when there is a newer one than the author saw (`base`)."""
     held = hold(query, base)
     if held.newest is None and held.entries:
-        held.newest = _append(held, author, Act.IMPORT, Change(held.entries))
+        held.newest = _append(held, author, Act.IMPORT, AspectChange(held.entries))
     change = plan(held)
     revision = _append(held, author, act, change)
     if change.entries == held.entries and not revision.judgments:
@@ -100,7 +100,7 @@ def newest_revision(query: Query) -> AspectRevision | None:
 
 
 def _append(
-    held: Held, author: Assessor, act: Act, change: Change, undoes: AspectRevision | None = None
+    held: Held, author: Assessor, act: Act, change: AspectChange, undoes: AspectRevision | None = None
 ) -> AspectRevision:
     rows = _project(held, change.entries)
     judgments = _decide(held, author, rows, change.decisions)
@@ -138,7 +138,9 @@ def _project(held: Held, entries: Entries) -> Mapping[str, Aspect]:
     return {row.external_id: row for row in Aspect.objects.filter(query=held.query)}
 
 
-def _decide(held: Held, author: Assessor, rows: Mapping[str, Aspect], decisions: Sequence[Decision]) -> list[Judgment]:
+def _decide(
+    held: Held, author: Assessor, rows: Mapping[str, Aspect], decisions: Sequence[RevisionDecision]
+) -> list[Judgment]:
     """Append the judgments that change something."""
     if not decisions:
         return []
@@ -188,9 +190,9 @@ def _pairs(query: Query, documents: set[int]) -> dict[int, int]:
 def add(query: Query, author: Assessor, wording: Wording, *, base: int | None = None) -> AspectRevision:
     """One more aspect."""
 
-    def plan(held: Held) -> Change:
+    def plan(held: Held) -> AspectChange:
         (name,) = held.ids(1)
-        return Change(sets.add(held.entries, name, wording), note=name)
+        return AspectChange(sets.add(held.entries, name, wording), note=name)
 
     return revise(query, author, Act.ADD, plan, base=base)
 
@@ -200,21 +202,21 @@ def clarify(
 ) -> AspectRevision:
     """Another wording; what is under the aspect stays."""
 
-    def plan(held: Held) -> Change:
-        return Change(sets.clarify(held.entries, aspect, wording), note=aspect)
+    def plan(held: Held) -> AspectChange:
+        return AspectChange(sets.clarify(held.entries, aspect, wording), note=aspect)
 
     return revise(query, author, Act.CLARIFY, plan, base=base)
 
 
 def weigh(query: Query, author: Assessor, given: Mapping[str, int], *, base: int | None = None) -> AspectRevision:
     """Importances by id."""
-    return revise(query, author, Act.WEIGH, lambda held: Change(sets.weigh(held.entries, given)), base=base)
+    return revise(query, author, Act.WEIGH, lambda held: AspectChange(sets.weigh(held.entries, given)), base=base)
 
 
 def remove(query: Query, author: Assessor, aspect: str, *, base: int | None = None) -> AspectRevision:
     """Take an aspect out of the set. Documents that stood under it alone are to be reviewed again."""
     return revise(
-        query, author, Act.REMOVE, lambda held: Change(sets.remove(held.entries, aspect), note=aspect), base=base
+        query, author, Act.REMOVE, lambda held: AspectChange(sets.remove(held.entries, aspect), note=aspect), base=base
     )
 
 
@@ -223,16 +225,16 @@ def merge(
 ) -> AspectRevision:
     """One aspect in the place of several. A document kept under any of them is kept under the new one."""
 
-    def plan(held: Held) -> Change:
+    def plan(held: Held) -> AspectChange:
         (name,) = held.ids(1)
         entries = sets.merge(held.entries, aspects, name, wording)
-        decided: dict[int, Decision] = {}
+        decided: dict[int, RevisionDecision] = {}
         for (document, _aspect), judgment in held.standing(aspects).items():
             keeps = bool(judgment.grade)
             if judgment.grade is not None and (keeps or document not in decided):
-                decided[document] = Decision(document, name, keeps, "" if keeps else judgment.comment)
+                decided[document] = RevisionDecision(document, name, keeps, "" if keeps else judgment.comment)
         note = f"{', '.join(dict.fromkeys(aspects))} → {name}"
-        return Change(entries, list(decided.values()), note)
+        return AspectChange(entries, list(decided.values()), note)
 
     return revise(query, author, Act.MERGE, plan, base=base)
 
@@ -242,16 +244,16 @@ def split(
 ) -> AspectRevision:
     """Several aspects in the place of one. What was discarded stays so; what was kept is to be reviewed again."""
 
-    def plan(held: Held) -> Change:
+    def plan(held: Held) -> AspectChange:
         names = held.ids(len(parts))
         entries = sets.split(held.entries, aspect, list(zip(names, parts, strict=True)))
         discarded = [
-            Decision(document, name, False, judgment.comment)
+            RevisionDecision(document, name, False, judgment.comment)
             for (document, _aspect), judgment in held.standing([aspect]).items()
             for name in names
             if judgment.grade == 0
         ]
-        return Change(entries, discarded, f"{aspect} → {', '.join(names)}")
+        return AspectChange(entries, discarded, f"{aspect} → {', '.join(names)}")
 
     return revise(query, author, Act.SPLIT, plan, base=base)
 
@@ -270,7 +272,7 @@ def earlier(query: Query) -> AspectRevision | None:
 def take_over(query: Query, author: Assessor, *, base: int | None = None) -> AspectRevision:
     """The set of the earlier text, and what was said of documents that are still there."""
 
-    def plan(held: Held) -> Change:
+    def plan(held: Held) -> AspectChange:
         old = earlier(held.query)
         if old is None or held.entries:
             raise BadInput(_("There is nothing to take over: look at the newest set."))
@@ -279,8 +281,8 @@ def take_over(query: Query, author: Assessor, *, base: int | None = None) -> Asp
             aspect__query=old.query_id, aspect__external_id__in=[entry.id for entry in entries],
             pair__document__is_current=True,
         ).values_list("pair__document", "aspect__external_id", "grade", "comment")  # fmt: skip
-        decisions = [Decision(document, name, bool(grade), comment) for document, name, grade, comment in said]
-        return Change(entries, decisions, f"version {old.query.version}")
+        decisions = [RevisionDecision(document, name, bool(grade), comment) for document, name, grade, comment in said]
+        return AspectChange(entries, decisions, f"version {old.query.version}")
 
     return revise(query, author, Act.IMPORT, plan, base=base)
 
@@ -302,7 +304,7 @@ def undo(query: Query, author: Assessor, number: int) -> AspectRevision:
         raise BadInput(_("This act is not the newest any more: look at the history."))
     given = Judgment.objects.filter(pk__in=last.judgments).select_related("pair", "aspect", "supersedes")
     decisions = [_back(judgment) for judgment in given]
-    change = Change(_before(held, last), decisions, note=str(last.number))
+    change = AspectChange(_before(held, last), decisions, note=str(last.number))
     return _append(held, author, Act.UNDO, change, undoes=last)
 
 
@@ -312,9 +314,9 @@ def _before(held: Held, act: AspectRevision) -> Entries:
     return load(previous.aspects) if previous else ()
 
 
-def _back(judgment: Judgment) -> Decision:
+def _back(judgment: Judgment) -> RevisionDecision:
     """What held before a judgment, as a decision."""
     before = judgment.supersedes
     grade, reason = _says(before)
     aspect = judgment.aspect.external_id if judgment.aspect else ""
-    return Decision(judgment.pair.document_id, aspect, None if grade is None else grade > 0, reason)
+    return RevisionDecision(judgment.pair.document_id, aspect, None if grade is None else grade > 0, reason)

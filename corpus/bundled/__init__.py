@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from corpus.bundled.passages import Passage, passages
+from corpus.bundled.passages import BundledPassage, passages
 from corpus.rubric import SUFFICIENCY
 
 HERE = Path(__file__).parent
@@ -62,7 +62,7 @@ def build(folder: Path, topics: dict[str, str] | None = None) -> Built:
     )
 
 
-def _document(passage: Passage) -> dict[str, str]:
+def _document(passage: BundledPassage) -> dict[str, str]:
     fields = asdict(passage)
     return {"_id": fields["id"], "title": fields["title"], "text": fields["text"]}
 

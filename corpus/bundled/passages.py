@@ -24,7 +24,7 @@ _CODE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class BundledPassage:
     """A document of the bundled collection."""
 
     id: str
@@ -33,14 +33,14 @@ class Passage:
     sha256: str
 
 
-def passages(topics: dict[str, str]) -> list[Passage]:
+def passages(topics: dict[str, str]) -> list[BundledPassage]:
     """Every distinct passage, by topic. Texts that several topics repeat are kept once."""
-    seen: dict[str, Passage] = {}
+    seen: dict[str, BundledPassage] = {}
     for topic in sorted(topics):
         for title, text in cut(topics[topic]):
             digest = content_hash(text)
             if digest not in seen:
-                seen[digest] = Passage(f"{topic}-{digest[:6]}", title, text, digest)
+                seen[digest] = BundledPassage(f"{topic}-{digest[:6]}", title, text, digest)
     return list(seen.values())
 
 

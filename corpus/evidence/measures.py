@@ -51,7 +51,7 @@ class Malformed(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class EvidenceTarget:
     """What the model shall write of a relevant pair (P 3.1)."""
 
     contribution: str
@@ -64,7 +64,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class EvidenceOutput:
     """A model's whole answer. `verdict`: 1, 0, or None for another first word; fields that are not there are None."""
 
     verdict: int | None
@@ -74,13 +74,13 @@ class Output:
     """What follows the first word."""
 
     @property
-    def target(self) -> Target | None:
+    def target(self) -> EvidenceTarget | None:
         """Both fields, where both are there and say something."""
-        return Target(self.contribution, self.evidence) if self.contribution and self.evidence else None
+        return EvidenceTarget(self.contribution, self.evidence) if self.contribution and self.evidence else None
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
+class EvidenceMeasures:
     """What rules say of one target. `fidelity` and `ratio` are None where there is nothing to divide by."""
 
     format: float
@@ -104,12 +104,12 @@ class Measures:
     """Every sentence of the evidence stands in the document as it is."""
 
 
-def parse_target(text: str) -> Target:
+def parse_target(text: str) -> EvidenceTarget:
     """The two fields and nothing else, in their order, a line end between them. Raises Malformed."""
     found = _TARGET.fullmatch(text.strip())
     if found is None:
         raise Malformed(_("it is not <contribution>..</contribution>, a line end and <evidence>..</evidence>"))
-    target = Target(found[1].strip(), found[2].strip())
+    target = EvidenceTarget(found[1].strip(), found[2].strip())
     check(target.contribution, target.evidence)
     return target
 
@@ -127,13 +127,13 @@ def check(contribution: str, evidence: str) -> None:
             )
 
 
-def parse_output(text: str) -> Output:
+def parse_output(text: str) -> EvidenceOutput:
     """A model's answer: its first word, and each field that stands in it exactly once."""
     first = _OUTPUT.match(text)
     if first is None:
-        return Output(None, None, None, text.strip())
+        return EvidenceOutput(None, None, None, text.strip())
     rest = text[first.end() :].strip()
-    return Output(int(first[1] == "yes"), _field(rest, "contribution"), _field(rest, "evidence"), rest)
+    return EvidenceOutput(int(first[1] == "yes"), _field(rest, "contribution"), _field(rest, "evidence"), rest)
 
 
 def closed(text: str) -> str:
@@ -263,13 +263,13 @@ def quantiles(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def measure(
-    target: Target,
+    target: EvidenceTarget,
     *,
     query: str,
     document: str,
     named: Sequence[str] = (),
     count: Callable[[str], int] = tokens,
-) -> Measures:
+) -> EvidenceMeasures:
     """Everything that rules can say. `named`: entities that a model listed; those not in the evidence are dropped."""
     patterns = pattern_entities(target.evidence)
     listed = [name.strip() for name in named if name.strip() and name.strip() in target.evidence]
@@ -277,7 +277,7 @@ def measure(
     missing = tuple(entity for entity in entities if not stands_in(entity, document))
     said = f"{target.contribution} {target.evidence}"
     expected = expected_language(document, query)
-    return Measures(
+    return EvidenceMeasures(
         format=format_score(f"yes\n{target.text}"),
         contribution_sentences=len(sentences(target.contribution)),
         entities=entities,
@@ -302,7 +302,7 @@ def is_copied(evidence: str, document: str) -> bool:
     return bool(parts) and all(part in source for part in parts)
 
 
-def as_json(measures: Measures) -> dict[str, Any]:
+def as_json(measures: EvidenceMeasures) -> dict[str, Any]:
     """For a row's JSON: lists for tuples."""
-    values = {name: getattr(measures, name) for name in Measures.__slots__}
+    values = {name: getattr(measures, name) for name in EvidenceMeasures.__slots__}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -26,7 +26,7 @@ def texts_of(pairs: Iterable[int]) -> dict[int, str]:
     """For each of these pairs with a good target the text that a model learns to write (FORMATS, Prism)."""
     found = _holding(Target.objects.filter(pair__in=list(pairs)))
     rows = found.values_list("pair", "contribution", "evidence")
-    return {pair: measures.Target(contribution, text).text for pair, contribution, text in rows}
+    return {pair: measures.EvidenceTarget(contribution, text).text for pair, contribution, text in rows}
 
 
 def _holding(targets: QuerySet[Target]) -> QuerySet[Target]:

@@ -10,9 +10,9 @@ from django.db import transaction
 from corpus import table_statistics
 from corpus.errors import BadInput
 from corpus.importing import candidates, judgments
-from corpus.importing.files import Source
+from corpus.importing.files import FileSource
 from corpus.importing.grades import grades
-from corpus.importing.staging import Progress, create, escape, execute, plan_for_bulk, rows, silent
+from corpus.importing.staging import ImportProgress, create, escape, execute, plan_for_bulk, rows, silent
 from corpus.labels import resolve_where
 from corpus.models import Assessor, Collection, Judgment, Pair
 
@@ -26,7 +26,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AssessmentReport:
     """What the import did."""
 
     collection: str
@@ -68,7 +68,7 @@ class _Bad:
         self.begins[kind] = min(line for line, _ in first)
         self.first = sorted([*self.first, *first])[:SHOWN]
 
-    def refusal(self, source: Source) -> BadInput:
+    def refusal(self, source: FileSource) -> BadInput:
         """One line that says how many rows there are of each kind, and names the first ones."""
         total = sum(self.counts.values())
         kinds = ", ".join(f"{n} {kind} from line {self.begins[kind]}" for kind, n in sorted(self.counts.items()))
@@ -86,14 +86,14 @@ def import_judgments(
     assessor: str,
     kind: str,
     skip_invalid: bool = False,
-    progress: Progress = silent,
-) -> Report:
+    progress: ImportProgress = silent,
+) -> AssessmentReport:
     """Append the grades of a qrels file or CSV. Human ones settle pairs that no person of the collection judged.
 
     `assessor` names who graded where the file does not. Raises BadInput for bad rows unless `skip_invalid`; of rows
     that contradict or repeat each other the first is taken then.
     """
-    source = Source(path)
+    source = FileSource(path)
     plan_for_bulk()
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     bad, unjudged = _stage(collection, source, assessor, progress)
@@ -110,10 +110,10 @@ def import_judgments(
         graded = "(query_id, document_id) IN (SELECT query_id, document_id FROM import_grade)"
         changed = resolve_where(f"collection_id = %s AND {graded}", [collection.pk])
     skipped = dict(sorted(bad.counts.items()))
-    return Report(collection.name, kind, people, stored.new, good - stored.new, unjudged, skipped, changed)
+    return AssessmentReport(collection.name, kind, people, stored.new, good - stored.new, unjudged, skipped, changed)
 
 
-def _stage(collection: Collection, source: Source, assessor: str, progress: Progress) -> tuple[_Bad, int]:
+def _stage(collection: Collection, source: FileSource, assessor: str, progress: ImportProgress) -> tuple[_Bad, int]:
     """Rows that can be read, resolved to `import_found`; the bad ones; the number of grades below 0."""
     bad = _Bad()
     unjudged = 0

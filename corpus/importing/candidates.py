@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from corpus.errors import BadInput
 from corpus.importing import judgments
-from corpus.importing.files import Source
-from corpus.importing.grades import Ranked, Row
-from corpus.importing.records import Candidate
-from corpus.importing.staging import Progress, copy, create, escape, execute, number, one
+from corpus.importing.files import FileSource
+from corpus.importing.grades import GradeRow, RankedCandidate
+from corpus.importing.records import CandidateRecord
+from corpus.importing.staging import ImportProgress, copy, create, escape, execute, number, one
 from corpus.models import Assessor, Collection, Query
 
 LINE = "line int, query text, document text, teacher_score float8, grade smallint, assessor text"
@@ -25,7 +25,7 @@ _HERE = "p.query_id = s.query_id AND p.document_id = s.document_id"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenCandidates:
     """Rows that an import added and changed."""
 
     new: int = 0
@@ -38,7 +38,9 @@ def begin() -> None:
     judgments.begin()
 
 
-def stage_candidates(collection: Collection, source: Source, rows: Iterable[Candidate], progress: Progress) -> int:
+def stage_candidates(
+    collection: Collection, source: FileSource, rows: Iterable[CandidateRecord], progress: ImportProgress
+) -> int:
     """Lines of --pairs; the number of golds below 0, which are not judged and left out."""
     unjudged = 0
 
@@ -71,7 +73,9 @@ def stage_candidates(collection: Collection, source: Source, rows: Iterable[Cand
     return unjudged
 
 
-def stage_run(collection: Collection, source: Source, rows: Iterable[Ranked], progress: Progress) -> None:
+def stage_run(
+    collection: Collection, source: FileSource, rows: Iterable[RankedCandidate], progress: ImportProgress
+) -> None:
     """The best of a run's queries."""
     lines = (f"{row.line}\t{escape(row.query)}\t{escape(row.document)}\n" for row in rows)
     stage(lines, "line, query, document", "run lines", progress)
@@ -80,7 +84,12 @@ def stage_run(collection: Collection, source: Source, rows: Iterable[Ranked], pr
 
 
 def stage_qrels(
-    collection: Collection, source: Source, rows: Iterable[Row], progress: Progress, *, are_candidates: bool
+    collection: Collection,
+    source: FileSource,
+    rows: Iterable[GradeRow],
+    progress: ImportProgress,
+    *,
+    are_candidates: bool,
 ) -> int:
     """qrels' rows become reference grades; the number of grades below 0, which are not judged and left out.
 
@@ -117,7 +126,7 @@ def stage_qrels(
     return unjudged
 
 
-def stage_bm25(collection: Collection, k: int, progress: Progress) -> None:
+def stage_bm25(collection: Collection, k: int, progress: ImportProgress) -> None:
     """The best k documents of every current query."""
     from corpus.search.bm25 import index_for  # loads scipy, which other imports need not wait for
 
@@ -127,7 +136,7 @@ def stage_bm25(collection: Collection, k: int, progress: Progress) -> None:
     copy("import_candidate (query_id, document_id)", list(lines), "BM25 candidates", progress)
 
 
-def stage(lines: Iterable[str], columns: str, what: str, progress: Progress) -> int:
+def stage(lines: Iterable[str], columns: str, what: str, progress: ImportProgress) -> int:
     """COPY lines into an empty `import_line`."""
     create("import_line", LINE)
     rows = copy(f"import_line ({columns})", lines, what, progress)
@@ -135,7 +144,7 @@ def stage(lines: Iterable[str], columns: str, what: str, progress: Progress) -> 
     return rows
 
 
-def resolve(collection: Collection, source: Source) -> None:
+def resolve(collection: Collection, source: FileSource) -> None:
     """From ids of the files to keys of rows, in `import_found`. Raises BadInput for the first unknown id."""
     execute(FOUND.format(c=int(collection.pk)))
     unknown = one(
@@ -147,7 +156,7 @@ def resolve(collection: Collection, source: Source) -> None:
         raise source.bad(line, f'no query has the id "{query}"' if is_query else f'no document has the id "{document}"')
 
 
-def write_pairs(collection: Collection, *, update: bool) -> Written:
+def write_pairs(collection: Collection, *, update: bool) -> WrittenCandidates:
     """Candidates become pairs; those that are there learn what is new about them."""
     values = {"c": collection.pk}
     execute("ANALYZE import_candidate")
@@ -170,7 +179,7 @@ def write_pairs(collection: Collection, *, update: bool) -> Written:
             ORDER BY query_id, document_id""",
         values,
     )
-    return Written(new, updated)
+    return WrittenCandidates(new, updated)
 
 
 def _refuse_other_scores() -> None:

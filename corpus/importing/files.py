@@ -48,7 +48,7 @@ def read_text(path: Path) -> str:
         raise BadInput(f"{path}: byte {error.start + 1} is not UTF-8; convert the file") from None
 
 
-class Source:
+class FileSource:
     """A file by its path. Errors name it as the user did, with the line of the uncompressed text."""
 
     def __init__(self, path: str | Path) -> None:
@@ -149,7 +149,7 @@ class _Bounded(io.RawIOBase):
     It looks at whole buffers, so that reading lines stays as fast as without it.
     """
 
-    def __init__(self, of: Source, stream: io.BufferedReader | gzip.GzipFile, most: int | None) -> None:
+    def __init__(self, of: FileSource, stream: io.BufferedReader | gzip.GzipFile, most: int | None) -> None:
         self.of, self.stream, self.most = of, stream, most
         self.read_so_far = self.in_line = 0
 

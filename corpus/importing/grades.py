@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from heapq import heappush, heapreplace
 from typing import NamedTuple
 
-from corpus.importing.files import Source
+from corpus.importing.files import FileSource
 
 _INTEGER = re.compile(r"[+-]?\d{1,9}\Z")
 
 
-class Row(NamedTuple):
+class GradeRow(NamedTuple):
     """One grade as it stands in the file; `problem` says why it is none (then the fields hold what could be read)."""
 
     line: int
@@ -27,7 +27,7 @@ class Row(NamedTuple):
     """Of the problem: malformed or out-of-range."""
 
 
-def grades(source: Source, top: int) -> Iterator[Row]:
+def grades(source: FileSource, top: int) -> Iterator[GradeRow]:
     """Rows of qrels (3 columns after a header, or TREC's 4) or of a CSV, by the first line."""
     number, first = source.first()
     if not number:
@@ -44,13 +44,13 @@ def grades(source: Source, top: int) -> Iterator[Row]:
     return _qrels(source, top, width)
 
 
-def refuse_json(source: Source, number: int, text: str) -> None:
+def refuse_json(source: FileSource, number: int, text: str) -> None:
     """Raise BadInput where a file of columns begins as JSON does; it says whose, or of what form."""
     if text[:1] in ("{", "["):
         raise source.bad(number, source.foreign() or "this is JSON, and here columns are read; see docs/importing.md")
 
 
-def _qrels(source: Source, top: int, width: int) -> Iterator[Row]:
+def _qrels(source: FileSource, top: int, width: int) -> Iterator[GradeRow]:
     header = width == 3
     for number, text in source.texts():
         if header:
@@ -58,13 +58,13 @@ def _qrels(source: Source, top: int, width: int) -> Iterator[Row]:
             continue
         columns = text.split()
         if len(columns) != width:
-            yield Row(number, "", "", 0, "", f"{len(columns)} columns instead of {width}", "malformed")
+            yield GradeRow(number, "", "", 0, "", f"{len(columns)} columns instead of {width}", "malformed")
             continue
         query, document, grade = columns[0], columns[-2], columns[-1]
         yield _row(source, number, query, document, grade, top)
 
 
-def _csv(source: Source, top: int) -> Iterator[Row]:
+def _csv(source: FileSource, top: int) -> Iterator[GradeRow]:
     """CSV with the header query_id,doc_id,grade and perhaps assessor; one record a line."""
     header: list[str] | None = None
     for number, text in source.texts():
@@ -77,23 +77,27 @@ def _csv(source: Source, top: int) -> Iterator[Row]:
                 )
             continue
         if len(columns) != len(header):
-            yield Row(number, "", "", 0, "", f"{len(columns)} columns instead of {len(header)}", "malformed")
+            yield GradeRow(number, "", "", 0, "", f"{len(columns)} columns instead of {len(header)}", "malformed")
             continue
         fields = [column.strip() for column in columns]
         yield _row(source, number, fields[0], fields[1], fields[2], top, fields[3] if len(fields) == 4 else "")
 
 
-def _row(source: Source, number: int, query: str, document: str, grade: str, top: int, assessor: str = "") -> Row:
+def _row(
+    source: FileSource, number: int, query: str, document: str, grade: str, top: int, assessor: str = ""
+) -> GradeRow:
     if not _INTEGER.match(grade):
-        return Row(number, query, document, 0, assessor, f"the grade is not an integer: {grade[:40]!r}", "malformed")
+        return GradeRow(
+            number, query, document, 0, assessor, f"the grade is not an integer: {grade[:40]!r}", "malformed"
+        )
     value = int(grade)
     if value > top:
         problem = f"grade {value} is above the highest grade {top}"
-        return Row(number, query, document, 0, assessor, problem, "out-of-range")
-    return Row(number, query, document, value, assessor)
+        return GradeRow(number, query, document, 0, assessor, problem, "out-of-range")
+    return GradeRow(number, query, document, value, assessor)
 
 
-class Ranked(NamedTuple):
+class RankedCandidate(NamedTuple):
     """A line of a run."""
 
     line: int
@@ -102,7 +106,7 @@ class Ranked(NamedTuple):
     score: float
 
 
-def top_of_run(source: Source, depth: int) -> Iterator[Ranked]:
+def top_of_run(source: FileSource, depth: int) -> Iterator[RankedCandidate]:
     """The best `depth` of each query: score (32 bits) descending, then document id descending, as trec_eval ranks.
 
     Memory holds `depth` lines a query. Every line is checked, also those below the depth.
@@ -133,4 +137,4 @@ def top_of_run(source: Source, depth: int) -> Iterator[Ranked]:
             among.add(document)
     for query, kept in best.items():
         for score, document, number in sorted(kept, reverse=True):
-            yield Ranked(number, query, document, score)
+            yield RankedCandidate(number, query, document, score)

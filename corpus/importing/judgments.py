@@ -14,7 +14,7 @@ _PAIR = "p.query_id = s.query_id AND p.document_id = s.document_id"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredJudgments:
     """Judgments appended: for pairs that had none of the assessor, and in place of an earlier grade."""
 
     new: int
@@ -53,7 +53,7 @@ def first_change(assessor_id: int) -> tuple[int, int, int] | None:
     )
 
 
-def store() -> Stored:
+def store() -> StoredJudgments:
     """Append what `import_grade` holds and nobody said before. Its pairs must exist (`add_pairs`)."""
     counts = one(
         f"""WITH {_STANDING}, written AS (
@@ -67,4 +67,4 @@ def store() -> Stored:
               RETURNING supersedes_id)
             SELECT count(*) FILTER (WHERE supersedes_id IS NULL), count(supersedes_id) FROM written"""
     )
-    return Stored(*counts) if counts else Stored(0, 0)
+    return StoredJudgments(*counts) if counts else StoredJudgments(0, 0)

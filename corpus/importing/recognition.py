@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 
-class Known(NamedTuple):
+class KnownFormat(NamedTuple):
     """A kind of file, and what to do with it."""
 
     what: str
@@ -20,48 +20,48 @@ _AS_TEXT = "save it as text in UTF-8"
 _AS_CSV = "save the sheet as CSV in UTF-8"
 
 _BINARY = (
-    (b"PAR1", Known("a Parquet file", _AS_LINES)),
-    (b"ARROW1", Known("an Arrow or Feather file", _AS_LINES)),
-    (b"Obj\x01", Known("an Avro file", _AS_LINES)),
-    (b"ORC", Known("an ORC file", _AS_LINES)),
-    (b"SQLite format 3\0", Known("an SQLite database", _AS_LINES)),
-    (b"\x89HDF\r\n\x1a\n", Known("an HDF5 file", _AS_LINES)),
-    (b"\x93NUMPY", Known("a NumPy file", _AS_TEXT)),
-    (b"\x80\x02", Known("a Python pickle", _AS_LINES)),
-    (b"\x80\x03", Known("a Python pickle", _AS_LINES)),
-    (b"\x80\x04", Known("a Python pickle", _AS_LINES)),
-    (b"\x80\x05", Known("a Python pickle", _AS_LINES)),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Known("an old Excel or Word file", "save it as CSV or text in UTF-8")),
-    (b"BZh", Known("a bzip2 archive", _UNPACK)),
-    (b"\xfd7zXZ\0", Known("an xz archive", _UNPACK)),
-    (b"\x28\xb5\x2f\xfd", Known("a Zstandard archive", _UNPACK)),
-    (b"\x04\x22\x4d\x18", Known("an LZ4 archive", _UNPACK)),
-    (b"7z\xbc\xaf\x27\x1c", Known("a 7-Zip archive", _UNPACK)),
-    (b"Rar!\x1a\x07", Known("a RAR archive", _UNPACK)),
-    (b"\x89PNG\r\n\x1a\n", Known("a picture (PNG)", "name a file of text")),
-    (b"\xff\xd8\xff", Known("a picture (JPEG)", "name a file of text")),
-    (b"GIF8", Known("a picture (GIF)", "name a file of text")),
-    (b"\xff\xfe\0\0", Known("text in UTF-32", _AS_TEXT)),
-    (b"\0\0\xfe\xff", Known("text in UTF-32", _AS_TEXT)),
-    (b"\xff\xfe", Known("text in UTF-16", _AS_TEXT)),
-    (b"\xfe\xff", Known("text in UTF-16", _AS_TEXT)),
+    (b"PAR1", KnownFormat("a Parquet file", _AS_LINES)),
+    (b"ARROW1", KnownFormat("an Arrow or Feather file", _AS_LINES)),
+    (b"Obj\x01", KnownFormat("an Avro file", _AS_LINES)),
+    (b"ORC", KnownFormat("an ORC file", _AS_LINES)),
+    (b"SQLite format 3\0", KnownFormat("an SQLite database", _AS_LINES)),
+    (b"\x89HDF\r\n\x1a\n", KnownFormat("an HDF5 file", _AS_LINES)),
+    (b"\x93NUMPY", KnownFormat("a NumPy file", _AS_TEXT)),
+    (b"\x80\x02", KnownFormat("a Python pickle", _AS_LINES)),
+    (b"\x80\x03", KnownFormat("a Python pickle", _AS_LINES)),
+    (b"\x80\x04", KnownFormat("a Python pickle", _AS_LINES)),
+    (b"\x80\x05", KnownFormat("a Python pickle", _AS_LINES)),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", KnownFormat("an old Excel or Word file", "save it as CSV or text in UTF-8")),
+    (b"BZh", KnownFormat("a bzip2 archive", _UNPACK)),
+    (b"\xfd7zXZ\0", KnownFormat("an xz archive", _UNPACK)),
+    (b"\x28\xb5\x2f\xfd", KnownFormat("a Zstandard archive", _UNPACK)),
+    (b"\x04\x22\x4d\x18", KnownFormat("an LZ4 archive", _UNPACK)),
+    (b"7z\xbc\xaf\x27\x1c", KnownFormat("a 7-Zip archive", _UNPACK)),
+    (b"Rar!\x1a\x07", KnownFormat("a RAR archive", _UNPACK)),
+    (b"\x89PNG\r\n\x1a\n", KnownFormat("a picture (PNG)", "name a file of text")),
+    (b"\xff\xd8\xff", KnownFormat("a picture (JPEG)", "name a file of text")),
+    (b"GIF8", KnownFormat("a picture (GIF)", "name a file of text")),
+    (b"\xff\xfe\0\0", KnownFormat("text in UTF-32", _AS_TEXT)),
+    (b"\0\0\xfe\xff", KnownFormat("text in UTF-32", _AS_TEXT)),
+    (b"\xff\xfe", KnownFormat("text in UTF-16", _AS_TEXT)),
+    (b"\xfe\xff", KnownFormat("text in UTF-16", _AS_TEXT)),
 )
 """First bytes. They count only in a file that is not text: a text may begin with the letters ORC."""
 
 _ZIPPED = (
-    (b"xl/", Known("an Excel workbook", _AS_CSV)),
-    (b"opendocument.spreadsheet", Known("an OpenDocument spreadsheet", _AS_CSV)),
-    (b"word/", Known("a Word document", _AS_TEXT)),
-    (b"opendocument.text", Known("an OpenDocument text", _AS_TEXT)),
+    (b"xl/", KnownFormat("an Excel workbook", _AS_CSV)),
+    (b"opendocument.spreadsheet", KnownFormat("an OpenDocument spreadsheet", _AS_CSV)),
+    (b"word/", KnownFormat("a Word document", _AS_TEXT)),
+    (b"opendocument.text", KnownFormat("an OpenDocument text", _AS_TEXT)),
 )
 """Names inside a zip archive that say what it really is."""
 
-_PAGE = Known("a web page (HTML)", "download the file itself, not the page that shows it")
+_PAGE = KnownFormat("a web page (HTML)", "download the file itself, not the page that shows it")
 _TEXT = (
     (re.compile(rb"\s*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE), _PAGE),
     (re.compile(rb"version https://git-lfs\.github\.com/spec/"),
-     Known("a pointer of Git LFS", "fetch the file itself with `git lfs pull`")),
-    (re.compile(rb"%PDF-"), Known("a PDF", "take its text out and " + _AS_TEXT.removeprefix("save it "))),
+     KnownFormat("a pointer of Git LFS", "fetch the file itself with `git lfs pull`")),
+    (re.compile(rb"%PDF-"), KnownFormat("a PDF", "take its text out and " + _AS_TEXT.removeprefix("save it "))),
 )  # fmt: skip
 
 _TOOLS = (
@@ -85,22 +85,22 @@ HEAD = 1 << 18
 """Bytes at the beginning of a file that are looked at."""
 
 
-def binary(head: bytes, *, pages: bool = False) -> Known | None:
+def binary(head: bytes, *, pages: bool = False) -> KnownFormat | None:
     """What a file with these first bytes is, when it is certainly none of ours. `pages`: web pages are wanted."""
     if found := next((known for pattern, known in _TEXT if pattern.match(head)), None):
         return None if pages and found is _PAGE else found
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         known = next((known for name, known in _ZIPPED if name in head), None)
-        return known or Known("a zip archive", _UNPACK)
+        return known or KnownFormat("a zip archive", _UNPACK)
     if _is_text(head):
         return None
     if found := next((known for magic, known in _BINARY if head.startswith(magic)), None):
         return found
     if head[257:262] == b"ustar":
-        return Known("a tar archive", _UNPACK)
+        return KnownFormat("a tar archive", _UNPACK)
     if _is_wide(head):
-        return Known("text in UTF-16", _AS_TEXT)
-    return Known("binary data", "name a file of text") if b"\0" in head and not _is_utf8(head) else None
+        return KnownFormat("text in UTF-16", _AS_TEXT)
+    return KnownFormat("binary data", "name a file of text") if b"\0" in head and not _is_utf8(head) else None
 
 
 def _is_text(head: bytes) -> bool:
@@ -124,33 +124,33 @@ def _is_wide(head: bytes) -> bool:
     return len(sample) > 3 and not few and many > 0.4 * len(even)
 
 
-def json_of(head: bytes) -> Known | None:
+def json_of(head: bytes) -> KnownFormat | None:
     """Whose JSON this is, or its form, when it is not JSON lines of ours."""
     fields = {name for name in re.findall(rb'"([\w%-]{1,40})"\s*:', head)}
     for tool, wanted in _TOOLS:
         if all(fields & set(names.split(b"|")) for names in wanted):
-            return Known(tool, _AS_LINES)
+            return KnownFormat(tool, _AS_LINES)
     if _RANKINGS.match(head):
-        return Known(
+        return KnownFormat(
             "JSON that maps queries to documents (as ranx and pytrec_eval write it)",
             "write a line for each pair: qrels `query 0 document grade`, runs `query Q0 document rank score tag`",
         )
     if head.lstrip().startswith(b"["):
-        return Known("one JSON list", _AS_LINES)
+        return KnownFormat("one JSON list", _AS_LINES)
     if re.match(rb"\s*\{\s*[\r\n]", head):
-        return Known("JSON over several lines", _AS_LINES)
+        return KnownFormat("JSON over several lines", _AS_LINES)
     return None
 
 
-def table_of(line: str) -> Known | None:
+def table_of(line: str) -> KnownFormat | None:
     """A line of a table where documents or queries are wanted."""
     what = "a tab-separated table" if "\t" in line else "a comma-separated table" if "," in line else ""
-    return Known(what, 'write one JSON object a line: {"_id", "title", "text"}') if what else None
+    return KnownFormat(what, 'write one JSON object a line: {"_id", "title", "text"}') if what else None
 
 
-def folder_of(names: list[str]) -> Known:
+def folder_of(names: list[str]) -> KnownFormat:
     """A folder, with what could be meant in it."""
     likely = [name for name in names if name.endswith((".jsonl", ".tsv", ".txt", ".csv", ".gz", ".run", ".toml"))]
     likely += [name for name in names if name == "qrels"]
     held = f", which holds {', '.join(sorted(likely)[:5])}" if likely else ""
-    return Known(f"a folder{held}", "name a file in it")
+    return KnownFormat(f"a folder{held}", "name a file in it")

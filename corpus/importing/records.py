@@ -10,11 +10,11 @@ from pydantic_core import from_json
 
 from corpus.errors import BadInput
 from corpus.importing import recognition
-from corpus.importing.files import Source
+from corpus.importing.files import FileSource
 from corpus.importing.trec import Element, elements
 
 
-class Text(NamedTuple):
+class TextRecord(NamedTuple):
     """A document or a query as it enters. `metadata` and `answers` are JSON texts."""
 
     line: int
@@ -27,7 +27,7 @@ class Text(NamedTuple):
     instruction: str = ""
 
 
-class Candidate(NamedTuple):
+class CandidateRecord(NamedTuple):
     """A line of --pairs."""
 
     line: int
@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
     gold: int | None
 
 
-def documents(source: Source) -> Iterator[Text]:
+def documents(source: FileSource) -> Iterator[TextRecord]:
     """Documents of a BEIR corpus (JSON lines) or of TREC XML, whichever the file is."""
     if _is_xml(source):
         for element in elements(source, "doc"):
@@ -47,10 +47,10 @@ def documents(source: Source) -> Iterator[Text]:
         title = _text(source, number, row, "title", "")
         text = _text(source, number, row, "text")
         name = source.identifier(number, _required(source, number, row, "_id"), "_id")
-        yield Text(number, name, title, text, _metadata(source, number, row), content_hash(title, text))
+        yield TextRecord(number, name, title, text, _metadata(source, number, row), content_hash(title, text))
 
 
-def queries(source: Source, *, by_position: bool) -> Iterator[Text]:
+def queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
     """Queries; with `by_position` their ids are 1, 2, ... in the order of the file."""
     rows = _trec_queries(source) if _is_xml(source) else _json_queries(source, by_position)
     for place, query in enumerate(rows, 1):
@@ -60,7 +60,7 @@ def queries(source: Source, *, by_position: bool) -> Iterator[Text]:
         yield query._replace(id=name)
 
 
-def pairs(source: Source, top: int) -> Iterator[Candidate]:
+def pairs(source: FileSource, top: int) -> Iterator[CandidateRecord]:
     """Lines of --pairs; `top` is the highest grade that `gold` may have. A gold below 0 is left to the caller."""
     for number, row in json_lines(source):
         query = source.identifier(number, _required(source, number, row, "query_id"), "query_id")
@@ -75,10 +75,10 @@ def pairs(source: Source, top: int) -> Iterator[Candidate]:
             raise source.bad(number, f'"gold" is {gold}, above the highest grade {top}; see --grades')
         if score is not None and not math.isfinite(score):
             raise source.bad(number, '"teacher_score" is not a finite number')
-        yield Candidate(number, query, document, score, gold)
+        yield CandidateRecord(number, query, document, score, gold)
 
 
-def json_lines(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_lines(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, object) of each line. Raises BadInput for anything else than an object, and for NUL in it."""
     for place, (number, line) in enumerate(source.lines()):
         try:
@@ -94,7 +94,7 @@ def json_lines(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def _is_xml(source: Source) -> bool:
+def _is_xml(source: FileSource) -> bool:
     """By the first character. Raises BadInput for a file that is neither, and for one without a line."""
     number, line = source.first()
     if not number:
@@ -106,7 +106,7 @@ def _is_xml(source: Source) -> bool:
     raise source.bad(number, f"{problem}: {known}" if known else problem)
 
 
-def _json_queries(source: Source, by_position: bool) -> Iterator[Text]:
+def _json_queries(source: FileSource, by_position: bool) -> Iterator[TextRecord]:
     for number, row in json_lines(source):
         text = _text(source, number, row, "text")
         instruction = _text(source, number, row, "instruction", "")
@@ -116,10 +116,10 @@ def _json_queries(source: Source, by_position: bool) -> Iterator[Text]:
         name = "" if by_position else _required(source, number, row, "_id")
         digest = content_hash(text, instruction, *answers)
         metadata = _metadata(source, number, row)
-        yield Text(number, name, "", text, metadata, digest, json.dumps(answers, ensure_ascii=False), instruction)
+        yield TextRecord(number, name, "", text, metadata, digest, json.dumps(answers, ensure_ascii=False), instruction)
 
 
-def _trec_document(source: Source, element: Element) -> Text:
+def _trec_document(source: FileSource, element: Element) -> TextRecord:
     fields = dict(element.fields)
     name = fields.pop("docno", None) or fields.pop("docid", None) or fields.pop("id", None)
     if name is None:
@@ -129,19 +129,19 @@ def _trec_document(source: Source, element: Element) -> Text:
         raise source.bad(element.line, f"document {name}: no <text>")
     text = fields.pop("text")
     metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
-    return Text(
+    return TextRecord(
         element.line, source.identifier(element.line, name, "docno"), title, text, metadata, content_hash(title, text)
     )
 
 
-def _trec_queries(source: Source) -> Iterator[Text]:
+def _trec_queries(source: FileSource) -> Iterator[TextRecord]:
     """Topics: <num> and <title>; description and narrative are kept as metadata."""
     for element in elements(source, "top"):
         fields = {key: _without_prefix(value) for key, value in element.fields.items()}
         name = fields.pop("num", "")
         text = " ".join((fields.pop("title", "") or fields.get("desc", "")).split())
         metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
-        yield Text(element.line, name, "", text, metadata, content_hash(text, ""))
+        yield TextRecord(element.line, name, "", text, metadata, content_hash(text, ""))
 
 
 def _without_prefix(value: str) -> str:
@@ -152,19 +152,19 @@ def _without_prefix(value: str) -> str:
     return value
 
 
-def _required(source: Source, number: int, row: dict[str, Any], field: str) -> Any:
+def _required(source: FileSource, number: int, row: dict[str, Any], field: str) -> Any:
     if field not in row:
         raise _missing(source, number, field)
     return row[field]
 
 
-def _missing(source: Source, number: int, field: str) -> BadInput:
+def _missing(source: FileSource, number: int, field: str) -> BadInput:
     """The error for a field that is not there; where the first object is another tool's, it says whose."""
     known = source.foreign() if source.first()[0] == number else ""
     return source.bad(number, f'the field "{field}" is missing' + (f"; {known}" if known else ""))
 
 
-def _text(source: Source, number: int, row: dict[str, Any], field: str, default: str | None = None) -> str:
+def _text(source: FileSource, number: int, row: dict[str, Any], field: str, default: str | None = None) -> str:
     """A string field; null counts as absent. Without a default it must be there."""
     value = row.get(field)
     if value is None:
@@ -176,7 +176,7 @@ def _text(source: Source, number: int, row: dict[str, Any], field: str, default:
     return value
 
 
-def _metadata(source: Source, number: int, row: dict[str, Any]) -> str:
+def _metadata(source: FileSource, number: int, row: dict[str, Any]) -> str:
     value = row.get("metadata")
     if not value:
         return "{}"
@@ -201,7 +201,7 @@ def _holds_nul(value: Any) -> bool:
     return isinstance(value, list) and any(_holds_nul(part) for part in value)
 
 
-def first_duplicate(source: Source, rows: Callable[[Source], Iterator[Text]]) -> BadInput:
+def first_duplicate(source: FileSource, rows: Callable[[FileSource], Iterator[TextRecord]]) -> BadInput:
     """The error for an id that stands twice. The file is read again, and only then remembered."""
     seen: dict[str, int] = {}
     for row in rows(source):

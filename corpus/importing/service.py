@@ -12,15 +12,15 @@ from django.db import transaction
 from corpus import table_statistics
 from corpus.errors import BadInput
 from corpus.importing import candidates, judgments, records, texts
-from corpus.importing.candidates import Written
-from corpus.importing.files import Source
+from corpus.importing.candidates import WrittenCandidates
+from corpus.importing.files import FileSource
 from corpus.importing.grades import grades, top_of_run
-from corpus.importing.staging import Progress, number, plan_for_bulk, silent
+from corpus.importing.staging import ImportProgress, number, plan_for_bulk, silent
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class ImportFiles:
     """What to import and how: the options of the command."""
 
     corpus: Path
@@ -45,7 +45,7 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ImportReport:
     """What the collection holds after the import (without dry run), and what the import did."""
 
     collection: str
@@ -75,7 +75,7 @@ class _Empty:
         self.keep = keep
         self.count = 0
 
-    def documents(self, source: Source) -> Iterator[records.Text]:
+    def documents(self, source: FileSource) -> Iterator[records.TextRecord]:
         """The documents of the source."""
         self.count = 0
         for document in records.documents(source):
@@ -88,7 +88,7 @@ class _Empty:
             yield document
 
 
-def import_collection(name: str, files: Files, progress: Progress = silent) -> Report:
+def import_collection(name: str, files: ImportFiles, progress: ImportProgress = silent) -> ImportReport:
     """Import the files into the collection `name`, which is made when missing.
 
     Raises BadInput, with file and line where there is one, and then nothing is changed.
@@ -113,7 +113,7 @@ def import_collection(name: str, files: Files, progress: Progress = silent) -> R
             "pairs": pairs.updated,
             "judgments": graded.updated,
         }
-        report = Report(
+        report = ImportReport(
             collection=name,
             **_counts(collection),
             new=new,
@@ -129,7 +129,7 @@ def import_collection(name: str, files: Files, progress: Progress = silent) -> R
     return report
 
 
-def _sources(files: Files) -> dict[str, list[Source]]:
+def _sources(files: ImportFiles) -> dict[str, list[FileSource]]:
     """Open every file's path before anything is read. Raises BadInput for a missing one and for bad numbers."""
     if files.bm25 < 0 or files.depth < 1:
         raise BadInput("--bm25 takes a number from 0, --depth one from 1")
@@ -138,10 +138,10 @@ def _sources(files: Files) -> dict[str, list[Source]]:
     named = {"corpus": [files.corpus], "queries": [files.queries], "runs": list(files.runs)}
     named["qrels"] = [files.qrels] if files.qrels else []
     named["pairs"] = [files.pairs] if files.pairs else []
-    return {what: [Source(path) for path in paths] for what, paths in named.items()}
+    return {what: [FileSource(path) for path in paths] for what, paths in named.items()}
 
 
-def _collection(name: str, files: Files) -> tuple[Collection, bool]:
+def _collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
     """The collection, locked against another import; and whether it is new."""
     collection = Collection(name=name, grades=files.grades or 3)
     try:
@@ -158,7 +158,9 @@ def _collection(name: str, files: Files) -> tuple[Collection, bool]:
     return collection, is_new
 
 
-def _stage(collection: Collection, files: Files, sources: dict[str, list[Source]], progress: Progress) -> int:
+def _stage(
+    collection: Collection, files: ImportFiles, sources: dict[str, list[FileSource]], progress: ImportProgress
+) -> int:
     """Everything that the files name as candidates and grades; the number of grades below 0."""
     unjudged = 0
     top = collection.grades
@@ -175,7 +177,7 @@ def _stage(collection: Collection, files: Files, sources: dict[str, list[Source]
     return unjudged
 
 
-def _write_grades(collection: Collection, sources: dict[str, list[Source]], *, update: bool) -> Written:
+def _write_grades(collection: Collection, sources: dict[str, list[FileSource]], *, update: bool) -> WrittenCandidates:
     """Staged grades become judgments; a grade that differs from the collection's is refused unless `update`."""
     judgments.add_pairs(collection)
     for name, source in (("gold", sources["pairs"]), ("qrels", sources["qrels"])):
@@ -186,7 +188,7 @@ def _write_grades(collection: Collection, sources: dict[str, list[Source]], *, u
             line, now, before = change
             raise source[0].bad(line, f"grade {now}, but the collection has {before}; --update takes the new one")
     stored = judgments.store()
-    return Written(stored.new, stored.changed)
+    return WrittenCandidates(stored.new, stored.changed)
 
 
 def _counts(collection: Collection) -> dict[str, int]:

@@ -13,7 +13,7 @@ BATCH = 512
 """Rows joined before they go to the server."""
 
 
-class Progress(Protocol):
+class ImportProgress(Protocol):
     """Told how many rows of what have come in; shows it to a person or not."""
 
     def __call__(self, what: str, rows: int) -> None:
@@ -57,7 +57,7 @@ def escape(text: str) -> str:
     return text
 
 
-def copy(target: str, lines: Iterable[str], what: str, progress: Progress) -> int:
+def copy(target: str, lines: Iterable[str], what: str, progress: ImportProgress) -> int:
     """COPY lines in text format, each with its newline, into `target` (table and columns); the number of rows."""
     count = 0
     with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as stream:
@@ -68,7 +68,7 @@ def copy(target: str, lines: Iterable[str], what: str, progress: Progress) -> in
     return count
 
 
-def copy_binary(target: str, tuples: Iterable[bytes], what: str, progress: Progress) -> int:
+def copy_binary(target: str, tuples: Iterable[bytes], what: str, progress: ImportProgress) -> int:
     """COPY tuples in the binary format into `target`; the number of rows.
 
     The server need not look for the ends of lines and values in it: a third faster than text for long texts.

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import psycopg
 
-from corpus.importing.files import Source
-from corpus.importing.records import Text, first_duplicate
-from corpus.importing.staging import Progress, copy, copy_binary, create, escape, execute, number, one
+from corpus.importing.files import FileSource
+from corpus.importing.records import TextRecord, first_duplicate
+from corpus.importing.staging import ImportProgress, copy, copy_binary, create, escape, execute, number, one
 from corpus.models import Collection
 
-Rows = Callable[[Source], Iterator[Text]]
+Rows = Callable[[FileSource], Iterator[TextRecord]]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """Where rows of a kind go, and which columns of the stage fill it."""
 
     what: str
@@ -24,8 +24,8 @@ class Table:
     values: str
 
 
-DOCUMENTS = Table("documents", "corpus_document", "title", "s.title")
-QUERIES = Table(
+DOCUMENTS = TextTable("documents", "corpus_document", "title", "s.title")
+QUERIES = TextTable(
     "queries",
     "corpus_query",
     "answers, instruction",
@@ -43,7 +43,7 @@ class Moved:
 
 
 def move_in(
-    collection: Collection, table: Table, source: Source, rows: Rows, *, update: bool, progress: Progress
+    collection: Collection, table: TextTable, source: FileSource, rows: Rows, *, update: bool, progress: ImportProgress
 ) -> Moved:
     """Import what `rows` reads from `source`. Raises BadInput with the line for a duplicate or changed id."""
     filled = one(f"SELECT 1 FROM {table.name} WHERE collection_id = %(c)s LIMIT 1", {"c": collection.pk})
@@ -67,7 +67,7 @@ def move_in(
     return Moved(read, new - updated[0], updated[1])
 
 
-def _straight(collection: Collection, source: Source, rows: Rows, progress: Progress) -> Moved:
+def _straight(collection: Collection, source: FileSource, rows: Rows, progress: ImportProgress) -> Moved:
     """The first documents of a collection go to their table at once: the bytes are written only once."""
     columns = "collection_id, version, is_current, external_id, title, text, content_hash, metadata"
     target = f"corpus_document ({columns})"
@@ -78,7 +78,7 @@ def _straight(collection: Collection, source: Source, rows: Rows, progress: Prog
     return Moved(read, read, 0)
 
 
-def _tuples(collection: int, rows: Iterable[Text]) -> Iterator[bytes]:
+def _tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[bytes]:
     """Documents as COPY's binary tuples: the number of fields, then each field's length in bytes and its bytes."""
     head = struct.pack(">hiqiiib", 8, 8, collection, 4, 1, 1, 1)
     length = struct.Struct(">i").pack
@@ -105,7 +105,7 @@ def _tuples(collection: int, rows: Iterable[Text]) -> Iterator[bytes]:
         )
 
 
-def _refuse_duplicates(source: Source, read: int) -> None:
+def _refuse_duplicates(source: FileSource, read: int) -> None:
     if number("SELECT count(DISTINCT external_id) FROM import_text") == read:
         return
     found = one(
@@ -118,7 +118,7 @@ def _refuse_duplicates(source: Source, read: int) -> None:
         raise source.bad(found[0], f'the id "{found[1]}" stands already in line {found[2]}')
 
 
-def _update(collection: Collection, table: Table, source: Source, *, update: bool) -> tuple[int, int]:
+def _update(collection: Collection, table: TextTable, source: FileSource, *, update: bool) -> tuple[int, int]:
     """Bring changed rows up to date, or refuse; (rows that get a new version, all changed rows)."""
     same = "t.collection_id = %(c)s AND t.external_id = s.external_id"
     values = {"c": collection.pk}
@@ -152,7 +152,7 @@ def _update(collection: Collection, table: Table, source: Source, *, update: boo
     return retired - back, described + retired
 
 
-def _insert(collection: Collection, table: Table) -> int:
+def _insert(collection: Collection, table: TextTable) -> int:
     """Rows whose id has no current version; the number of them."""
     return execute(
         f"""INSERT INTO {table.name}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from corpus.errors import BadInput
-from corpus.importing.files import Source
+from corpus.importing.files import FileSource
 
 _TAG = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<(/?)([A-Za-z][\w.-]*)(?:\s[^<>]*)?/?>", re.DOTALL)
 _NUL = re.compile(r"&#(?:0+|[xX]0+);")
@@ -29,7 +29,7 @@ class Element(NamedTuple):
     fields: dict[str, str]
 
 
-def elements(source: Source, record: str) -> Iterator[Element]:
+def elements(source: FileSource, record: str) -> Iterator[Element]:
     """The records named `record` (doc or top), in any letter case. Memory holds one record at a time.
 
     Raises BadInput for a record that does not end, for text between records, and when there is no record at all.
@@ -61,14 +61,14 @@ def elements(source: Source, record: str) -> Iterator[Element]:
         raise BadInput(f"{source}: no <{record}> in it")
 
 
-def _nothing_but_tags(source: Source, number: int, between: str, record: str) -> None:
+def _nothing_but_tags(source: FileSource, number: int, between: str, record: str) -> None:
     """Between records there may be a root's tags and an XML declaration, and nothing else."""
     left = re.sub(r"<[?!/]?[A-Za-z][^<>]*>", "", between).strip()
     if left:
         raise source.bad(number, f"text outside of <{record}>: {left[:40]!r}")
 
 
-def _element(source: Source, line: int, body: str, record: str) -> Element:
+def _element(source: FileSource, line: int, body: str, record: str) -> Element:
     """The fields of one record's text."""
     if nul := _NUL.search(body):
         raise source.bad(line + body.count("\n", 0, nul.start()), "a NUL character (&#0;); remove it")

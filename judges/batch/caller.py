@@ -8,7 +8,7 @@ from judges.costs.budget import Budget
 from judges.costs.prices import is_batched, price
 from judges.domain.verdicts import Gone
 from judges.engine.answers import Sent
-from judges.engine.calls import Caller, Question, Stopped, Tools
+from judges.engine.calls import Caller, Cancelled, JudgeQuestion, Tools
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.records import Turn
@@ -17,7 +17,7 @@ LEASE_S = 7 * 86_400.0
 """Of pairs and of money that wait for a batch: nobody renews them in between."""
 
 
-class Waits(Stopped):
+class Waits(Cancelled):
     """The pair goes on when the batch is back."""
 
 
@@ -50,7 +50,7 @@ class Collector(Caller):
         super().__init__(tools, batch_priced(plan), budget, stopped, refused)
         self.collected: list[Collected] = []
 
-    async def ask(self, claimed: Claimed, question: Question) -> Turn | Gone:
+    async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | Gone:
         """The stored answer; where there is none the call is collected. Raises Waits, Stopped, Spent."""
         if question.slot in claimed.ended or not is_batched(question.judge):
             return await super().ask(claimed, question)

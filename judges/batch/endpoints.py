@@ -17,7 +17,7 @@ from judges.providers import open_provider
 from judges.providers.base import SdkProvider
 from judges.providers.environment import distrust, tls_context, trust_advice
 from judges.providers.replies import refusal
-from judges.records import Body, Judge, ProviderError, Request, Unreachable
+from judges.records import Body, Judge, ModelRequest, ProviderError, Unreachable
 
 if TYPE_CHECKING:
     from anthropic.types.messages import MessageBatch
@@ -49,7 +49,7 @@ UNCLEAR = (408, 409)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class BatchStatus:
     """What a provider says of a batch."""
 
     ended: bool
@@ -77,7 +77,7 @@ class Endpoint(ABC):
         )
 
     @abstractmethod
-    async def prepare(self, name: str, calls: Sequence[tuple[str, Request]]) -> Any:
+    async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
         """What `create` sends of the calls, by their ids. It costs nothing and may be done again."""
 
     @abstractmethod
@@ -96,7 +96,7 @@ class Endpoint(ABC):
         return None
 
     @abstractmethod
-    async def look(self, batch: str) -> Look:
+    async def look(self, batch: str) -> BatchStatus:
         """Whether it has ended."""
 
     @abstractmethod
@@ -121,10 +121,10 @@ class OpenAIBatches(Endpoint):
 
         self.client = AsyncOpenAI(api_key=self.key, base_url=self.base_url, http_client=self.http, max_retries=0)
 
-    async def prepare(self, name: str, calls: Sequence[tuple[str, Request]]) -> Any:
+    async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
         """The id of an uploaded file."""
 
-        def line(key: str, request: Request) -> str:
+        def line(key: str, request: ModelRequest) -> str:
             body = self.provider.body(request)
             return json.dumps({"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": body})
 
@@ -149,13 +149,13 @@ class OpenAIBatches(Endpoint):
                 break
         return None
 
-    async def look(self, batch: str) -> Look:
+    async def look(self, batch: str) -> BatchStatus:
         found = await self.client.batches.retrieve(batch)
         if found.status == "failed":
             errors = (found.errors and found.errors.data) or []
             said = "; ".join(error.message or "" for error in errors) or "the batch failed"
-            return Look(True, said, any(error.code == "token_limit_exceeded" for error in errors))
-        return Look(found.status in ("completed", "expired", "cancelled"), begun=found.status != "validating")
+            return BatchStatus(True, said, any(error.code == "token_limit_exceeded" for error in errors))
+        return BatchStatus(found.status in ("completed", "expired", "cancelled"), begun=found.status != "validating")
 
     async def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
         found = await self.client.batches.retrieve(batch)
@@ -188,7 +188,7 @@ class AnthropicBatches(Endpoint):
 
         self.client = AsyncAnthropic(api_key=self.key, base_url=self.base_url, http_client=self.http, max_retries=0)
 
-    async def prepare(self, name: str, calls: Sequence[tuple[str, Request]]) -> Any:
+    async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
         """The calls as the wire format has them."""
         return [{"custom_id": key, "params": self.provider.body(request)} for key, request in calls]
 
@@ -223,8 +223,8 @@ class AnthropicBatches(Endpoint):
         finally:
             await results.close()
 
-    async def look(self, batch: str) -> Look:
-        return Look((await self.client.messages.batches.retrieve(batch)).processing_status == "ended")
+    async def look(self, batch: str) -> BatchStatus:
+        return BatchStatus((await self.client.messages.batches.retrieve(batch)).processing_status == "ended")
 
     async def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
         async for entry in await self.client.messages.batches.results(batch):
@@ -269,7 +269,7 @@ class GoogleBatches(Endpoint):
         )
         self.client = genai.Client(api_key=self.key, vertexai=False, http_options=options)
 
-    async def prepare(self, name: str, calls: Sequence[tuple[str, Request]]) -> Any:
+    async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
         """The model and the calls as the SDK takes them."""
         from google.genai import types
 
@@ -297,12 +297,12 @@ class GoogleBatches(Endpoint):
                 break
         return None
 
-    async def look(self, batch: str) -> Look:
+    async def look(self, batch: str) -> BatchStatus:
         job = await self.client.aio.batches.get(name=batch)
         state = job.state.name if job.state else ""
         if state == "JOB_STATE_FAILED":
-            return Look(True, (job.error and job.error.message) or "the batch failed")
-        return Look(state in self.ENDED)
+            return BatchStatus(True, (job.error and job.error.message) or "the batch failed")
+        return BatchStatus(state in self.ENDED)
 
     async def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
         job = await self.client.aio.batches.get(name=batch)

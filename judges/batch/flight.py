@@ -14,10 +14,10 @@ from judges.batch import store
 from judges.batch.caller import LEASE_S, Collector, Patient, Waits
 from judges.batch.endpoints import ENDPOINTS, Endpoint, refused, said, status_of, was_not_created
 from judges.batch.store import Out
-from judges.costs.budget import Spent
+from judges.costs.budget import BudgetExhausted
 from judges.engine import leases, pairs
 from judges.engine.answers import Sent, one_line
-from judges.engine.calls import Stopped, Tools
+from judges.engine.calls import Cancelled, Tools
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.recovery import meaning
@@ -176,10 +176,10 @@ class BatchFlight:
             row = await pairs.judge(self.caller, claimed)
         except Waits:
             return True
-        except Spent:
+        except BudgetExhausted:
             self.spent = True
             return False
-        except Stopped:
+        except Cancelled:
             if claimed.waits:  # for an account that is asked at once
                 await self._ask(partial(leases.wait, held=[claimed]))
             return False

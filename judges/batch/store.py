@@ -18,7 +18,7 @@ from judges.batch.endpoints import MOST, Most
 from judges.engine import leases
 from judges.engine.answers import Sent, record_of, sent_of
 from judges.engine.rows import Attempted, store
-from judges.records import Inputs, Judge, Prompt, Request
+from judges.records import Inputs, Judge, ModelRequest, Prompt
 
 TAKE = "SELECT pg_try_advisory_lock(7107, %s)"
 LEAVE = "SELECT pg_advisory_unlock(7107, %s)"
@@ -149,7 +149,9 @@ def out(connection: Connection[Any], campaign: int) -> list[Out]:
     return [Out(id, name, provider, Judge(**judge), *rest) for id, name, provider, judge, *rest in rows]
 
 
-def calls(connection: Connection[Any], batch: int, ids: Sequence[int] | None = None) -> dict[int, tuple[Sent, Request]]:
+def calls(
+    connection: Connection[Any], batch: int, ids: Sequence[int] | None = None
+) -> dict[int, tuple[Sent, ModelRequest]]:
     """Calls of a batch that wait still, with the requests that they are; `ids`: only these."""
     wanted = None if ids is None else list(ids)
     rows = connection.execute(CALLS, {"batch": batch, "ids": wanted}).fetchall()
@@ -254,10 +256,10 @@ def _pack(one: Collected) -> bytes:
     return zlib.compress(json.dumps({**record_of(one.sent), "schema": one.schema}).encode(), 1)
 
 
-def _unpack(packed: bytes) -> tuple[Sent, Request]:
+def _unpack(packed: bytes) -> tuple[Sent, ModelRequest]:
     record: dict[str, Any] = json.loads(zlib.decompress(packed))
     sent = sent_of(record)
     system, user = (message["content"] for message in json.loads(sent.messages))
     prompt = Prompt(name="", sha256="", system=system, user=user)
     inputs = Inputs("", (), "", sent.document)
-    return sent, Request(sent.judge, prompt, record["schema"], inputs, sent.row["role"])
+    return sent, ModelRequest(sent.judge, prompt, record["schema"], inputs, sent.row["role"])

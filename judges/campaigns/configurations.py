@@ -102,7 +102,7 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CampaignOptions:
     """The papers' options of a campaign, judges by name (judges.domain.protocol says what each means)."""
 
     stance_order: str = "relevant-first"
@@ -123,7 +123,7 @@ def configuration(
     rounds: int | None = None,
     debaters: Sequence[str] = (),
     voters: Sequence[str] = (),
-    options: Options = Options(),
+    options: CampaignOptions = CampaignOptions(),
 ) -> Configuration:
     """The panel's members in their present versions, some of them replaced by name. Raises BadInput."""
     chosen = _panel(panel)
@@ -155,7 +155,7 @@ def configuration(
     )
 
 
-def _check(rule: str, rounds: int | None, options: Options) -> None:
+def _check(rule: str, rounds: int | None, options: CampaignOptions) -> None:
     """Raise BadInput for what no panel can do."""
     if rule == Policy.LARA:
         raise BadInput(_("policy lara goes on from the votes of a judge: judge first, then `lara NAME --judge J`"))
@@ -206,7 +206,7 @@ def usual_policy(debaters: Sequence[str], voters: Sequence[str]) -> str:
     return Policy.SINGLE.value if len(voters) == 1 else Policy.ENSEMBLE.value
 
 
-def panel_words(voters: Sequence[copies.Asked], majority: int, *, early_stop: bool = False) -> str:
+def panel_words(voters: Sequence[copies.AskedModel], majority: int, *, early_stop: bool = False) -> str:
     """How many votes decide, how many are asked first, and how many of them are samples of which model."""
     size = len(voters)
     told = _("one vote decides")
@@ -273,7 +273,7 @@ def _check_copies(panelists: Sequence[Judge]) -> None:
             )
 
 
-def _protocol(options: Options, adjudicator: Judge | None, filters: Sequence[Judge]) -> Protocol:
+def _protocol(options: CampaignOptions, adjudicator: Judge | None, filters: Sequence[Judge]) -> Protocol:
     return Protocol(
         stance_order=options.stance_order,
         temperature=options.temperature,

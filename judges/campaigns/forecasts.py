@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.db.models import Max, Min
 
-from corpus.evidence.measures import Target
+from corpus.evidence.measures import EvidenceTarget
 from corpus.models import Collection, Document, Pair, Query
 from judges import prompts
 from judges.campaigns import lifecycle
@@ -72,7 +72,7 @@ def forecast_writing(collection: Collection, wanted: Configuration, *, limit: in
 
 def writing_sample(collection: Collection) -> list[Prompt]:
     """Rendered prompts of writing and measuring, with texts of usual length as what was written."""
-    target = Target("c" * 300, "e" * 700)
+    target = EvidenceTarget("c" * 300, "e" * 700)
     found = [writing.entity_prompt(target.evidence)]
     for inputs in spread(collection):
         found += [writing.write_prompt(inputs), writing.measure_prompt(inputs, target)]

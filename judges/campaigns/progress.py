@@ -20,7 +20,7 @@ def paid(status: Status) -> str:
     return of_status(status).text
 
 
-class Progress:
+class CampaignProgress:
     """Rate and forecast from how the count moved since `start`."""
 
     def __init__(self, status: Status) -> None:

@@ -66,7 +66,7 @@ class Speech:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class DebateRound:
     """A round of a debate; a side is None when its turn brought no verdict."""
 
     number: int
@@ -246,7 +246,7 @@ def _latency(query: str, values: dict[str, int]) -> Latency | None:
     return Latency(*row) if row is not None else None
 
 
-def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Round]:
+def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[DebateRound]:
     """The rounds of the newest debate on the pair (or the campaign's), from counted attempts; [] without one."""
     turns = Attempt.objects.filter(pair=pair, counts=True, role__in=("for", "against"))
     if campaign is None:
@@ -255,7 +255,7 @@ def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Round]:
     turns = turns.filter(campaign=campaign)
     found = {(turn.round, turn.sample, turn.role): turn for turn in turns.select_related("judge")}
     return [
-        Round(n, _speech(found.get((n, couple, "for"))), _speech(found.get((n, couple, "against"))), couple)
+        DebateRound(n, _speech(found.get((n, couple, "for"))), _speech(found.get((n, couple, "against"))), couple)
         for n, couple in sorted({(n, couple) for n, couple, _ in found})
     ]
 

@@ -39,7 +39,7 @@ FROM drawn GROUP BY stratum, part ORDER BY stratum, part
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredAudits:
     """Audited pairs: drawn, settled by people, found right, and waiting for an adjudicator. `size`: labelled pairs that
     the drawn ones stand for. Of a route with its `parts`, or of one part of it.
     """
@@ -49,10 +49,10 @@ class Answered:
     right: int = 0
     conflicts: int = 0
     size: float = 0.0
-    parts: Mapping[int, "Answered"] = field(default_factory=dict)
+    parts: Mapping[int, "AnsweredAudits"] = field(default_factory=dict)
 
     @classmethod
-    def together(cls, parts: Mapping[int, "Answered"]) -> "Answered":
+    def together(cls, parts: Mapping[int, "AnsweredAudits"]) -> "AnsweredAudits":
         """A route of these parts."""
         known = parts.values()
         return cls(
@@ -76,17 +76,17 @@ class Answered:
         return on_the_whole and surely_over(self.right, self.settled)
 
 
-def answered(campaign: int, relevant: int) -> dict[str, Answered]:
+def answered(campaign: int, relevant: int) -> dict[str, AnsweredAudits]:
     """What people found of a campaign's drawn pairs, by route. `relevant`: the lowest grade that is. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(ANSWERED, {"campaign": campaign, "relevant": relevant})
-        parts: dict[str, dict[int, Answered]] = defaultdict(dict)
+        parts: dict[str, dict[int, AnsweredAudits]] = defaultdict(dict)
         for stratum, part, drawn, settled, right, conflicts, size in cursor.fetchall():
-            parts[stratum][part] = Answered(drawn, settled, right, conflicts, size)
-    return {stratum: Answered.together(found) for stratum, found in parts.items()}
+            parts[stratum][part] = AnsweredAudits(drawn, settled, right, conflicts, size)
+    return {stratum: AnsweredAudits.together(found) for stratum, found in parts.items()}
 
 
-def stopped(found: Mapping[str, Answered], counts: Mapping[str, float]) -> frozenset[str]:
+def stopped(found: Mapping[str, AnsweredAudits], counts: Mapping[str, float]) -> frozenset[str]:
     """Keys of the routes that stopped, or would at the next look, and that no admin let go on. `counts`: counters."""
     known = {key.removeprefix(STOPPED) for key, n in counts.items() if key.startswith(STOPPED) and n > 0}
     over = {key for key, one in found.items() if one.over}

@@ -12,7 +12,7 @@ from typing import Any
 from psycopg import Connection
 
 from judges.engine.plan import Plan
-from judges.engine.writer import Writer
+from judges.engine.writer import ResultWriter
 
 AHEAD = 16
 """Calls that are reserved together."""
@@ -125,7 +125,7 @@ SHARED = ("collection", "day")
 """Caps that other campaigns of the collection fill too."""
 
 
-class Spent(Exception):
+class BudgetExhausted(Exception):
     """A budget, or the number of calls, does not allow another call."""
 
 
@@ -135,7 +135,7 @@ class Budget:
     `cap`: the one that refused the last reservation (judges.models.Campaign.Cap).
     """
 
-    def __init__(self, writer: Writer, campaign: int, holder: str, lease: float) -> None:
+    def __init__(self, writer: ResultWriter, campaign: int, holder: str, lease: float) -> None:
         self.writer = writer
         self.holder = holder
         self.values = {"campaign": campaign, "holder": holder, "lease": lease}
@@ -177,10 +177,10 @@ class Budget:
             return None
         async with self.lock:
             if self.cap == PRICE:
-                raise Spent
+                raise BudgetExhausted
             while (held := self._take(usd)) is None:
                 if self.exhausted:
-                    raise Spent
+                    raise BudgetExhausted
                 if await self._fetch(usd * AHEAD, AHEAD) or await self._fetch(usd, 1):
                     continue
                 await self.close()
@@ -188,7 +188,7 @@ class Budget:
                     if await self._fetch(usd, 1):
                         continue
                     self.exhausted = True
-                    raise Spent
+                    raise BudgetExhausted
                 await asyncio.sleep(0.05)
         return held
 

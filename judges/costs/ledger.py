@@ -67,7 +67,7 @@ PLACES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One judge's calls of one role, round and outcome. Tokens in include cached ones, tokens out reasoning."""
 
     judge: str
@@ -164,22 +164,22 @@ class Day:
     paid: Paid
 
 
-def entries(campaign: Campaign) -> list[Entry]:
+def entries(campaign: Campaign) -> list[LedgerEntry]:
     """The ledger, in the order in which a pair is judged. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(ENTRIES, [campaign.pk])
-        return sorted((Entry(*row) for row in cursor.fetchall()), key=lambda entry: entry.place)
+        return sorted((LedgerEntry(*row) for row in cursor.fetchall()), key=lambda entry: entry.place)
 
 
-def by(found: Iterable[Entry], name: Callable[[Entry], str]) -> list[Sum]:
+def by(found: Iterable[LedgerEntry], name: Callable[[LedgerEntry], str]) -> list[Sum]:
     """Sums by a name, in the order of the names' first entries."""
-    groups: dict[str, list[Entry]] = {}
+    groups: dict[str, list[LedgerEntry]] = {}
     for entry in found:
         groups.setdefault(name(entry), []).append(entry)
     return [added(key, group) for key, group in groups.items()]
 
 
-def added(name: str, group: Sequence[Entry]) -> Sum:
+def added(name: str, group: Sequence[LedgerEntry]) -> Sum:
     """The entries as one line."""
     return Sum(
         name=name,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judges.costs.price_keys import HIGHEST, PRICES, misfit
-from judges.panels.file_lines import Lines
+from judges.panels.file_lines import KeyLines
 from judges.presets import PRESETS
 
 TEXTS = ("provider", "model", "base_url")
@@ -20,7 +20,7 @@ class PriceEntry:
     prices: dict[str, float] = field(default_factory=dict)
 
 
-def read_prices(lines: Lines, tables: object) -> list[PriceEntry]:
+def read_prices(lines: KeyLines, tables: object) -> list[PriceEntry]:
     """Check the tables. Raises BadInput with line, key and what to do."""
     if not isinstance(tables, list) or not all(isinstance(entry, dict) for entry in tables):
         lines.fail("", "price", "is no list of tables: write each price as [[price]]")
@@ -34,7 +34,7 @@ def read_prices(lines: Lines, tables: object) -> list[PriceEntry]:
     return found
 
 
-def _read_entry(lines: Lines, place: str, entry: dict[str, Any]) -> PriceEntry:
+def _read_entry(lines: KeyLines, place: str, entry: dict[str, Any]) -> PriceEntry:
     lines.known(place, entry, {*TEXTS, *PRICES})
     for key in ("provider", "model", "input_price", "output_price"):
         if key not in entry:

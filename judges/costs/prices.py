@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from judges.costs.listed_prices import MILLION, Rates, list_version, listed
 from judges.presets import PRESETS, thinking
-from judges.records import Judge, Request, Usage
+from judges.records import Judge, ModelRequest, Usage
 
 ENVELOPE = 64
 """Tokens that a provider may add around messages: roles, separators, the name of the schema."""
@@ -46,7 +46,7 @@ class Price:
         """Nothing costs anything."""
         return not self.most(1, 1)
 
-    def bound(self, request: Request) -> float:
+    def bound(self, request: ModelRequest) -> float:
         """USD that the call can cost at most, for reservations of a budget."""
         return self.most(upper_bound(request), output_bound(request.judge))
 
@@ -135,7 +135,7 @@ def output_bound(judge: Judge) -> int:
     return judge.max_output_tokens + (budget if isinstance(budget, int) and not isinstance(budget, bool) else beside)
 
 
-def upper_bound(request: Request) -> int:
+def upper_bound(request: ModelRequest) -> int:
     """Input tokens of the request at most: a token of a byte-pair encoding is at least one byte of UTF-8."""
     texts = (request.prompt.system, request.prompt.user, json.dumps(request.schema))
     return sum(len(text.encode("utf-8", "replace")) for text in texts) + envelope(request.judge)

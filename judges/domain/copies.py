@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from judges.presets import PRESETS
 
 
-class Asked(Protocol):
+class AskedModel(Protocol):
     """What decides how a model answers: of a Judge, a JudgeVersion or an entry of the judges file."""
 
     @property
@@ -43,18 +43,18 @@ ONE_ANSWER = {"offline": "offline judges answer alike each time", "rerank": "a r
 """By wire: who has nothing to draw from."""
 
 
-def kind_of(judge: Asked) -> Kind:
+def kind_of(judge: AskedModel) -> Kind:
     """What two judges have in common when they are copies, whatever their names and keys."""
     return judge.provider, judge.base_url, judge.model, json.dumps(dict(judge.parameters), sort_keys=True)
 
 
-def samples(judges: Sequence[Asked]) -> tuple[int, ...]:
+def samples(judges: Sequence[AskedModel]) -> tuple[int, ...]:
     """For each: how many copies of it stand before it."""
     kinds = [kind_of(judge) for judge in judges]
     return tuple(kinds[:place].count(kind) for place, kind in enumerate(kinds))
 
 
-def groups(judges: Sequence[Asked]) -> tuple[tuple[int, ...], ...]:
+def groups(judges: Sequence[AskedModel]) -> tuple[tuple[int, ...], ...]:
     """Places of two and more that are copies of each other."""
     found: dict[Kind, list[int]] = defaultdict(list)
     for place, judge in enumerate(judges):
@@ -75,7 +75,7 @@ def sample_name(name: str, sample: int) -> str:
     return f"{name} #{sample + 1}"
 
 
-def why_alike(judge: Asked) -> str:
+def why_alike(judge: AskedModel) -> str:
     """Why a second answer to the same question would be the first one again, with the remedy; "" where it may differ.
 
     A judge to whom no temperature is sent answers at the provider's own, which is above 0.

@@ -32,7 +32,7 @@ FOR, AGAINST = PAIR
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class TurnRequest:
     """Ask these agents, at the same time. Fewer than all are missing only when a stop came in between."""
 
     round: int
@@ -61,7 +61,7 @@ class Broken:
     round: int
 
 
-Move = Ask | Agreed | Disagreed | Broken
+Move = TurnRequest | Agreed | Disagreed | Broken
 
 
 def next_move(turns: Turns, rounds: int, agents: Sequence[Seat] = PAIR, *, play_on: bool = False) -> Move:
@@ -78,7 +78,7 @@ def next_move(turns: Turns, rounds: int, agents: Sequence[Seat] = PAIR, *, play_
     for round in range(1, rounds + 1):
         said = {seat: turns[round, seat] for seat in agents if (round, seat) in turns}
         if missing := tuple(seat for seat in agents if seat not in said):
-            return Ask(round, history, missing)
+            return TurnRequest(round, history, missing)
         history = {seat: turn for seat, turn in said.items() if isinstance(turn, Turn)}
         if len(history) < len(said):
             return agreed or Broken(round)

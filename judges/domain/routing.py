@@ -21,10 +21,10 @@ from judges.domain import debate, ensemble
 from judges.domain.verdicts import Gone
 from judges.records import Seat, Turn
 
-__all__ = ["Gone", "NotOver", "Outcome", "Policy", "Reason", "State", "decide"]
+__all__ = ["EscalationReason", "Gone", "NotOver", "RoutingOutcome", "RoutingPolicy", "RoutingState", "decide"]
 
 
-class Policy(StrEnum):
+class RoutingPolicy(StrEnum):
     """How a campaign turns evidence into labels."""
 
     DEBATE = "debate"
@@ -37,15 +37,15 @@ class Policy(StrEnum):
     @property
     def debates(self) -> bool:
         """Whether the outcome needs a debate."""
-        return self in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE)
+        return self in (RoutingPolicy.DEBATE, RoutingPolicy.DEBATE_ENSEMBLE)
 
     @property
     def votes(self) -> bool:
         """Whether the outcome needs votes."""
-        return self in (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE, Policy.SINGLE)
+        return self in (RoutingPolicy.ENSEMBLE, RoutingPolicy.DEBATE_ENSEMBLE, RoutingPolicy.SINGLE)
 
 
-class State(StrEnum):
+class RoutingState(StrEnum):
     """Where a pair stands after its decision."""
 
     LABELLED = "labelled"
@@ -53,7 +53,7 @@ class State(StrEnum):
     FAILED = "failed"
 
 
-class Reason(StrEnum):
+class EscalationReason(StrEnum):
     """Why a pair was not labelled."""
 
     NONE = ""
@@ -76,12 +76,12 @@ class NotOver(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RoutingOutcome:
     """The decision on a pair. `label` is 0 or 1 where labelled, else None; `reason` is empty only there."""
 
-    state: State
+    state: RoutingState
     label: int | None
-    reason: Reason
+    reason: EscalationReason
     agreed_in_round: int | None
     """Round in which the debate agreed, whatever came of the pair; None where it did not, or there was none."""
     uncertainty: float
@@ -111,7 +111,7 @@ def decide(
     adjudicated: Turn | Gone | None = None,
     filtered: Sequence[Turn | Gone] = (),
     collapsed: bool = False,
-) -> Outcome:
+) -> RoutingOutcome:
     """The one outcome of complete evidence. `votes` by place on the panel; what the policy does not need is ignored.
 
     `adjudicated`: what a judge said of a disagreement. `filtered`: votes of the filter before everything else.
@@ -121,10 +121,10 @@ def decide(
     debate goes on or no vote was asked for, ValueError for an unknown policy.
     """
     if dropped(filtered):
-        return Outcome(State.LABELLED, 0, Reason.NONE, None, 0.0, "filter")
-    rule = Policy(policy)
-    if rule is Policy.HUMAN:
-        return Outcome(State.ESCALATED, None, Reason.POLICY, None, 1.0)
+        return RoutingOutcome(RoutingState.LABELLED, 0, EscalationReason.NONE, None, 0.0, "filter")
+    rule = RoutingPolicy(policy)
+    if rule is RoutingPolicy.HUMAN:
+        return RoutingOutcome(RoutingState.ESCALATED, None, EscalationReason.POLICY, None, 1.0)
     used_turns = turns if rule.debates else {}
     used_votes = votes if rule.votes else {}
     move = debate.next_move(used_turns, rounds, agents) if rule.debates else None
@@ -132,7 +132,7 @@ def decide(
         move = debate.Disagreed()
     lost_turns = _lost(used_turns.values())
     lost_votes = _lost(used_votes.values())
-    unfinished = isinstance(move, debate.Ask) or (rule.votes and not used_votes)
+    unfinished = isinstance(move, debate.TurnRequest) or (rule.votes and not used_votes)
     if unfinished and "error" not in lost_turns | lost_votes:
         raise NotOver("There are turns or votes left to ask for.")
     tally = ensemble.count(None if isinstance(vote, Gone) else vote.verdict for vote in used_votes.values())
@@ -143,16 +143,18 @@ def decide(
         move = debate.Agreed(rounds, adjudicated.verdict)
     label, reason = _verdict(rule, move, tally, majority, lost_turns, lost_votes)
     if label is not None:
-        return Outcome(State.LABELLED, label, Reason.NONE, agreed, doubt, "adjudicator" if settled else "")
-    failed = reason is Reason.ERROR or rule is Policy.SINGLE
+        return RoutingOutcome(
+            RoutingState.LABELLED, label, EscalationReason.NONE, agreed, doubt, "adjudicator" if settled else ""
+        )
+    failed = reason is EscalationReason.ERROR or rule is RoutingPolicy.SINGLE
     if failed and not failed_to_people:
-        return Outcome(State.FAILED, None, reason, agreed, doubt)
-    return Outcome(State.ESCALATED, None, Reason.ERROR if failed else reason, agreed, doubt)
+        return RoutingOutcome(RoutingState.FAILED, None, reason, agreed, doubt)
+    return RoutingOutcome(RoutingState.ESCALATED, None, EscalationReason.ERROR if failed else reason, agreed, doubt)
 
 
-def stopped(outcome: Outcome) -> Outcome:
+def stopped(outcome: RoutingOutcome) -> RoutingOutcome:
     """A labelled outcome whose route was stopped: people get the pair, and nothing else of it changes."""
-    return replace(outcome, state=State.ESCALATED, label=None, reason=Reason.STOPPED, route="")
+    return replace(outcome, state=RoutingState.ESCALATED, label=None, reason=EscalationReason.STOPPED, route="")
 
 
 def dropped(filtered: Sequence[Turn | Gone]) -> bool:
@@ -161,42 +163,44 @@ def dropped(filtered: Sequence[Turn | Gone]) -> bool:
 
 
 def _verdict(
-    rule: Policy,
+    rule: RoutingPolicy,
     move: debate.Move | None,
     tally: ensemble.Count,
     majority: int,
     lost_turns: frozenset[str],
     lost_votes: frozenset[str],
-) -> tuple[int | None, Reason]:
+) -> tuple[int | None, EscalationReason]:
     """A label, or the first reason of the table that holds."""
     if "error" in lost_turns | lost_votes:
-        return None, Reason.ERROR
-    if rule is Policy.SINGLE:
-        lost = Reason.REFUSED if "refused" in lost_votes else Reason.UNPARSED
+        return None, EscalationReason.ERROR
+    if rule is RoutingPolicy.SINGLE:
+        lost = EscalationReason.REFUSED if "refused" in lost_votes else EscalationReason.UNPARSED
         verdict = None if tally.missing else tally.label(1)
-        return (None, lost) if verdict is None else (verdict, Reason.NONE)
+        return (None, lost) if verdict is None else (verdict, EscalationReason.NONE)
     if "refused" in lost_turns:
-        return None, Reason.REFUSED
+        return None, EscalationReason.REFUSED
     if lost_turns:
-        return None, Reason.UNPARSED
+        return None, EscalationReason.UNPARSED
     if isinstance(move, debate.Disagreed):
-        return None, Reason.DISAGREEMENT
+        return None, EscalationReason.DISAGREEMENT
     agreed = move.label if isinstance(move, debate.Agreed) else None
-    if rule is Policy.DEBATE:
-        return agreed, Reason.NONE
+    if rule is RoutingPolicy.DEBATE:
+        return agreed, EscalationReason.NONE
     chosen = tally.label(majority)
     if chosen is None:
-        return None, Reason.SPLIT
+        return None, EscalationReason.SPLIT
     if agreed is not None and agreed != chosen:
-        return None, Reason.CONFLICT
-    return chosen, Reason.NONE
+        return None, EscalationReason.CONFLICT
+    return chosen, EscalationReason.NONE
 
 
 def _lost(calls: Iterable[Turn | Gone]) -> frozenset[str]:
     return frozenset(call.outcome for call in calls if isinstance(call, Gone))
 
 
-def _uncertainty(rule: Policy, rounds: int, majority: int, move: debate.Move | None, tally: ensemble.Count) -> float:
+def _uncertainty(
+    rule: RoutingPolicy, rounds: int, majority: int, move: debate.Move | None, tally: ensemble.Count
+) -> float:
     """How far the evidence is from pointing one way, 0 to 1: the mean of the debate's doubt and the panel's.
 
     The debate's doubt is 1 when it stays open, breaks off or contradicts the majority, else half the share of rounds

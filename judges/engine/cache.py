@@ -10,7 +10,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from judges.engine.writer import Writer
+from judges.engine.writer import ResultWriter
 from judges.records import Judge, Prompt, Quote, Turn
 
 SOME = 8
@@ -33,7 +33,7 @@ ORDER BY cache_key, cached, id
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CachedAnswer:
     """An earlier labelled attempt."""
 
     turn: Turn
@@ -68,13 +68,13 @@ def _judge_part(*parts: str) -> Any:
 class Cache:
     """Looks up what waits together in one statement."""
 
-    def __init__(self, writer: Writer, statement: str = FIND) -> None:
+    def __init__(self, writer: ResultWriter, statement: str = FIND) -> None:
         self.writer = writer
         self.statement = statement
-        self.waiting: dict[str, asyncio.Future[Answer | None]] = {}
+        self.waiting: dict[str, asyncio.Future[CachedAnswer | None]] = {}
         self.task: asyncio.Task[None] | None = None
 
-    async def find(self, cache_key: str) -> Answer | None:
+    async def find(self, cache_key: str) -> CachedAnswer | None:
         """The earlier answer of an equal call, if there is one."""
         if cache_key not in self.waiting:
             self.waiting[cache_key] = asyncio.get_running_loop().create_future()
@@ -97,7 +97,7 @@ class Cache:
                 await asyncio.sleep(0)
 
 
-def find(connection: Connection[Any], keys: list[str], statement: str = FIND) -> dict[str, Answer]:
+def find(connection: Connection[Any], keys: list[str], statement: str = FIND) -> dict[str, CachedAnswer]:
     """Earlier labelled attempts by cache key, the one that was really sent before its copies."""
     answers = {}
     for (
@@ -115,5 +115,5 @@ def find(connection: Connection[Any], keys: list[str], statement: str = FIND) ->
     ) in connection.execute(statement, [keys]):
         found = tuple(Quote(quote["text"], quote["start"], quote["end"]) for quote in quotes)
         turn = Turn(verdict, reason, found, score, shares)
-        answers[cache_key] = Answer(turn, finish, status, reasoning, bytes(messages), bytes(raw))
+        answers[cache_key] = CachedAnswer(turn, finish, status, reasoning, bytes(messages), bytes(raw))
     return answers

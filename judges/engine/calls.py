@@ -14,24 +14,36 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from corpus.evidence.measures import Target
+from corpus.evidence.measures import EvidenceTarget
 from judges import prompts
 from judges.costs.budget import Budget
 from judges.costs.prices import envelope, output_bound
 from judges.domain.verdicts import Gone
 from judges.engine import cache as caches
 from judges.engine.answers import Decision, Repair, Retry, Sent, dump, one_line
-from judges.engine.cache import Answer, Cache
+from judges.engine.cache import Cache, CachedAnswer
 from judges.engine.leases import Claimed, Slot
-from judges.engine.limits import GIVE_UP_AFTER, Abandoned, Account, CircuitOpen, Denied, Limits, Permit
+from judges.engine.limits import GIVE_UP_AFTER, Abandoned, AccountLimits, CircuitOpen, Denied, Permit, RateLimits
 from judges.engine.pending_answers import Segment, Spool
 from judges.engine.plan import Plan
 from judges.engine.recovery import unexpected
 from judges.engine.rows import Attempted
-from judges.engine.writer import Writer
+from judges.engine.writer import ResultWriter
 from judges.providers import open_provider
 from judges.providers.replies import REFUSALS
-from judges.records import Body, Judge, NotSent, Prompt, ProviderError, RateLimited, Refused, Reply, Request, Seat, Turn
+from judges.records import (
+    Body,
+    Judge,
+    ModelRequest,
+    NotSent,
+    Prompt,
+    ProviderError,
+    RateLimited,
+    Refused,
+    Reply,
+    Seat,
+    Turn,
+)
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 30.0
@@ -40,12 +52,12 @@ LOOK_S = 0.5
 logger = logging.getLogger(__name__)
 
 
-class Stopped(Exception):
+class Cancelled(Exception):
     """The campaign was paused or cancelled, the worker shuts down, or the lease was lost: send nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class JudgeQuestion:
     """What is asked: one slot of a pair, of one judge."""
 
     slot: Slot
@@ -54,7 +66,7 @@ class Question:
     schema: dict[str, Any]
     key_sample: int = 0
     history: Mapping[Seat, Turn] | None = None
-    written: Target | None = None
+    written: EvidenceTarget | None = None
     documents: tuple[str, ...] = ()
     keep: Callable[[Turn], None] | None = None
     """Takes a good answer before the attempt is stored: for what is kept elsewhere (vectors of role embed)."""
@@ -73,9 +85,9 @@ class Try:
 class Tools:
     """What the calls of one worker process share."""
 
-    writer: Writer
+    writer: ResultWriter
     cache: Cache
-    limits: Limits
+    limits: RateLimits
     sending: asyncio.Semaphore
     holder: str
     retry_s: float
@@ -103,7 +115,7 @@ class Caller:
         self.stopped = stopped
         self.refused = refused
 
-    async def ask(self, claimed: Claimed, question: Question) -> Turn | Gone:
+    async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | Gone:
         """The turn or vote, or the statement that there is none. Raises Stopped, Spent.
 
         Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
@@ -127,7 +139,7 @@ class Caller:
         claimed.ended[slot] = final
         return final
 
-    def next_try(self, claimed: Claimed, question: Question) -> Try | None:
+    def next_try(self, claimed: Claimed, question: JudgeQuestion) -> Try | None:
         """What is sent next for the slot; None when it was tried often enough."""
         slot, last = question.slot, claimed.attempt_base + ATTEMPTS
         number = claimed.tries.get(slot, claimed.attempt_base) + 1
@@ -142,7 +154,7 @@ class Caller:
         """The pair goes back to pending, if there is somebody who puts it there. Raises Stopped."""
         if self.refused is not None:
             claimed.waits = True
-            raise Stopped
+            raise Cancelled
 
     def _refuse(self, claimed: Claimed, judge: Judge, error: str) -> None:
         """The account refuses us: the pair waits for whoever mends it. Raises Stopped."""
@@ -162,7 +174,7 @@ class Caller:
         bound = min(LONGEST_WAIT_S, self.tools.retry_s * 2**tries)
         return at_least + random.uniform(0, bound)
 
-    async def _attempt(self, claimed: Claimed, question: Question, turn: Try) -> Decision:
+    async def _attempt(self, claimed: Claimed, question: JudgeQuestion, turn: Try) -> Decision:
         known, sent = await self.prepare(claimed, question, turn)
         if known is not None:
             return known
@@ -176,7 +188,7 @@ class Caller:
             if sent.row["calls"]:
                 self.budget.give_back(sent.row["usd"])
             if isinstance(error, Abandoned):
-                raise Stopped from error
+                raise Cancelled from error
             if isinstance(error, Denied):
                 self._refuse(claimed, question.judge, str(error))
             self._wait_with(claimed)
@@ -184,7 +196,7 @@ class Caller:
             return Gone("error")
         return await self._send(claimed, question, sent, turn.prompt, permit)
 
-    async def prepare(self, claimed: Claimed, question: Question, turn: Try) -> tuple[Turn | None, Sent | None]:
+    async def prepare(self, claimed: Claimed, question: JudgeQuestion, turn: Try) -> tuple[Turn | None, Sent | None]:
         """An equal call's answer, stored as its own; else the call with its money reserved. Raises Stopped, Spent."""
         self._check(claimed)
         prompt = turn.prompt
@@ -210,7 +222,9 @@ class Caller:
         )
         return None, sent
 
-    async def _send(self, claimed: Claimed, question: Question, sent: Sent, prompt: Prompt, permit: Permit) -> Decision:
+    async def _send(
+        self, claimed: Claimed, question: JudgeQuestion, sent: Sent, prompt: Prompt, permit: Permit
+    ) -> Decision:
         account, row = self.tools.limits.account(question.judge.account), sent.row
         used: int | None = None
         call = Call(self.tools.writer.spool, sent, self.refused)
@@ -229,7 +243,7 @@ class Caller:
                     account.failed(account.last_error)  # somebody else tries, after the usual wait
                 if row["calls"]:
                     self.budget.give_back(row["usd"])
-                raise Stopped
+                raise Cancelled
             used = permit.tokens if isinstance(result, Reply) else 0
             if isinstance(result, Reply) and result.usage.input + result.usage.output:
                 used = result.usage.input + result.usage.output
@@ -253,10 +267,10 @@ class Caller:
         return decision
 
     def _request(
-        self, claimed: Claimed, question: Question, prompt: Prompt, call: "Call", is_over: Callable[[], bool]
-    ) -> Request:
+        self, claimed: Claimed, question: JudgeQuestion, prompt: Prompt, call: "Call", is_over: Callable[[], bool]
+    ) -> ModelRequest:
         role, round, sample = question.slot
-        return Request(
+        return ModelRequest(
             judge=question.judge,
             prompt=prompt,
             schema=question.schema,
@@ -272,7 +286,7 @@ class Caller:
             halted=is_over,
         )
 
-    def _row(self, claimed: Claimed, question: Question, prompt: Prompt, number: int, key: str) -> dict[str, Any]:
+    def _row(self, claimed: Claimed, question: JudgeQuestion, prompt: Prompt, number: int, key: str) -> dict[str, Any]:
         role, round, sample = question.slot
         return {
             "id": self.tools.writer.next_id(),
@@ -315,7 +329,7 @@ class Caller:
             "bound": 0.0,
         }
 
-    def _upper_bound(self, question: Question, prompt: Prompt) -> float:
+    def _upper_bound(self, question: JudgeQuestion, prompt: Prompt) -> float:
         price = self.plan.prices[question.judge.id]
         if price is None:
             return 0.0
@@ -329,7 +343,7 @@ class Caller:
 
     def _check(self, claimed: Claimed) -> None:
         if self._is_over(claimed):
-            raise Stopped
+            raise Cancelled
 
 
 class Call:
@@ -341,7 +355,7 @@ class Call:
         self.body: Body | None = None
         self.begun = 0.0
 
-    async def complete(self, request: Request) -> Reply | ProviderError:
+    async def complete(self, request: ModelRequest) -> Reply | ProviderError:
         """Send it; whatever goes wrong is a ProviderError."""
         row = self.sent.row
         row["started"] = datetime.now(UTC).isoformat()
@@ -376,7 +390,7 @@ class Call:
         return int((time.perf_counter() - self.begun) * 1000)
 
 
-def _tell(account: Account, result: Reply | ProviderError) -> None:
+def _tell(account: AccountLimits, result: Reply | ProviderError) -> None:
     """What the account's limits and its circuit make of it."""
     if isinstance(result, Reply):
         account.answered()
@@ -391,13 +405,13 @@ def _tell(account: Account, result: Reply | ProviderError) -> None:
         account.deny(str(result))
 
 
-def _tokens_bound(question: Question, prompt: Prompt) -> int:
+def _tokens_bound(question: JudgeQuestion, prompt: Prompt) -> int:
     """No tokenizer makes more tokens than there are bytes; the schema counts as well."""
     sent = len(prompt.system.encode()) + len(prompt.user.encode()) + len(repr(question.schema))
     return sent + envelope(question.judge) + output_bound(question.judge)
 
 
-def _cached(row: dict[str, Any], known: Answer) -> Attempted:
+def _cached(row: dict[str, Any], known: CachedAnswer) -> Attempted:
     turn = known.turn
     quotes = [{"text": quote.text, "start": quote.start, "end": quote.end} for quote in turn.quotes]
     row |= {"outcome": "labelled", "counts": True, "cached": True, "verdict": turn.verdict, "reason": turn.reason}

@@ -24,10 +24,10 @@ from judges.costs import budget
 from judges.engine import leases
 from judges.engine.cache import Cache
 from judges.engine.calls import Tools
-from judges.engine.limits import Limits
+from judges.engine.limits import RateLimits
 from judges.engine.plan import Plan
 from judges.engine.worker_loop import Flight, Pace
-from judges.engine.writer import Writer
+from judges.engine.writer import ResultWriter
 from judges.providers import close_providers, load, open_provider
 
 BEAT_S = 2.0
@@ -81,9 +81,9 @@ class Child:
             self.loop = asyncio.get_running_loop()
             self.end = asyncio.Event()
             self.redis: Redis = Redis.from_url(self.redis_url)
-            writer = Writer(self.dsn, self.folder, counters.shard())
+            writer = ResultWriter(self.dsn, self.folder, counters.shard())
             writer.start()
-            limits = Limits(lambda: Redis.from_url(self.redis_url), self.prefix, self.holder)
+            limits = RateLimits(lambda: Redis.from_url(self.redis_url), self.prefix, self.holder)
             sending = asyncio.Semaphore(self.calls)
             self.tools = Tools(writer, Cache(writer), limits, sending, self.holder, self.retry_s)
         except Exception as error:

@@ -80,7 +80,7 @@ class Waiter:
     """How often the circuit had opened when the call first met it."""
 
 
-class Account:
+class AccountLimits:
     """One account in one worker process; it runs on the process's loop."""
 
     def __init__(
@@ -274,22 +274,22 @@ class Account:
                 waiter.future.set_exception(CircuitOpen(f"{self.name} answers with errors only: {self.last_error}"))
 
 
-class Limits:
+class RateLimits:
     """All accounts of one worker process."""
 
     def __init__(self, open_redis: Callable[[], "Redis"], prefix: str, process: str) -> None:
         self.redis = open_redis()
         self.prefix = prefix
         self.process = process
-        self.accounts: dict[tuple[str, str, str], Account] = {}
+        self.accounts: dict[tuple[str, str, str], AccountLimits] = {}
         self.refused: set[int] = set()
         """Campaigns of which an account refused a call, in whatever process."""
         self.telling: set[asyncio.Task[None]] = set()
 
-    def account(self, name: tuple[str, str, str]) -> Account:
+    def account(self, name: tuple[str, str, str]) -> AccountLimits:
         """The account's object, made on first use."""
         if name not in self.accounts:
-            self.accounts[name] = Account(self.redis, self.prefix, name, self.process, self.refused)
+            self.accounts[name] = AccountLimits(self.redis, self.prefix, name, self.process, self.refused)
         return self.accounts[name]
 
     def refuse(self, campaign: int) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from corpus.collections.task_order import priority
 from judges import prompts
-from judges.costs.budget import Spent
+from judges.costs.budget import BudgetExhausted
 from judges.domain import audits, debate, ensemble, routing, stance_flips
-from judges.domain.routing import Gone, Outcome, State
-from judges.engine.calls import Caller, Question, Stopped
+from judges.domain.routing import Gone, RoutingOutcome, RoutingState
+from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.rows import Decided
@@ -24,7 +24,7 @@ SIDES = {side.value: side for side in Side}
 async def judge(caller: Caller, claimed: Claimed) -> Decided:
     """Ask everything that the policy needs and decide. Raises Stopped, Spent."""
     plan = caller.plan
-    policy = routing.Policy(plan.policy)
+    policy = routing.RoutingPolicy(plan.policy)
     if plan.filter:
         await _filter(caller, claimed)
     if not routing.dropped(filtered(claimed)):
@@ -35,19 +35,24 @@ async def judge(caller: Caller, claimed: Claimed) -> Decided:
             parts.append(vote(caller, claimed))
         await _together(parts)
     outcome = _unless_stopped(plan, claimed, _decide(plan, claimed))
-    if outcome.state is State.ESCALATED and not policy.debates and plan.debaters and plan.protocol.debate_for_people:
+    if (
+        outcome.state is RoutingState.ESCALATED
+        and not policy.debates
+        and plan.debaters
+        and plan.protocol.debate_for_people
+    ):
         await _play_for_people(caller, claimed)
     return decided(plan, claimed, outcome)
 
 
-def _unless_stopped(plan: Plan, claimed: Claimed, outcome: Outcome) -> Outcome:
+def _unless_stopped(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> RoutingOutcome:
     """People get the pair where its route to the label failed its audit (judges.campaigns.stopped_routes)."""
     if outcome.label is None or _route(claimed, outcome).key not in plan.stopped:
         return outcome
     return routing.stopped(outcome)
 
 
-def _decide(plan: Plan, claimed: Claimed) -> Outcome:
+def _decide(plan: Plan, claimed: Claimed) -> RoutingOutcome:
     turns = turns_of(claimed)
     move = _move(plan, turns) if plan.protocol.guard and plan.debaters else None
     return routing.decide(
@@ -91,7 +96,7 @@ async def _settle(caller: Caller, claimed: Claimed) -> None:
     if plan.adjudicator is None or not isinstance(_move(plan, turns), debate.Disagreed):
         return
     last = {seat: turn for (round, seat), turn in turns.items() if round == plan.rounds and isinstance(turn, Turn)}
-    question = Question(
+    question = JudgeQuestion(
         slot=("adjudicate", plan.rounds, 0),
         judge=plan.adjudicator,
         prompt=prompts.adjudicate_prompt(claimed.inputs, last, plan.seats),
@@ -102,7 +107,7 @@ async def _settle(caller: Caller, claimed: Claimed) -> None:
 
 async def play(caller: Caller, claimed: Claimed) -> None:
     """The debate, round by round; all agents of a round are asked before any has answered."""
-    while isinstance(move := _move(caller.plan, turns_of(claimed)), debate.Ask):
+    while isinstance(move := _move(caller.plan, turns_of(claimed)), debate.TurnRequest):
         await _together([_turn(caller, claimed, move, seat) for seat in move.seats])
 
 
@@ -110,10 +115,10 @@ def _move(plan: Plan, turns: Turns) -> debate.Move:
     return debate.next_move(turns, plan.rounds, plan.seats, play_on=plan.protocol.play_on)
 
 
-async def _turn(caller: Caller, claimed: Claimed, move: debate.Ask, seat: Seat) -> None:
+async def _turn(caller: Caller, claimed: Claimed, move: debate.TurnRequest, seat: Seat) -> None:
     plan = caller.plan
     place = plan.seats.index(seat)
-    question = Question(
+    question = JudgeQuestion(
         slot=(seat.side.value, move.round, seat.couple),
         judge=plan.debaters[place],
         prompt=prompts.turn_prompt(claimed.inputs, seat, move.round, move.history, plan.seats),
@@ -126,8 +131,8 @@ async def _turn(caller: Caller, claimed: Claimed, move: debate.Ask, seat: Seat) 
 async def vote(caller: Caller, claimed: Claimed) -> None:
     """The panel's votes. Only under `ensemble` may an early stop leave some unasked."""
     plan = caller.plan
-    size = 1 if plan.policy == routing.Policy.SINGLE else len(plan.voters)
-    early = plan.early_stop and plan.policy == routing.Policy.ENSEMBLE
+    size = 1 if plan.policy == routing.RoutingPolicy.SINGLE else len(plan.voters)
+    early = plan.early_stop and plan.policy == routing.RoutingPolicy.ENSEMBLE
     seed = ensemble.pair_seed(plan.seed, claimed.pair)
     while places := ensemble.next_votes(_cast(claimed), size, plan.majority, early, seed):
         await _together([_voted(caller, claimed, place) for place in places])
@@ -160,7 +165,7 @@ async def _vote(caller: Caller, claimed: Claimed, slot: tuple[str, int, int], ju
     if asked not in claimed.ballots:  # rendered once for all who are asked alike: it is the longest text of a call
         claimed.ballots[asked] = prompts.ballot(claimed.inputs, judge)
     prompt, schema = claimed.ballots[asked]
-    await caller.ask(claimed, Question(slot=slot, judge=judge, prompt=prompt, schema=schema, key_sample=sample))
+    await caller.ask(claimed, JudgeQuestion(slot=slot, judge=judge, prompt=prompt, schema=schema, key_sample=sample))
 
 
 async def _play_for_people(caller: Caller, claimed: Claimed) -> None:
@@ -170,7 +175,7 @@ async def _play_for_people(caller: Caller, claimed: Claimed) -> None:
     """
     try:
         await play(caller, claimed)
-    except Spent:
+    except BudgetExhausted:
         return
 
 
@@ -179,13 +184,13 @@ async def _together(parts: list[Coroutine[Any, Any, object]]) -> None:
     results = await asyncio.gather(*parts, return_exceptions=True)
     errors = [result for result in results if isinstance(result, BaseException)]
     for error in errors:
-        if not isinstance(error, Stopped | Spent):
+        if not isinstance(error, Cancelled | BudgetExhausted):
             raise error
     if errors:
         raise errors[0]
 
 
-def decided(plan: Plan, claimed: Claimed, outcome: Outcome) -> Decided:
+def decided(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Decided:
     """The row of the outcome."""
     uncertainty = outcome.uncertainty
     place = priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=uncertainty)
@@ -201,7 +206,7 @@ def decided(plan: Plan, claimed: Claimed, outcome: Outcome) -> Decided:
             "state": outcome.state.value,
             "label": outcome.label,
             "reason": outcome.reason.value,
-            "error": claimed.last_error if outcome.state is State.FAILED else "",
+            "error": claimed.last_error if outcome.state is RoutingState.FAILED else "",
             "agreed": outcome.agreed_in_round,
             "uncertainty": uncertainty,
             "priority": place,
@@ -216,7 +221,7 @@ def decided(plan: Plan, claimed: Claimed, outcome: Outcome) -> Decided:
     )
 
 
-def _route(claimed: Claimed, outcome: Outcome) -> audits.Route:
+def _route(claimed: Claimed, outcome: RoutingOutcome) -> audits.Route:
     """How the pair came to its label: the round that agreed, by how many votes, and the label."""
     label = outcome.label or 0
     cast = [one.verdict for one in votes_of(claimed).values() if not isinstance(one, Gone)]
@@ -226,4 +231,4 @@ def _route(claimed: Claimed, outcome: Outcome) -> audits.Route:
 def broken(plan: Plan, claimed: Claimed, error: Exception) -> Decided:
     """A pair that our own code cannot judge fails and says why."""
     claimed.last_error = f"{type(error).__name__}: {' '.join(str(error).split())}"[:1000]
-    return decided(plan, claimed, Outcome(State.FAILED, None, routing.Reason.ERROR, None, 0.0))
+    return decided(plan, claimed, RoutingOutcome(RoutingState.FAILED, None, routing.EscalationReason.ERROR, None, 0.0))

@@ -84,7 +84,7 @@ class Plan:
     @property
     def people(self) -> int:
         """Who judge a pair that is escalated."""
-        human = self.policy == routing.Policy.HUMAN
+        human = self.policy == routing.RoutingPolicy.HUMAN
         return max(routing.VOTES_OF_HUMAN, self.overlap) if human else self.overlap
 
     @property
@@ -97,7 +97,7 @@ class Plan:
         """Those without whom no pair can end."""
         if self.policy in LABEL_NOTHING:
             return self.voters
-        rule = routing.Policy(self.policy)
+        rule = routing.RoutingPolicy(self.policy)
         return (*self.filter, *(self.debaters if rule.debates else ()), *(self.voters if rule.votes else ()))
 
     @property

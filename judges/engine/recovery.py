@@ -8,14 +8,14 @@ from pathlib import Path
 from judges.engine import answers
 from judges.engine.pending_answers import orphans
 from judges.engine.rows import Attempted
-from judges.engine.writer import Writer
+from judges.engine.writer import ResultWriter
 from judges.providers import load, open_provider
 from judges.records import Body, Judge, ProviderError, Reply
 
 logger = logging.getLogger(__name__)
 
 
-async def take_over(writer: Writer, folder: Path) -> int:
+async def take_over(writer: ResultWriter, folder: Path) -> int:
     """Store what is in the files of dead processes; how many answers."""
     count = 0
     with ExitStack() as stack:

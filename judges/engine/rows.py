@@ -40,13 +40,13 @@ class Decided:
 
 
 @dataclass(slots=True)
-class Written:
+class WrittenRows:
     """A target that a judge wrote: good, or for a person to edit. It labels nothing."""
 
     row: Row = field(default_factory=dict)
 
 
-Ended = Attempted | Decided | Written
+Ended = Attempted | Decided | WrittenRows
 
 ATTEMPTS = f"""
 WITH r AS MATERIALIZED (
@@ -279,7 +279,7 @@ def store(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> No
     attempts = [one for one in ended if isinstance(one, Attempted) and one.row["role"] not in RETRIEVAL]
     calls = [one for one in ended if isinstance(one, Attempted) and one.row["role"] in RETRIEVAL]
     outcomes = [one.row for one in ended if isinstance(one, Decided)]
-    targets = [one.row for one in ended if isinstance(one, Written)]
+    targets = [one.row for one in ended if isinstance(one, WrittenRows)]
     if attempts:
         connection.execute(ATTEMPTS, _values(attempts, shard))
     if calls:

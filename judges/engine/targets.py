@@ -9,14 +9,14 @@ from typing import Any
 
 from corpus.collections.task_order import LAST, priority
 from corpus.evidence import measures as evidence
-from corpus.evidence.measures import Target
-from judges.domain.routing import Outcome, Reason, State
+from corpus.evidence.measures import EvidenceTarget
+from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.domain.verdicts import Gone
 from judges.engine import pairs
-from judges.engine.calls import Caller, Question
+from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
-from judges.engine.rows import Decided, Written
+from judges.engine.rows import Decided, WrittenRows
 from judges.evidence import answers, quality
 from judges.prompts import writing
 from judges.records import Inputs, Judge, Turn
@@ -25,51 +25,53 @@ TRIES = 2
 """What fails its measures is written anew once (SPEC S6)."""
 
 
-class Failed(Exception):
+class FailedTarget(Exception):
     """A call that is needed failed for good: the pair failed and may be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedTarget:
     """One try: what was written, if anything, and what is wrong with it."""
 
-    target: Target | None
+    target: EvidenceTarget | None
     problems: tuple[str, ...]
     measures: dict[str, Any]
 
 
-async def write(caller: Caller, claimed: Claimed) -> Decided | Written:
+async def write(caller: Caller, claimed: Claimed) -> Decided | WrittenRows:
     """Ask the writer and measure. Raises Stopped, Spent."""
-    tried: Tried | None = None
+    tried: TriedTarget | None = None
     try:
         for number in range(1, TRIES + 1):
             tried = await _try(caller, claimed, number, tried)
             if not tried.problems:
                 break
-    except Failed:
-        return pairs.decided(caller.plan, claimed, Outcome(State.FAILED, None, Reason.ERROR, None, 0.0))
+    except FailedTarget:
+        return pairs.decided(
+            caller.plan, claimed, RoutingOutcome(RoutingState.FAILED, None, EscalationReason.ERROR, None, 0.0)
+        )
     assert tried is not None
     return _row(caller.plan, claimed, tried, number)
 
 
-async def _try(caller: Caller, claimed: Claimed, number: int, before: Tried | None) -> Tried:
+async def _try(caller: Caller, claimed: Claimed, number: int, before: TriedTarget | None) -> TriedTarget:
     earlier, problems = (before.target, before.problems) if before else (None, ())
     writer = caller.plan.voters[0]
     prompt = writing.write_prompt(claimed.inputs, earlier, problems)
-    said = await _ask(caller, claimed, Question(("write", number, 0), writer, prompt, writing.WRITE_SCHEMA))
+    said = await _ask(caller, claimed, JudgeQuestion(("write", number, 0), writer, prompt, writing.WRITE_SCHEMA))
     if isinstance(said, Gone):
         words = f"the writer's answer was {said.outcome}"
-        return Tried(None, (words,), quality.row({}, (words,)))
+        return TriedTarget(None, (words,), quality.row({}, (words,)))
     return await _measured(caller, claimed, number, answers.target_of(said))
 
 
-async def _measured(caller: Caller, claimed: Claimed, number: int, target: Target) -> Tried:
+async def _measured(caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget) -> TriedTarget:
     document = whole(claimed.inputs)
     measurer = caller.plan.voters[1] if len(caller.plan.voters) > 1 else None
     if measurer is None:
         rules = evidence.measure(target, query=claimed.inputs.query, document=document)
         found = quality.problems(rules)
-        return Tried(target, found, quality.row(evidence.as_json(rules), found))
+        return TriedTarget(target, found, quality.row(evidence.as_json(rules), found))
     listed, scored = await measure(caller, claimed, measurer, target, number)
     named = [] if isinstance(listed, Gone) else answers.entities_of(listed)
     rules = evidence.measure(target, query=claimed.inputs.query, document=document, named=named)
@@ -88,17 +90,17 @@ async def _measured(caller: Caller, claimed: Claimed, number: int, target: Targe
         meaning=quality.judged_as(measurer, caller.plan.voters[0]),
         entities_by="patterns" if isinstance(listed, Gone) else f"patterns and {measurer.name}",
     )
-    return Tried(target, found, measures)
+    return TriedTarget(target, found, measures)
 
 
 async def measure(
-    caller: Caller, claimed: Claimed, measurer: Judge, target: Target, number: int
+    caller: Caller, claimed: Claimed, measurer: Judge, target: EvidenceTarget, number: int
 ) -> tuple[Turn | Gone, Turn | Gone]:
     """The measuring judge's entities and scores of one target, asked at the same time. Raises Failed."""
-    entity = Question(
+    entity = JudgeQuestion(
         ("entity", number, 0), measurer, writing.entity_prompt(target.evidence), writing.ENTITY_SCHEMA, written=target
     )
-    scores = Question(
+    scores = JudgeQuestion(
         ("measure", number, 0),
         measurer,
         writing.measure_prompt(claimed.inputs, target),
@@ -107,16 +109,16 @@ async def measure(
     )
     results = await asyncio.gather(_ask(caller, claimed, entity), _ask(caller, claimed, scores), return_exceptions=True)
     errors = [result for result in results if isinstance(result, BaseException)]
-    for error in sorted(errors, key=lambda error: isinstance(error, Failed)):  # a stop before a failure
+    for error in sorted(errors, key=lambda error: isinstance(error, FailedTarget)):  # a stop before a failure
         raise error
     listed, scored = results
     return listed, scored  # type: ignore[return-value]  # gather's exceptions are gone
 
 
-async def _ask(caller: Caller, claimed: Claimed, question: Question) -> Turn | Gone:
+async def _ask(caller: Caller, claimed: Claimed, question: JudgeQuestion) -> Turn | Gone:
     answer = await caller.ask(claimed, question)
     if isinstance(answer, Gone) and answer.outcome == "error":
-        raise Failed
+        raise FailedTarget
     return answer
 
 
@@ -125,10 +127,10 @@ def whole(inputs: Inputs) -> str:
     return f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document
 
 
-def _row(plan: Plan, claimed: Claimed, tried: Tried, tries: int) -> Written:
+def _row(plan: Plan, claimed: Claimed, tried: TriedTarget, tries: int) -> WrittenRows:
     good = not tried.problems
-    target = tried.target or Target("", "")
-    return Written(
+    target = tried.target or EvidenceTarget("", "")
+    return WrittenRows(
         {
             "work": claimed.work,
             "fence": claimed.fence,

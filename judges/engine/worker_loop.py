@@ -11,12 +11,12 @@ from collections import deque
 from dataclasses import dataclass
 from functools import partial
 
-from judges.costs.budget import Budget, Spent
+from judges.costs.budget import Budget, BudgetExhausted
 from judges.engine import leases, pairs, targets
 from judges.engine.answers import one_line
-from judges.engine.calls import Caller, Stopped, Tools
+from judges.engine.calls import Caller, Cancelled, Tools
 from judges.engine.leases import Claimed
-from judges.engine.limits import Account
+from judges.engine.limits import AccountLimits
 from judges.engine.plan import Plan
 from judges.engine.recovery import take_over
 
@@ -73,7 +73,7 @@ class Flight:
         return self.stopping or self.state != "running" or self.plan.campaign in self.tools.limits.refused
 
     @property
-    def trouble(self) -> Account | None:
+    def trouble(self) -> AccountLimits | None:
         """An account that every pair needs, and whose circuit is open."""
         return next((account for account in self.needed if account.is_open), None)
 
@@ -147,10 +147,10 @@ class Flight:
         try:
             work = targets.write if self.plan.writes else pairs.judge
             row = await work(self.caller, claimed)
-        except Stopped:
+        except Cancelled:
             await self._put_back(claimed)
             return
-        except Spent:
+        except BudgetExhausted:
             self.spent = True
             await self._release([claimed])
             return

@@ -41,7 +41,7 @@ class Waiting:
     future: "asyncio.Future[Any]"
 
 
-class Writer:
+class ResultWriter:
     """Call `start` and everything else from the loop's thread."""
 
     def __init__(self, dsn: dict[str, Any], folder: Path, shard: int) -> None:

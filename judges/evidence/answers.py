@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from corpus.evidence.measures import Malformed, Target, check, parse_target
+from corpus.evidence.measures import EvidenceTarget, Malformed, check, parse_target
 from judges.domain.quotes import locate
 from judges.domain.verdicts import STRICT, OutOfRange, ParsingRules, Unparsed, fields_of, string
 from judges.evidence.quality import DIMENSIONS
@@ -28,7 +28,7 @@ def parse(role: str, text: str, document: str, rules: ParsingRules = STRICT) -> 
     return Turn(1, json.dumps(_scores(text, rules)))
 
 
-def target_of(turn: Turn) -> Target:
+def target_of(turn: Turn) -> EvidenceTarget:
     """What a `write` answer said."""
     return parse_target(turn.reason)
 
@@ -44,9 +44,9 @@ def scores_of(turn: Turn) -> dict[str, int]:
     return {name: int(found[name]) for name in DIMENSIONS}
 
 
-def _written(text: str, rules: ParsingRules) -> Target:
+def _written(text: str, rules: ParsingRules) -> EvidenceTarget:
     fields = fields_of(text, rules, required={"contribution", "evidence"})
-    target = Target(*(string(fields[name], name).strip() for name in ("contribution", "evidence")))
+    target = EvidenceTarget(*(string(fields[name], name).strip() for name in ("contribution", "evidence")))
     try:
         check(target.contribution, target.evidence)
     except Malformed as error:

@@ -9,7 +9,7 @@ from django.db.models import Q
 from corpus.evidence import measures
 from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Label, Pair, Target
-from judges.costs.budget import Spent
+from judges.costs.budget import BudgetExhausted
 from judges.domain.verdicts import Gone
 from judges.engine import targets
 from judges.engine.calls import Caller
@@ -18,8 +18,8 @@ from judges.engine.plan import judge_of
 from judges.evidence import answers as writings
 from judges.evidence import quality
 from judges.evidence.campaigns import configuration
-from judges.evidence.outputs import Judged, Row
-from judges.inline.pairs import Limits, ask_alone
+from judges.evidence.outputs import JudgedOutput, OutputRow
+from judges.inline.pairs import InlineLimits, ask_alone
 from judges.models import JudgeVersion
 from judges.records import Judge
 
@@ -28,7 +28,7 @@ from judges.records import Judge
 class Measured:
     """What came of it: the answers by pair, how many pairs got none, and the campaign that keeps the attempts."""
 
-    judged: dict[int, Judged]
+    judged: dict[int, JudgedOutput]
     lost: int
     campaign: int
     calls: int
@@ -38,21 +38,23 @@ class Measured:
     """Calls whose price nobody knows: they are not in `cost`."""
 
 
-def rows_of_targets(collection: Collection) -> list[Row]:
+def rows_of_targets(collection: Collection) -> list[OutputRow]:
     """The newest good target of each pair as an answer that says yes."""
     held = {target.pair_id: target for target in newest_targets(collection)}
     pairs = Pair.objects.filter(pk__in=held).select_related("query", "document").order_by("pk")
     return [_row(pair, 1, f"yes\n{_text(held[pair.pk])}", given=True) for pair in pairs]
 
 
-def rows_of_outputs(collection: Collection, outputs: Sequence[tuple[str, str, int | None, str]]) -> list[Row | None]:
+def rows_of_outputs(
+    collection: Collection, outputs: Sequence[tuple[str, str, int | None, str]]
+) -> list[OutputRow | None]:
     """(query id, document id, label or None, output) as rows; None where the collection has no such pair."""
     ids = Q(query__external_id__in={query for query, *_ in outputs}, query__is_current=True)
     ids &= Q(document__external_id__in={document for _, document, *_ in outputs}, document__is_current=True)
     pairs = Pair.objects.filter(ids, collection=collection).select_related("query", "document")
     known = {(pair.query.external_id, pair.document.external_id): pair for pair in pairs}
     labels = dict(Label.objects.filter(pair__in=pairs, aspect=None).values_list("pair", "grade"))
-    found: list[Row | None] = []
+    found: list[OutputRow | None] = []
     for query, document, label, output in outputs:
         pair = known.get((query, document))
         if pair is not None and label is None and pair.pk in labels:
@@ -61,13 +63,13 @@ def rows_of_outputs(collection: Collection, outputs: Sequence[tuple[str, str, in
     return found
 
 
-def _row(pair: Pair, label: int | None, output: str, *, given: bool = False) -> Row:
+def _row(pair: Pair, label: int | None, output: str, *, given: bool = False) -> OutputRow:
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
-    return Row(pair.pk, pair.query.text, document, label, output, given)
+    return OutputRow(pair.pk, pair.query.text, document, label, output, given)
 
 
 def _text(target: Target) -> str:
-    return measures.Target(target.contribution, target.evidence).text
+    return measures.EvidenceTarget(target.contribution, target.evidence).text
 
 
 def meaning(collection: Collection, judge: Judge) -> str:
@@ -81,7 +83,7 @@ def meaning(collection: Collection, judge: Judge) -> str:
 def measure(
     collection: Collection,
     name: str,
-    rows: Iterable[Row],
+    rows: Iterable[OutputRow],
     *,
     budget: float | None = None,
     done: Callable[[int], None] = lambda count: None,
@@ -89,25 +91,25 @@ def measure(
     """Ask the judge for entities and scores of each row that has a target. Raises BadInput for an unknown judge."""
     wanted = {row.pair: row.target for row in rows if row.target is not None}
 
-    async def ask(caller: Caller, claimed: Claimed) -> Judged | None:
+    async def ask(caller: Caller, claimed: Claimed) -> JudgedOutput | None:
         target = wanted[claimed.pair]
         assert target is not None
         try:
             listed, scored = await targets.measure(caller, claimed, caller.plan.voters[0], target, 1)
-        except (targets.Failed, Spent):
+        except (targets.FailedTarget, BudgetExhausted):
             return None
         return _judged(claimed, target, listed, scored)
 
     found = ask_alone(
-        collection, configuration(name), "measuring", list(wanted), ask, limits=Limits(budget=budget), done=done
+        collection, configuration(name), "measuring", list(wanted), ask, limits=InlineLimits(budget=budget), done=done
     )
     answers = dict(found.answers)
     return Measured(answers, found.lost, found.campaign, found.calls, found.cached, found.cost, found.unpriced)
 
 
-def _judged(claimed: Claimed, target: measures.Target, listed: Any, scored: Any) -> Judged:
+def _judged(claimed: Claimed, target: measures.EvidenceTarget, listed: Any, scored: Any) -> JudgedOutput:
     named = () if isinstance(listed, Gone) else writings.entities_of(listed)
     if isinstance(scored, Gone):
-        return Judged(named, None)
+        return JudgedOutput(named, None)
     rules = measures.measure(target, query=claimed.inputs.query, document=targets.whole(claimed.inputs), named=named)
-    return Judged(named, quality.capped(writings.scores_of(scored), rules))
+    return JudgedOutput(named, quality.capped(writings.scores_of(scored), rules))

@@ -9,12 +9,12 @@ from typing import Any
 
 from charts.phrases import gettext_noop
 from corpus.evidence import measures
-from corpus.evidence.measures import Measures, Output, Target
+from corpus.evidence.measures import EvidenceMeasures, EvidenceOutput, EvidenceTarget
 from judges.evidence.quality import DIMENSIONS
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OutputRow:
     """One answer about one pair. `label`: 1, 0, or None where nobody knows."""
 
     pair: int
@@ -27,19 +27,19 @@ class Row:
     """The verdict was given to the writer: that it equals the label says nothing."""
 
     @property
-    def parsed(self) -> Output:
+    def parsed(self) -> EvidenceOutput:
         """Verdict and fields."""
         return measures.parse_output(self.output)
 
     @property
-    def target(self) -> Target | None:
+    def target(self) -> EvidenceTarget | None:
         """What can be measured: both fields, where label and answer are yes."""
         parsed = self.parsed
         return parsed.target if parsed.verdict == 1 and self.label == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedOutput:
     """A judge's answers about one row: its entities, and its scores where there are any."""
 
     named: tuple[str, ...]
@@ -47,7 +47,9 @@ class Judged:
 
 
 def table(
-    rows: Sequence[Row], judged: Mapping[int, Judged] | None = None, count: Callable[[str], int] = measures.tokens
+    rows: Sequence[OutputRow],
+    judged: Mapping[int, JudgedOutput] | None = None,
+    count: Callable[[str], int] = measures.tokens,
 ) -> dict[str, Any]:
     """The measures. `judged`: by pair; `count`: what lengths are counted in, for the compression.
 
@@ -96,18 +98,18 @@ WHY = {
 }
 
 
-def means(judged: Mapping[int, Judged]) -> dict[str, float | None]:
+def means(judged: Mapping[int, JudgedOutput]) -> dict[str, float | None]:
     """The six judged columns of P table 2: each the mean over the rows that have scores."""
     scored = [one.scores for one in judged.values() if one.scores is not None]
     return {name: _mean([float(scores[name]) for scores in scored]) for name in DIMENSIONS}
 
 
-def _measure(row: Row, target: Target | None, named: Sequence[str]) -> Measures:
+def _measure(row: OutputRow, target: EvidenceTarget | None, named: Sequence[str]) -> EvidenceMeasures:
     assert target is not None
     return measures.measure(target, query=row.query, document=row.document, named=named)
 
 
-def _ratio(row: Row, count: Callable[[str], int]) -> float | None:
+def _ratio(row: OutputRow, count: Callable[[str], int]) -> float | None:
     """Figure 5 takes every row that the model calls relevant, whatever its label."""
     parsed = row.parsed
     return (

@@ -7,7 +7,7 @@ overlooks an altered number does not make it right.
 from collections.abc import Mapping
 from typing import Any
 
-from corpus.evidence.measures import Measures
+from corpus.evidence.measures import EvidenceMeasures
 from judges.records import Judge
 
 DIMENSIONS = (
@@ -36,7 +36,7 @@ TEACHER = "fidelity to teacher"
 QUALITY = "quality"
 
 
-def capped(scores: Mapping[str, int], measures: Measures) -> dict[str, int]:
+def capped(scores: Mapping[str, int], measures: EvidenceMeasures) -> dict[str, int]:
     """The judge's scores under what rules see: altered numbers, copied text, another language."""
     found = dict(scores)
     if measures.altered:
@@ -48,7 +48,7 @@ def capped(scores: Mapping[str, int], measures: Measures) -> dict[str, int]:
     return found
 
 
-def problems(measures: Measures, scores: Mapping[str, int] | None = None) -> tuple[str, ...]:
+def problems(measures: EvidenceMeasures, scores: Mapping[str, int] | None = None) -> tuple[str, ...]:
     """What is wrong, in words; empty when it may be learned from. `scores`: capped, where a judge measured."""
     found = []
     if measures.format < 1:

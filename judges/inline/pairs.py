@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[T]):
+class InlinePair(Generic[T]):
     """What came of it: the answers by pair, how many pairs got none, and the campaign that keeps the attempts."""
 
     answers: Mapping[int, T]
@@ -42,7 +42,7 @@ class Asked(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class InlineLimits:
     """Where it stops; None: nowhere."""
 
     budget: float | None = None
@@ -56,9 +56,9 @@ def ask_alone(
     pairs: Sequence[int],
     ask: Callable[[Caller, Claimed], Awaitable[T | None]],
     *,
-    limits: Limits = Limits(),
+    limits: InlineLimits = InlineLimits(),
     done: Callable[[int], None] = lambda count: None,
-) -> Asked[T]:
+) -> InlinePair[T]:
     """What `ask` makes of each pair; None counts as lost. `done` is told how many have ended."""
     values = wanted.values | {"panel": f"{wanted.panel}, {purpose}"[:100]}
     campaign = Campaign.objects.create(
@@ -110,7 +110,7 @@ def _inputs(pair: Pair, campaign: Campaign) -> Inputs:
     )
 
 
-def _ended(campaign: Campaign, given: Mapping[int, T], lost: int) -> Asked[T]:
+def _ended(campaign: Campaign, given: Mapping[int, T], lost: int) -> InlinePair[T]:
     work = Work.objects.filter(campaign=campaign)
     work.filter(pair__in=given).update(state=Work.State.LABELLED, ended_at=Now(), lease_until=None)
     work.exclude(pair__in=given).update(state=Work.State.FAILED, reason="error", ended_at=Now(), lease_until=None)
@@ -119,4 +119,4 @@ def _ended(campaign: Campaign, given: Mapping[int, T], lost: int) -> Asked[T]:
     counters.add(campaign.pk, "failed", lost)
     sums = counters.read(campaign.pk)
     calls, cached = int(sums["calls"]), int(sums["calls_cached"])
-    return Asked(given, lost, campaign.pk, calls, cached, sums["cost"], int(sums["calls_without_price"]))
+    return InlinePair(given, lost, campaign.pk, calls, cached, sums["cost"], int(sums["calls_without_price"]))

@@ -18,10 +18,10 @@ from judges.costs.budget import Budget
 from judges.engine.cache import FIND, Cache
 from judges.engine.calls import Caller, Tools
 from judges.engine.leases import Claimed
-from judges.engine.limits import Limits
+from judges.engine.limits import RateLimits
 from judges.engine.plan import Plan
 from judges.engine.recovery import take_over
-from judges.engine.writer import Writer
+from judges.engine.writer import ResultWriter
 from judges.providers import close_providers, load, open_provider
 
 T = TypeVar("T")
@@ -51,10 +51,10 @@ def run(
 
     async def main() -> list[T]:
         holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
-        writer = Writer(dsn, folder, counters.shard())
+        writer = ResultWriter(dsn, folder, counters.shard())
         writer.start()
         await writer.ready()
-        limits = Limits(lambda: Redis.from_url(redis_url), prefix, holder)
+        limits = RateLimits(lambda: Redis.from_url(redis_url), prefix, holder)
         tools = Tools(writer, Cache(writer, known), limits, asyncio.Semaphore(AT_ONCE), holder, retry_s)
         for account, limit in plan.limits.items():
             limits.account(account).limit = limit

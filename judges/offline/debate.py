@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from corpus.search.text import words
 from judges.domain.debate import AGAINST, FOR
-from judges.offline.judges import Lexicon, Need, Sentence, needs, read, said, stem
+from judges.offline.judges import Lexicon, Need, ReadSentence, needs, read, said, stem
 from judges.records import Inputs, Seat, Side, Turn
 
 QUOTED = 3
@@ -28,7 +28,7 @@ QUOTED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class VerdictBounds:
     """Shares of the need, 0 to 1, at which a side gives in."""
 
     hopeless: float
@@ -41,9 +41,9 @@ class Bounds:
     """From here on the side against gives in once it has read the other turn."""
 
 
-WITH_ANSWERS = Bounds(0.25, 0.65, 0.4, 0.5)
-WITHOUT_ANSWERS = Bounds(0.3, 0.7, 0.42, 0.55)
-NEVER_GIVES_IN = Bounds(0.0, 2.0, 0.0, 2.0)
+WITH_ANSWERS = VerdictBounds(0.25, 0.65, 0.4, 0.5)
+WITHOUT_ANSWERS = VerdictBounds(0.3, 0.7, 0.42, 0.55)
+NEVER_GIVES_IN = VerdictBounds(0.0, 2.0, 0.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def stand(seat: Seat, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, T
 
 
 def _say(
-    seat: Seat, inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds, history: Mapping[Seat, Turn] | None
+    seat: Seat, inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds, history: Mapping[Seat, Turn] | None
 ) -> Argument:
     """Only the first couple's turns decide; the second couple tells what else is to be seen."""
     if history is None:
@@ -83,7 +83,7 @@ def _say(
     return _beside(seat.side, said.verdict, inputs, wanted, history)
 
 
-def _defend(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds) -> Argument:
+def _defend(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds) -> Argument:
     """Round 1 of the side for."""
     number, need, chosen = _best_sentences(inputs, wanted)
     held = said(need, _stems(chosen))
@@ -96,7 +96,7 @@ def _defend(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds) -> Argumen
     return Argument(1, reason, _texts(inputs, chosen))
 
 
-def _attack(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds) -> Argument:
+def _attack(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds) -> Argument:
     """Round 1 of the side against."""
     number, need, row = _best_row(inputs, wanted)
     held = said(need, _stems(row))
@@ -110,7 +110,7 @@ def _attack(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds) -> Argumen
     return Argument(0, reason, nearest)
 
 
-def _look_up(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds, other: Turn) -> Argument:
+def _look_up(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds, other: Turn) -> Argument:
     """A later round of the side for: are the words that the other side misses anywhere in the document?"""
     number, need, chosen = _best_sentences(inputs, wanted)
     everywhere = _stems(read(inputs.document)) | set(map(stem, words(inputs.title)))
@@ -127,7 +127,7 @@ def _look_up(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds, other: Tu
     return Argument(1, f"{reason} As a whole it holds {held:.0%} of {what}, so I stay.", _texts(inputs, chosen))
 
 
-def _check(inputs: Inputs, wanted: tuple[Need, ...], bounds: Bounds, other: Turn) -> Argument:
+def _check(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds, other: Turn) -> Argument:
     """A later round of the side against: do the sentences that the other side quotes hold an answer?"""
     quoted = {stem(word) for quote in other.quotes if quote.start is not None for word in words(quote.text)}
     invented = sum(quote.start is None for quote in other.quotes)
@@ -172,15 +172,15 @@ def _beside(
     return Argument(verdict, f"{told}. {end}.", quotes)
 
 
-def _best_sentences(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[Sentence]]:
+def _best_sentences(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[ReadSentence]]:
     """The answer (number from 1) that up to three sentences from anywhere hold best, and those in the text's order."""
     options = [(number, need, _pick(need, read(inputs.document))) for number, need in enumerate(wanted, 1)]
     return max(options, key=lambda option: said(option[1], _stems(option[2])))
 
 
-def _pick(need: Need, spoken: tuple[Sentence, ...]) -> list[Sentence]:
+def _pick(need: Need, spoken: tuple[ReadSentence, ...]) -> list[ReadSentence]:
     """Sentence by sentence, the one that adds most to what is said."""
-    chosen: list[Sentence] = []
+    chosen: list[ReadSentence] = []
     held: set[str] = set()
     while len(chosen) < QUOTED:
         gains = [(said(need, held.union(one.stems)), -one.start, one) for one in spoken if one not in chosen]
@@ -192,7 +192,7 @@ def _pick(need: Need, spoken: tuple[Sentence, ...]) -> list[Sentence]:
     return sorted(chosen, key=lambda one: one.start)
 
 
-def _best_row(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[Sentence]]:
+def _best_row(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[ReadSentence]]:
     """The answer that three sentences in a row hold best, and those sentences."""
     spoken = read(inputs.document)
     rows = [list(spoken[at : at + 3]) for at in range(max(1, len(spoken) - 2))]
@@ -200,11 +200,11 @@ def _best_row(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list
     return max(options, key=lambda option: said(option[1], _stems(option[2])))
 
 
-def _stems(chosen: list[Sentence] | tuple[Sentence, ...]) -> set[str]:
+def _stems(chosen: list[ReadSentence] | tuple[ReadSentence, ...]) -> set[str]:
     return {term for sentence in chosen for term in sentence.stems}
 
 
-def _texts(inputs: Inputs, chosen: list[Sentence]) -> tuple[str, ...]:
+def _texts(inputs: Inputs, chosen: list[ReadSentence]) -> tuple[str, ...]:
     return tuple(inputs.document[one.start : one.end] for one in chosen)
 
 

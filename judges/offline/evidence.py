@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from corpus.evidence import measures
-from corpus.evidence.measures import Target
+from corpus.evidence.measures import EvidenceTarget
 from corpus.search.text import sentences, words
 from judges.evidence.quality import capped
-from judges.offline.judges import Lexicon, Need, Sentence, needs, read, said
+from judges.offline.judges import Lexicon, Need, ReadSentence, needs, read, said
 from judges.records import Inputs
 
 WRITER, MEASURER = "writer", "measurer"
@@ -23,7 +23,7 @@ _LEANING = re.compile(r"(this|that|these|those|it|its|they|their|he|she|his|her|
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*|\b[A-Za-z]+-?\d[\w.-]*|https?://\S+")
 
 
-def write(inputs: Inputs, lexicon: Lexicon, tries: int) -> Target:
+def write(inputs: Inputs, lexicon: Lexicon, tries: int) -> EvidenceTarget:
     """Sentences of the document as they stand. `tries`: 1, or 2 after a try that failed its measures."""
     (need,) = needs(replace(inputs, answers=()), lexicon)
     spoken = [one for one in read(inputs.document) if one.end - one.start >= SHORTEST] or list(read(inputs.document))
@@ -31,10 +31,10 @@ def write(inputs: Inputs, lexicon: Lexicon, tries: int) -> Target:
         spoken = [one for one in spoken if not _LEANING.match(inputs.document, one.start)] or spoken
     chosen = _pick(need, spoken)
     if not chosen:
-        return Target(inputs.title or "nothing", inputs.title or "nothing")
+        return EvidenceTarget(inputs.title or "nothing", inputs.title or "nothing")
     first = max(chosen, key=lambda one: (said(need, set(one.stems)), -one.start))
     parts = [_text(inputs, one) for one in chosen]
-    return Target(_text(inputs, first), " ".join(parts))
+    return EvidenceTarget(_text(inputs, first), " ".join(parts))
 
 
 def entities(text: str) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def entities(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found.group().rstrip(".,;") for found in _NAME.finditer(text)))
 
 
-def measure(inputs: Inputs, target: Target, lexicon: Lexicon) -> dict[str, int]:
+def measure(inputs: Inputs, target: EvidenceTarget, lexicon: Lexicon) -> dict[str, int]:
     """Six scores from word counts, beginning at 3."""
     (need,) = needs(replace(inputs, answers=()), lexicon)
     document = f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document
@@ -61,9 +61,9 @@ def measure(inputs: Inputs, target: Target, lexicon: Lexicon) -> dict[str, int]:
     return capped(scores, rules)
 
 
-def _pick(need: Need, spoken: Sequence[Sentence]) -> list[Sentence]:
+def _pick(need: Need, spoken: Sequence[ReadSentence]) -> list[ReadSentence]:
     """Sentence by sentence the one that adds most of what is asked for, in the text's order."""
-    chosen: list[Sentence] = []
+    chosen: list[ReadSentence] = []
     held: set[str] = set()
     while len(chosen) < QUOTED:
         rest = [one for one in spoken if one not in chosen]
@@ -75,7 +75,7 @@ def _pick(need: Need, spoken: Sequence[Sentence]) -> list[Sentence]:
     return sorted(chosen, key=lambda one: one.start)
 
 
-def _text(inputs: Inputs, one: Sentence) -> str:
+def _text(inputs: Inputs, one: ReadSentence) -> str:
     """A sentence on one line; a piece that is more than one by our own splitter is cut after its first."""
     text = " ".join(inputs.document[one.start : one.end].split())
     first = next(iter(sentences(text)), None)

@@ -53,7 +53,7 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ReadSentence:
     """A sentence of a document: where it stands, and its stems in order."""
 
     start: int
@@ -92,10 +92,10 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def read(document: str) -> tuple[Sentence, ...]:
+def read(document: str) -> tuple[ReadSentence, ...]:
     """The document's sentences with their stems."""
     spans = [(span.start, span.end) for span in sentences(document)]
-    return tuple(Sentence(start, end, tuple(map(stem, words(document[start:end])))) for start, end in spans)
+    return tuple(ReadSentence(start, end, tuple(map(stem, words(document[start:end])))) for start, end in spans)
 
 
 def needs(inputs: Inputs, lexicon: Lexicon) -> tuple[Need, ...]:
@@ -228,7 +228,7 @@ def _grams(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Assessor:
+class OfflineAssessor:
     """A scorer, what its score means, and from which score on it says yes: with answers, and without."""
 
     score: Callable[[Inputs, Lexicon], float]
@@ -238,13 +238,13 @@ class Assessor:
 
 
 ASSESSORS = {
-    "answers": Assessor(
+    "answers": OfflineAssessor(
         answer_containment, "of an answer's weighted words stand in three sentences in a row", 0.45, 0.49
     ),
-    "bm25": Assessor(bm25, "of the best BM25 score in the collection", 0.70, 0.86),
-    "tfidf": Assessor(tfidf, "TF-IDF cosine with two sentences in a row", 0.37, 0.29),
-    "coverage": Assessor(coverage, "of the wanted words covered, counting nearness", 0.44, 0.48),
-    "ngrams": Assessor(ngrams, "of the character 5-grams found in three sentences in a row", 0.34, 0.45),
+    "bm25": OfflineAssessor(bm25, "of the best BM25 score in the collection", 0.70, 0.86),
+    "tfidf": OfflineAssessor(tfidf, "TF-IDF cosine with two sentences in a row", 0.37, 0.29),
+    "coverage": OfflineAssessor(coverage, "of the wanted words covered, counting nearness", 0.44, 0.48),
+    "ngrams": OfflineAssessor(ngrams, "of the character 5-grams found in three sentences in a row", 0.34, 0.45),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from corpus.errors import BadInput
 
 
-class Lines:
+class KeyLines:
     """The text of a file, for errors."""
 
     def __init__(self, text: str, name: str) -> None:

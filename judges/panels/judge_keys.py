@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from judges.costs.price_keys import HIGHEST, PRICES, misfit
 from judges.offline.judges import ASSESSORS
-from judges.panels.file_lines import Lines
+from judges.panels.file_lines import KeyLines
 from judges.presets import PRESETS, SCHEMA_MODES, UNBOUND, UNWRAPS, Preset
 from judges.presets.thinking import THINKING, thinks
 from judges.prompts import relevant_grade
@@ -220,7 +220,7 @@ def decided(entry: dict[str, Any], preset: Preset) -> dict[str, Any]:
     return found
 
 
-def read_judge(lines: Lines, place: str, entry: dict[str, Any]) -> JudgeEntry:
+def read_judge(lines: KeyLines, place: str, entry: dict[str, Any]) -> JudgeEntry:
     """Check one [[judge]]. Raises BadInput with its line, its key and what to do."""
     lines.known(place, entry, JUDGE_KEYS)
     for key in ("name", "provider", "model"):
@@ -249,7 +249,7 @@ def read_judge(lines: Lines, place: str, entry: dict[str, Any]) -> JudgeEntry:
 NEEDED = {"base_url": "where is the server? e.g. http://127.0.0.1:8001/v1"}
 
 
-def _check_grading(lines: Lines, place: str, entry: dict[str, Any], preset: Preset) -> None:
+def _check_grading(lines: KeyLines, place: str, entry: dict[str, Any], preset: Preset) -> None:
     """How it answers: scale, generations and endpoint go together, or the wish would be heard by nobody."""
     highest = SCALES[entry.get("scale", "binary")]
     if "relevant_from" in entry and (highest == 1 or entry["relevant_from"] > highest):
@@ -271,7 +271,7 @@ def _check_grading(lines: Lines, place: str, entry: dict[str, Any], preset: Pres
         lines.fail(place, found[0], "is nothing that a Decisions endpoint takes: remove it")
 
 
-def _check_ballot(lines: Lines, place: str, entry: dict[str, Any]) -> None:
+def _check_ballot(lines: KeyLines, place: str, entry: dict[str, Any]) -> None:
     """The prompt of its votes fits its scale and its endpoint."""
     prompt, scale = entry.get("prompt", "rubric"), entry.get("scale", "binary")
     if scale not in BALLOTS[prompt]:
@@ -282,7 +282,7 @@ def _check_ballot(lines: Lines, place: str, entry: dict[str, Any]) -> None:
         lines.fail(place, "relevant_from", 'is missing: "score-chain" names no grade that counts as relevant')
 
 
-def _check_asking(lines: Lines, place: str, entry: dict[str, Any], preset: Preset) -> None:
+def _check_asking(lines: KeyLines, place: str, entry: dict[str, Any], preset: Preset) -> None:
     """The mode is one of the API's, and so is the way to think."""
     mode = entry.get("schema_mode", preset.schema_mode)
     if mode not in preset.schema_modes:
@@ -306,7 +306,7 @@ def _check_asking(lines: Lines, place: str, entry: dict[str, Any], preset: Prese
         lines.fail(place, "thinking", f"must leave room for the answer: fewer than max_output_tokens ({room})")
 
 
-def _check_offline(lines: Lines, place: str, entry: dict[str, Any]) -> None:
+def _check_offline(lines: KeyLines, place: str, entry: dict[str, Any]) -> None:
     """Offline judges have fixed models, and the names of the built-in panel's judges are theirs."""
     models = {f"offline-{model}": model for model in (*ASSESSORS, *Side)}
     own = entry["provider"] == "offline"
@@ -316,7 +316,7 @@ def _check_offline(lines: Lines, place: str, entry: dict[str, Any]) -> None:
         lines.fail(place, "name", f'"{entry["name"]}" is a judge of the built-in panel; choose another name')
 
 
-def check_text(lines: Lines, place: str, key: str, value: object) -> None:
+def check_text(lines: KeyLines, place: str, key: str, value: object) -> None:
     """The form of a text."""
     text = lines.text(place, key, value)
     if key == "name" and not NAME.fullmatch(text):
@@ -333,61 +333,61 @@ def check_text(lines: Lines, place: str, key: str, value: object) -> None:
         lines.fail(place, key, f'"{text}" is unknown; use one of {", ".join(BALLOTS)}')
 
 
-def _word(lines: Lines, place: str, key: str, value: object) -> None:
+def _word(lines: KeyLines, place: str, key: str, value: object) -> None:
     text = lines.text(place, key, value)
     if text not in WORDS[key]:
         lines.fail(place, key, f'"{text}" is unknown; use one of {", ".join(WORDS[key])}')
 
 
-def _whole(lines: Lines, place: str, key: str, value: object) -> None:
+def _whole(lines: KeyLines, place: str, key: str, value: object) -> None:
     if not is_whole(value) or not 1 <= value <= 2**31 - 1:
         lines.fail(place, key, "must be a whole number from 1")
 
 
-def _number(lines: Lines, place: str, key: str, value: object) -> None:
+def _number(lines: KeyLines, place: str, key: str, value: object) -> None:
     low, high = RANGES[key]
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         lines.fail(place, key, f"must be a number from {low:g} to {high:g}")
 
 
-def _temperature(lines: Lines, place: str, key: str, value: object) -> None:
+def _temperature(lines: KeyLines, place: str, key: str, value: object) -> None:
     if value != "default":
         low, high = RANGES[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             lines.fail(place, key, f'must be a number from {low:g} to {high:g}, or "default": then none is sent')
 
 
-def _logprobs(lines: Lines, place: str, key: str, value: object) -> None:
+def _logprobs(lines: KeyLines, place: str, key: str, value: object) -> None:
     if not isinstance(value, bool) and not (is_whole(value) and 1 <= value <= ALTERNATIVES):
         lines.fail(place, key, f"must be true, false or a number of alternatives from 1 to {ALTERNATIVES}")
 
 
-def _switch(lines: Lines, place: str, key: str, value: object) -> None:
+def _switch(lines: KeyLines, place: str, key: str, value: object) -> None:
     if not isinstance(value, bool):
         lines.fail(place, key, "must be true or false")
 
 
-def _thinking(lines: Lines, place: str, key: str, value: object) -> None:
+def _thinking(lines: KeyLines, place: str, key: str, value: object) -> None:
     if not isinstance(value, bool) and not (is_whole(value) and 1 <= value <= 2**31 - 1):
         lines.fail(place, key, "must be true, false or the most tokens of its thoughts")
 
 
-def _seed(lines: Lines, place: str, key: str, value: object) -> None:
+def _seed(lines: KeyLines, place: str, key: str, value: object) -> None:
     if not is_whole(value) or not 0 <= value <= 2**31 - 1:
         lines.fail(place, key, "must be a whole number from 0")
 
 
-def _texts(lines: Lines, place: str, key: str, value: object) -> None:
+def _texts(lines: KeyLines, place: str, key: str, value: object) -> None:
     if not isinstance(value, list) or not value or not all(isinstance(one, str) and one for one in value):
         lines.fail(place, key, "must be a list of texts, none of them empty")
 
 
-def _texts_by_name(lines: Lines, place: str, key: str, value: object) -> None:
+def _texts_by_name(lines: KeyLines, place: str, key: str, value: object) -> None:
     if not isinstance(value, dict) or not value or not all(isinstance(one, str) and one for one in value.values()):
         lines.fail(place, key, 'must be a table of texts, e.g. { name = "value" }')
 
 
-def _headers(lines: Lines, place: str, key: str, value: object) -> None:
+def _headers(lines: KeyLines, place: str, key: str, value: object) -> None:
     _texts_by_name(lines, place, key, value)
     assert isinstance(value, dict)
     for name, text in value.items():
@@ -397,7 +397,7 @@ def _headers(lines: Lines, place: str, key: str, value: object) -> None:
             lines.fail(place, key, f'holds "{name}", which is no header of plain letters')
 
 
-def _body(lines: Lines, place: str, key: str, value: object) -> None:
+def _body(lines: KeyLines, place: str, key: str, value: object) -> None:
     if not isinstance(value, dict) or not value:
         lines.fail(place, key, "must be a table of fields that every request shall have")
     inner = {f"{name}.{within}" for name, table in value.items() if isinstance(table, dict) for within in table}
@@ -414,7 +414,7 @@ def _body(lines: Lines, place: str, key: str, value: object) -> None:
         lines.fail(place, key, "holds something that JSON does not have (a date, a time, inf or nan)")
 
 
-CHECKS: dict[str, Callable[[Lines, str, str, object], None]] = {
+CHECKS: dict[str, Callable[[KeyLines, str, str, object], None]] = {
     **dict.fromkeys(TEXTS, check_text),
     **dict.fromkeys(WORDS, _word),
     **dict.fromkeys(WHOLE, _whole),

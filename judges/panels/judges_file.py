@@ -8,7 +8,7 @@ from typing import Any
 from corpus.errors import BadInput
 from corpus.importing.files import read_text
 from judges.costs.price_entries import PriceEntry, read_prices
-from judges.panels.file_lines import Lines
+from judges.panels.file_lines import KeyLines
 from judges.panels.judge_keys import JudgeEntry, read_judge
 from judges.panels.panel_table import PanelEntry, read_panel
 
@@ -36,7 +36,7 @@ def parse(text: str, name: str = "judges.toml") -> JudgesFile:
     return _Reader(text, name).file(tables)
 
 
-class _Reader(Lines):
+class _Reader(KeyLines):
     """Checks the tables, and knows on which line each key stands."""
 
     def file(self, tables: dict[str, Any]) -> JudgesFile:

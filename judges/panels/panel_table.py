@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from judges.domain.copies import why_alike
 from judges.domain.ensemble import SIZES, usual_majority
-from judges.panels.file_lines import Lines
+from judges.panels.file_lines import KeyLines
 from judges.panels.judge_keys import JudgeEntry, check_text, is_whole
 
 PANEL_KEYS = {"name", "debate", "ensemble", "adjudicator", "majority", "early_stop"}
@@ -25,7 +25,7 @@ class PanelEntry:
     early_stop: bool = False
 
 
-def read_panel(lines: Lines, entry: object, judges: Sequence[JudgeEntry]) -> PanelEntry:
+def read_panel(lines: KeyLines, entry: object, judges: Sequence[JudgeEntry]) -> PanelEntry:
     """The panel, whose members are judges of this file; without a [panel] its one judge. Raises BadInput."""
     if entry is None:
         return PanelEntry(ensemble=[_only(lines, judges)])
@@ -34,7 +34,7 @@ def read_panel(lines: Lines, entry: object, judges: Sequence[JudgeEntry]) -> Pan
     return _Panel(lines, judges).read(entry)
 
 
-def _only(lines: Lines, judges: Sequence[JudgeEntry]) -> str:
+def _only(lines: KeyLines, judges: Sequence[JudgeEntry]) -> str:
     """The one judge of a file without a panel."""
     voting = [one.name for one in judges if one.preset.wire != "embed"]
     if not voting:
@@ -52,7 +52,7 @@ def _only(lines: Lines, judges: Sequence[JudgeEntry]) -> str:
 class _Panel:
     """Checks the table."""
 
-    def __init__(self, lines: Lines, judges: Sequence[JudgeEntry]) -> None:
+    def __init__(self, lines: KeyLines, judges: Sequence[JudgeEntry]) -> None:
         self.lines = lines
         self.judges = {one.name: one for one in judges}
 

@@ -28,14 +28,14 @@ from judges.costs.prices import price
 from judges.costs.token_mixes import mixes_of
 from judges.engine.answers import Retry, Sent
 from judges.engine.calls import _tell
-from judges.engine.limits import Account, CircuitOpen, Limits
+from judges.engine.limits import AccountLimits, CircuitOpen, RateLimits
 from judges.engine.plan import limit_of, prompt_ids, records_of
 from judges.models import JudgeVersion, Panel
 from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
 from judges.panels.offline_panel import ensure_offline
 from judges.probes.canary_texts import Canary, canaries
 from judges.providers import close_providers, load, open_provider
-from judges.records import Judge, Prompt, ProviderError, Reply, Request
+from judges.records import Judge, ModelRequest, Prompt, ProviderError, Reply
 
 AT_ONCE = 16
 TRIES = 3
@@ -95,7 +95,7 @@ def ask(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda cou
 
     async def main() -> None:
         holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
-        shared = Limits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
+        shared = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
         try:
             for judge in judges:
                 shared.account(judge.account).limit = limits[judge.account]
@@ -125,7 +125,7 @@ class Asking:
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="canaries")
         self.count = 0
 
-    async def one(self, account: Account, judge: Judge, canary: Canary) -> None:
+    async def one(self, account: AccountLimits, judge: Judge, canary: Canary) -> None:
         """Ask until there is an answer, at most TRIES times, and store it."""
         request = _request(judge, canary)
         async with self.room:
@@ -140,7 +140,7 @@ class Asking:
         self.count += 1
         self.done(self.count)
 
-    async def _send(self, account: Account, request: Request, sent: Sent) -> tuple[str, object]:
+    async def _send(self, account: AccountLimits, request: ModelRequest, sent: Sent) -> tuple[str, object]:
         bound = sum(map(len, (request.prompt.system.encode(), request.prompt.user.encode())))
         try:
             permit = await account.acquire(bound + request.judge.max_output_tokens, lambda: False)
@@ -186,13 +186,13 @@ class Asking:
         self.writer.shutdown()
 
 
-def _request(judge: Judge, canary: Canary) -> Request:
+def _request(judge: Judge, canary: Canary) -> ModelRequest:
     if canary.role == "vote":
         prompt, schema = prompts.ballot(canary.inputs, judge)
-        return Request(judge, prompts.fitted(prompt, judge, schema), schema, canary.inputs, "vote")
+        return ModelRequest(judge, prompts.fitted(prompt, judge, schema), schema, canary.inputs, "vote")
     prompt = prompts.turn_prompt(canary.inputs, canary.seat, 2, canary.history)
     prompt = prompts.fitted(prompt, judge, prompts.TURN_SCHEMA)
-    return Request(judge, prompt, prompts.TURN_SCHEMA, canary.inputs, canary.role, round=2, history=canary.history)
+    return ModelRequest(judge, prompt, prompts.TURN_SCHEMA, canary.inputs, canary.role, round=2, history=canary.history)
 
 
 def _row(canary: Canary) -> dict[str, object]:
@@ -200,7 +200,7 @@ def _row(canary: Canary) -> dict[str, object]:
     return row | {"tokens_in": 0, "tokens_out": 0, "cost": None, "ms": 0}
 
 
-async def _complete(request: Request) -> Reply | ProviderError:
+async def _complete(request: ModelRequest) -> Reply | ProviderError:
     try:
         return await open_provider(request.judge).complete(request)
     except ProviderError as error:

@@ -16,10 +16,10 @@ from judges import prompts
 from judges.costs.prices import Price, cost, price
 from judges.probes import remedies
 from judges.probes.catalogues import Catalogue, look_up
-from judges.probes.remedies import Tried
+from judges.probes.remedies import TriedCall
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import get, parse
-from judges.records import Inputs, Judge, ProviderError, Request, Seat, Side, Usage
+from judges.records import Inputs, Judge, ModelRequest, ProviderError, Seat, Side, Usage
 
 INPUTS = Inputs(
     query="At what temperature does water boil at sea level?",
@@ -44,7 +44,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedJudge:
     """What a judge's calls showed. `problem` is empty when the judge can work; it says what to do otherwise."""
 
     judge: Judge
@@ -79,11 +79,11 @@ def _planned(judge: Judge, role: str) -> Planned:
     return Planned(judge, role, calls, None if most is None else calls * most)
 
 
-async def check(judges: Sequence[tuple[Judge, str]]) -> list[Checked]:
+async def check(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
     """Probe every (judge, role: for, against, vote or embed). Accounts are asked side by side, their judges in turn."""
     order = sorted(range(len(judges)), key=lambda place: judges[place][0].account)
     groups = [list(places) for _, places in groupby(order, key=lambda place: judges[place][0].account)]
-    found: dict[int, Checked] = {}
+    found: dict[int, CheckedJudge] = {}
 
     async def account(places: list[int]) -> None:
         for place in places:
@@ -98,7 +98,7 @@ async def check(judges: Sequence[tuple[Judge, str]]) -> list[Checked]:
     return [found[place] for place in range(len(judges))]
 
 
-async def check_one(judge: Judge, role: str) -> Checked:
+async def check_one(judge: Judge, role: str) -> CheckedJudge:
     """One call with a question whose answer is plain, and a second one where that shows more."""
     began = perf_counter()
     first = await _try(judge, role)
@@ -110,27 +110,27 @@ async def check_one(judge: Judge, role: str) -> Checked:
     return _checked(first, second, catalogue, seconds)
 
 
-async def _try(judge: Judge, role: str) -> Tried:
+async def _try(judge: Judge, role: str) -> TriedCall:
     try:
         reply = await open_provider(judge).complete(request(judge, role))
     except ProviderError as error:
-        return Tried(judge, role, INPUTS.document, error=error)
-    return Tried(judge, role, INPUTS.document, reply=reply)
+        return TriedCall(judge, role, INPUTS.document, error=error)
+    return TriedCall(judge, role, INPUTS.document, reply=reply)
 
 
-def request(judge: Judge, role: str) -> Request:
+def request(judge: Judge, role: str) -> ModelRequest:
     """The small question, as the judge's role and its schema mode ask it."""
     if role == "embed":
         nothing = prompts.vote_prompt(INPUTS)  # its endpoint takes no prompt
-        return Request(judge, nothing, prompts.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
+        return ModelRequest(judge, nothing, prompts.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
     if role == "vote":
         prompt, schema = prompts.ballot(INPUTS, judge)
-        return Request(judge, prompts.fitted(prompt, judge, schema), schema, INPUTS, role)
+        return ModelRequest(judge, prompts.fitted(prompt, judge, schema), schema, INPUTS, role)
     prompt, schema = prompts.turn_prompt(INPUTS, Seat(Side(role)), 1), prompts.TURN_SCHEMA
-    return Request(judge, prompts.fitted(prompt, judge, schema), schema, INPUTS, role, round=1)
+    return ModelRequest(judge, prompts.fitted(prompt, judge, schema), schema, INPUTS, role, round=1)
 
 
-def _checked(first: Tried, second: Tried | None, catalogue: Catalogue, seconds: float) -> Checked:
+def _checked(first: TriedCall, second: TriedCall | None, catalogue: Catalogue, seconds: float) -> CheckedJudge:
     judge, reply, known = first.judge, first.reply, price(first.judge)
     tried = [one for one in (first, second) if one]
     problem = remedies.problem(first, second, catalogue.names) or remedies.missing_logprobs(first)
@@ -140,12 +140,12 @@ def _checked(first: Tried, second: Tried | None, catalogue: Catalogue, seconds: 
     costs = [_cost(one, known) for one in tried]
     total = None if None in costs else sum(one for one in costs if one is not None)
     found = _found(first, second, catalogue) | {"price": known and {"input": known.input, "output": known.output}}
-    return Checked(
+    return CheckedJudge(
         judge, first.role, problem, known, answered_as, _sum(tried), seconds, len(tried), total, warnings, found
     )
 
 
-def _cost(tried: Tried, known: Price | None) -> float | None:
+def _cost(tried: TriedCall, known: Price | None) -> float | None:
     """USD of a call; a refused one costs nothing unless its provider may charge all the same."""
     if tried.reply is not None:
         return cost(known, tried.reply.usage)
@@ -153,13 +153,13 @@ def _cost(tried: Tried, known: Price | None) -> float | None:
     return None if tried.error.billed and not (known and known.is_free) else 0.0
 
 
-def _sum(tried: Sequence[Tried]) -> Usage:
+def _sum(tried: Sequence[TriedCall]) -> Usage:
     used = [one.reply.usage for one in tried if one.reply is not None]
     names = ("input", "cached", "output", "reasoning", "written")
     return Usage(**{name: sum(getattr(usage, name) for usage in used) for name in names})
 
 
-def _found(first: Tried, second: Tried | None, catalogue: Catalogue) -> dict[str, Any]:
+def _found(first: TriedCall, second: TriedCall | None, catalogue: Catalogue) -> dict[str, Any]:
     """What the judge can do, as JSON; nothing of a judge without a prompt."""
     judge, reply = first.judge, first.reply
     if not judge.preset.asks:
@@ -185,7 +185,7 @@ def _found(first: Tried, second: Tried | None, catalogue: Catalogue) -> dict[str
     }
 
 
-def _mode(tried: Tried) -> str:
+def _mode(tried: TriedCall) -> str:
     if tried.works:
         return "works"
     if tried.reply is not None:

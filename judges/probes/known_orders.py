@@ -31,7 +31,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Couples:
+class OrderedCouples:
     """Two documents of one probe with different levels: graded in the known order, alike, or the other way round."""
 
     right: int = 0
@@ -55,11 +55,11 @@ class Findings:
 
     asked: int
     answered: int
-    clear: Couples
+    clear: OrderedCouples
     """An answer against another subject: must be told apart on every scale."""
-    near: Couples
+    near: OrderedCouples
     """Neighbouring levels: on a scale of two grades one of each two is tied."""
-    own: Couples
+    own: OrderedCouples
     """Relevant against not relevant by the collection's reference."""
     repeated: int
     repeats: int
@@ -123,9 +123,9 @@ def findings(probes: Sequence[Probe], grades: Mapping[tuple[str, int], Sequence[
     return Findings(
         asked=sum(map(len, grades.values())),
         answered=sum(map(len, given)),
-        clear=Couples(*counts["clear"]),
-        near=Couples(*counts["near"]),
-        own=Couples(*counts["own"]),
+        clear=OrderedCouples(*counts["clear"]),
+        near=OrderedCouples(*counts["near"]),
+        own=OrderedCouples(*counts["own"]),
         repeated=sum(len(set(said)) == 1 for said in twice),
         repeats=len(twice),
     )

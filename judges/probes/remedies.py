@@ -48,7 +48,7 @@ SPEAKS = (400, 404, 415, 422, 500, 501)
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedCall:
     """One call and what came of it: a reply, or an error."""
 
     judge: Judge
@@ -117,7 +117,7 @@ def suspect(judge: Judge, error: ProviderError) -> str:
     return ""
 
 
-def next_try(first: Tried) -> Judge | None:
+def next_try(first: TriedCall) -> Judge | None:
     """What the second call asks: what the first one left open. None where it would show nothing."""
     judge, preset = first.judge, first.judge.preset
     if not preset.asks or judge.decides:
@@ -172,7 +172,7 @@ def temperature(judge: Judge) -> float | None:
     return None if given == "default" or "temperature" not in judge.preset.names else float(given)
 
 
-def loosening(tried: Tried) -> dict[str, Any] | None:
+def loosening(tried: TriedCall) -> dict[str, Any] | None:
     """The fewest reading settings with which the answer would be a verdict; None where none help."""
     assert tried.reply is not None
     for settings in sorted(_readings(tried.judge), key=len):
@@ -189,7 +189,7 @@ def _readings(judge: Judge) -> Iterator[dict[str, Any]]:
         yield {key: value for key, value in wanted.items() if value != getattr(judge, key)}
 
 
-def _unusable(tried: Tried, judge: Judge, answer: str) -> str:
+def _unusable(tried: TriedCall, judge: Judge, answer: str) -> str:
     try:
         verdicts.parse(tried.role, answer, tried.document, judge)
     except verdicts.Unusable as error:
@@ -197,7 +197,7 @@ def _unusable(tried: Tried, judge: Judge, answer: str) -> str:
     return ""
 
 
-def problem(first: Tried, second: Tried | None, names: tuple[str, ...] = ()) -> str:
+def problem(first: TriedCall, second: TriedCall | None, names: tuple[str, ...] = ()) -> str:
     """Why the judge cannot work and what to do about it; "" where it can. `names`: the provider's models."""
     if first.works:
         return ""
@@ -232,7 +232,7 @@ def _thoughts_only_end(reply: Reply) -> bool:
     return "</think>" in reply.text and "<think>" not in reply.text
 
 
-def missing_logprobs(first: Tried) -> str:
+def missing_logprobs(first: TriedCall) -> str:
     """That it gave no log-probabilities, though it was asked for them; "" where all is well."""
     reply = first.reply
     if reply is None or not first.judge.alternatives or reply.tokens or reply.probabilities:
@@ -243,7 +243,7 @@ def missing_logprobs(first: Tried) -> str:
     )
 
 
-def _cut(first: Tried) -> str:
+def _cut(first: TriedCall) -> str:
     limits = _room(first.judge) | {"now": first.judge.max_output_tokens}
     if first.thinks and first.judge.max_output_tokens < ROOM_TO_THINK:
         assert first.reply is not None
@@ -294,7 +294,7 @@ def setting(key: str, value: object) -> str:
     return f"{key} = {json.dumps(value)}"
 
 
-def _refusal(first: Tried, error: ProviderError, second: Tried | None, names: tuple[str, ...]) -> str:
+def _refusal(first: TriedCall, error: ProviderError, second: TriedCall | None, names: tuple[str, ...]) -> str:
     """A call that brought no answer."""
     judge, key = first.judge, suspect(first.judge, error)
     if second is not None and second.error is not None and key != "schema_mode":
@@ -314,7 +314,7 @@ def _refusal(first: Tried, error: ProviderError, second: Tried | None, names: tu
     return advice(judge, error)
 
 
-def _changed_line(judge: Judge, key: str, error: ProviderError, second: Tried | None = None) -> str:
+def _changed_line(judge: Judge, key: str, error: ProviderError, second: TriedCall | None = None) -> str:
     """What to change so that the refusal does not come."""
     said = {"error": error, "status": error.status}
     if key == "schema_mode":
@@ -336,7 +336,7 @@ def _changed_line(judge: Judge, key: str, error: ProviderError, second: Tried | 
     return _("%(error)s: it does not take %(key)s: remove it") % {**said, "key": key}
 
 
-def _mode_line(judge: Judge, error: ProviderError, second: Tried | None) -> str:
+def _mode_line(judge: Judge, error: ProviderError, second: TriedCall | None) -> str:
     """This server answers json_schema with 400: set ... What the second call showed decides."""
     modes = other_modes(judge)
     said = {"mode": judge.schema_mode, "status": error.status, "error": error}
@@ -390,7 +390,7 @@ def advice(judge: Judge, error: ProviderError) -> str:
     return f"{error}: {what}" if what else str(error)
 
 
-def warnings(first: Tried, context: int | None, needed: int) -> list[str]:
+def warnings(first: TriedCall, context: int | None, needed: int) -> list[str]:
     """What works now and may not later: room for thinking, an unknown use of tokens, a short context."""
     judge, reply, found = first.judge, first.reply, []
     room, now = _room(judge), judge.max_output_tokens

@@ -21,11 +21,11 @@ from judges.costs.prices import cost, price
 from judges.costs.token_mixes import mixes_of
 from judges.domain import verdicts
 from judges.engine.calls import _tell
-from judges.engine.limits import Account, CircuitOpen, Limits
+from judges.engine.limits import AccountLimits, CircuitOpen, RateLimits
 from judges.engine.plan import limit_of
 from judges.probes.known_orders import Findings, Grade, Probe, findings
 from judges.providers import close_providers, load, open_provider
-from judges.records import Inputs, Judge, ProviderError, Reply, Request
+from judges.records import Inputs, Judge, ModelRequest, ProviderError, Reply
 
 AT_ONCE = 16
 TRIES = 3
@@ -35,7 +35,7 @@ Done = Callable[[int], None]
 
 
 @dataclass(slots=True)
-class Checked:
+class SelfCheckResult:
     """One judge on its way: its grades, what it cost, and the first thing that went wrong."""
 
     judge: Judge
@@ -62,14 +62,14 @@ def forecast(judges: Sequence[Judge], probes: Sequence[Probe], repeats: int) -> 
 
 def self_check(
     judges: Sequence[Judge], probes: Sequence[Probe], *, repeats: int = 2, done: Done = lambda count: None
-) -> list[tuple[Checked, Findings]]:
+) -> list[tuple[SelfCheckResult, Findings]]:
     """Ask every judge every document so many times. `done` is told how many answers are here."""
     limits = {judge.account: limit_of(judge.account) for judge in judges}
     asking = _Asking(repeats, done)
 
-    async def main() -> list[Checked]:
+    async def main() -> list[SelfCheckResult]:
         holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
-        shared = Limits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
+        shared = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
         try:
             for judge in judges:
                 shared.account(judge.account).limit = limits[judge.account]
@@ -90,9 +90,9 @@ class _Asking:
         self.repeats, self.done = repeats, done
         self.count = 0
 
-    async def judge(self, account: Account, judge: Judge, probes: Sequence[Probe]) -> Checked:
+    async def judge(self, account: AccountLimits, judge: Judge, probes: Sequence[Probe]) -> SelfCheckResult:
         """One judge's answers to everything; a slow one holds up no other."""
-        checked, room = Checked(judge), asyncio.Semaphore(AT_ONCE)
+        checked, room = SelfCheckResult(judge), asyncio.Semaphore(AT_ONCE)
         places = [(probe.name, at, inputs) for probe in probes for at, (_, inputs) in enumerate(probe.documents)]
         asked = [(name, at, inputs, sample) for name, at, inputs in places for sample in range(self.repeats)]
         grades = await asyncio.gather(*(self.one(account, room, checked, inputs, n) for _, _, inputs, n in asked))
@@ -101,12 +101,12 @@ class _Asking:
         return checked
 
     async def one(
-        self, account: Account, room: asyncio.Semaphore, checked: Checked, inputs: Inputs, sample: int
+        self, account: AccountLimits, room: asyncio.Semaphore, checked: SelfCheckResult, inputs: Inputs, sample: int
     ) -> Grade:
         """Ask until there is an answer, at most TRIES times; None: no verdict."""
         prompt, schema = prompts.ballot(inputs, checked.judge)
         prompt = prompts.fitted(prompt, checked.judge, schema)
-        request = Request(checked.judge, prompt, schema, inputs, "vote", sample=sample)
+        request = ModelRequest(checked.judge, prompt, schema, inputs, "vote", sample=sample)
         grade: Grade = None
         async with room:
             for number in range(1, TRIES + 1):
@@ -124,7 +124,7 @@ class _Asking:
         return grade
 
 
-async def _send(account: Account, request: Request, checked: Checked) -> Reply:
+async def _send(account: AccountLimits, request: ModelRequest, checked: SelfCheckResult) -> Reply:
     """One call within the account's limits. Raises ProviderError, CircuitOpen."""
     texts = (request.prompt.system, request.prompt.user)
     bound = sum(len(text.encode()) for text in texts) + request.judge.max_output_tokens
@@ -145,7 +145,7 @@ async def _send(account: Account, request: Request, checked: Checked) -> Reply:
     return reply
 
 
-def _grade(checked: Checked, reply: Reply) -> Grade:
+def _grade(checked: SelfCheckResult, reply: Reply) -> Grade:
     """On the judge's own scale; None for an answer that is no verdict."""
     if reply.refused or reply.truncated:
         checked.error = checked.error or (_("it refused") if reply.refused else _("its answer was cut"))

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from judges.models import JudgeVersion
 from judges.models.probes import JudgeProbe
-from judges.probes.checks import Checked
+from judges.probes.checks import CheckedJudge
 
 SHOWN = (
     "schema_modes",
@@ -26,7 +26,7 @@ SHOWN = (
 
 
 @transaction.atomic
-def keep(results: Sequence[Checked]) -> None:
+def keep(results: Sequence[CheckedJudge]) -> None:
     """Store them; rows are only ever added."""
     JudgeProbe.objects.bulk_create(
         JudgeProbe(

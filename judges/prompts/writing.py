@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from corpus.evidence.measures import Target
+from corpus.evidence.measures import EvidenceTarget
 from judges.evidence.quality import DIMENSIONS
 from judges.prompts import templates
 from judges.prompts.render import (
@@ -49,7 +49,7 @@ MEASURE_SCHEMA: dict[str, Any] = {
 }
 
 
-def write_prompt(inputs: Inputs, earlier: Target | None = None, problems: Sequence[str] = ()) -> Prompt:
+def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems: Sequence[str] = ()) -> Prompt:
     """The writer's question; with `problems` its second try, which is told what was wrong with the first."""
     if not problems:
         return _prompt("write", inputs, "write")
@@ -63,7 +63,7 @@ def entity_prompt(evidence: str) -> Prompt:
     return made("entity", versions()["entity"][1], templates.text("entity-system"), user)
 
 
-def measure_prompt(inputs: Inputs, target: Target) -> Prompt:
+def measure_prompt(inputs: Inputs, target: EvidenceTarget) -> Prompt:
     """Six dimensions in a single call (P 5.3)."""
     return _prompt("measure", inputs, "measure", written=fence(_json(_fields(target))))
 
@@ -77,7 +77,7 @@ def _prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Prompt:
     return made(version_name(kind, "", form, definition), version, templates.text(f"{kind}-system"), user)
 
 
-def _fields(target: Target) -> dict[str, object]:
+def _fields(target: EvidenceTarget) -> dict[str, object]:
     return {"contribution": target.contribution, "evidence": target.evidence}
 
 

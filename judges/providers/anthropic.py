@@ -14,7 +14,7 @@ from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
 from judges.providers.connections import http_client
 from judges.providers.received import Received
 from judges.providers.replies import count, counted, entries, get, text
-from judges.records import Judge, Reply, Request, Side, Usage
+from judges.records import Judge, ModelRequest, Reply, Side, Usage
 
 FINISH = {
     "end_turn": "stop",
@@ -51,7 +51,7 @@ class AnthropicProvider(SdkProvider):
         http = http_client(DefaultAioHttpClient, self.route)
         return {"http_client": http, "max_retries": 0, "timeout": None, "default_headers": UNPACKED}
 
-    async def send(self, request: Request, received: Received) -> None:
+    async def send(self, request: ModelRequest, received: Received) -> None:
         """One call. Fields that the SDK's types do not know go as `extra_body`, as in `OpenAIProvider.send`."""
         body = self.body(request)
         typed = {name: body.pop(name) for name in ("model", "max_tokens", "messages")}
@@ -60,7 +60,7 @@ class AnthropicProvider(SdkProvider):
         )
         await self.keep(call, received)
 
-    def sent_headers(self, request: Request, received: Received) -> dict[str, Any]:
+    def sent_headers(self, request: ModelRequest, received: Received) -> dict[str, Any]:
         """Of this call alone, its key among them."""
         unsaid = {name: Omit() for name in ("X-Api-Key", "Authorization") if name not in received.credentials}
         return {**unsaid, **self.headers(request.judge, received)}
@@ -69,7 +69,7 @@ class AnthropicProvider(SdkProvider):
         """Release the connections."""
         await self.client.close()
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the wire format has it, with breakpoints of the prompt cache where other calls go on alike."""
         kept = {"cache_control": KEPT} if self.preset.cache == "marked" else {}
         body = {
@@ -98,7 +98,7 @@ class AnthropicProvider(SdkProvider):
         )
 
 
-def form(request: Request) -> dict[str, Any]:
+def form(request: ModelRequest) -> dict[str, Any]:
     """What binds the answer to its form, by the judge's schema mode."""
     schema = request.schema
     if request.judge.schema_mode == "json_schema":
@@ -112,7 +112,7 @@ def form(request: Request) -> dict[str, Any]:
     return {}
 
 
-def blocks(request: Request, kept: dict[str, Any]) -> list[dict[str, Any]]:
+def blocks(request: ModelRequest, kept: dict[str, Any]) -> list[dict[str, Any]]:
     """The user message, cut where it stops repeating: after the query, which the next document shares, and in a debate
     after the document, which the next round shares. Writing to the cache costs more than other input, so what one call
     alone reads is not marked. `kept`: the mark.

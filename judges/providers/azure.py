@@ -7,7 +7,7 @@ from openai import AsyncAzureOpenAI, Omit
 from judges.providers.base import PLACEHOLDER
 from judges.providers.openai import OpenAIProvider
 from judges.providers.received import Received
-from judges.records import Judge, Request
+from judges.records import Judge, ModelRequest
 
 
 class AzureProvider(OpenAIProvider):
@@ -22,7 +22,7 @@ class AzureProvider(OpenAIProvider):
             azure_endpoint=self.base_url, api_version=_version(judge), api_key=PLACEHOLDER, **self.settings()
         )
 
-    def options(self, request: Request, received: Received) -> dict[str, Any]:
+    def options(self, request: ModelRequest, received: Received) -> dict[str, Any]:
         """With the judge's own version: judges of one account may differ in it."""
         found = super().options(request, received)
         if "api-key" not in received.credentials:

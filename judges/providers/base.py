@@ -21,12 +21,12 @@ from judges.records import (
     BadAnswer,
     Body,
     Judge,
+    ModelRequest,
     NotSent,
     ProviderError,
     Refused,
     Rejected,
     Reply,
-    Request,
     Unreachable,
 )
 
@@ -55,7 +55,7 @@ class SdkProvider(ABC):
         self.tokens = Tokens()
 
     @abstractmethod
-    async def send(self, request: Request, received: Received) -> None:
+    async def send(self, request: ModelRequest, received: Received) -> None:
         """One call by the SDK's documented method; the answer is taken before the SDK makes something of it."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class SdkProvider(ABC):
         """The JSON object of a body; {} when it holds none."""
         return parse(raw)
 
-    async def complete(self, request: Request) -> Reply:
+    async def complete(self, request: ModelRequest) -> Reply:
         """Send exactly one request; the whole of it ends within the judge's `timeout_s`. Raises ProviderError."""
         credentials = await self.authorized(request.judge)
         received = Received(credentials, arrived=request.arrived, began=request.began)
@@ -84,7 +84,7 @@ class SdkProvider(ABC):
         await self.passes.turn()
         return self.outcome(received, request.judge)
 
-    async def attempt(self, request: Request, received: Received) -> None:
+    async def attempt(self, request: ModelRequest, received: Received) -> None:
         """Send it; SDKs raise on answers that they cannot use, and what was received decides. Without a trace of an
         answer or of a connection nothing was sent, and the same request would fail alike. Raises Rejected.
         """

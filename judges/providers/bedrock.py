@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError
 from corpus.collections.secrets import secret
 from judges.providers.anthropic import AnthropicProvider
 from judges.providers.base import PLACEHOLDER
-from judges.records import Judge, Refused, Request
+from judges.records import Judge, ModelRequest, Refused
 
 API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
 VERSION = "bedrock-2023-05-31"
@@ -74,7 +74,7 @@ class BedrockProvider(AnthropicProvider):
             raise Refused(f"{self.host}: there are no credentials of AWS: {ADVICE}")
         return Credentials(frozen.access_key, frozen.secret_key, frozen.token)
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: ModelRequest) -> dict[str, Any]:
         """As Anthropic's, with the version that every model knows."""
         return {"anthropic_version": VERSION, **super().body(request)}
 

@@ -10,14 +10,14 @@ import numpy as np
 from judges.providers.openai import OpenAIProvider
 from judges.providers.received import Received
 from judges.providers.replies import count, entries, get, text
-from judges.records import Judge, Rejected, Reply, Request, Usage
+from judges.records import Judge, ModelRequest, Rejected, Reply, Usage
 from judges.retrieval import answers
 
 
 class EmbedProvider(OpenAIProvider):
     """POST <base_url>/embeddings. It judges nothing."""
 
-    async def send(self, request: Request, received: Received) -> None:
+    async def send(self, request: ModelRequest, received: Received) -> None:
         """One call. It asks for base64, a quarter of the bytes; lists of numbers are read too."""
         if request.role != "embed":
             raise Rejected(f"{request.judge.name} makes vectors: it cannot judge, write or rank")

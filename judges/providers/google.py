@@ -15,7 +15,7 @@ from judges.providers.bodies import DESCRIPTION, TOOL, fill
 from judges.providers.connections import CONNECTIONS, IDLE_S, http_client
 from judges.providers.received import SECRET, Received
 from judges.providers.replies import count, counted, entries, get, graded, numbers, text, tokens
-from judges.records import Judge, Reply, Request, Usage
+from judges.records import Judge, ModelRequest, Reply, Usage
 
 FINISH = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(
     ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "refusal"
@@ -78,7 +78,7 @@ class GoogleProvider(SdkProvider):
             httpx_async_client=self.http if plain else None,
         )
 
-    async def send(self, request: Request, received: Received) -> None:
+    async def send(self, request: ModelRequest, received: Received) -> None:
         """One `generate_content`, which returns the HTTP response unparsed; or one decision."""
         client, token = self.client_of(request.judge), _current.set(received)
         try:
@@ -101,7 +101,7 @@ class GoogleProvider(SdkProvider):
         if self.http is not None:
             await self.http.aclose()
 
-    def config(self, request: Request) -> types.GenerateContentConfig:
+    def config(self, request: ModelRequest) -> types.GenerateContentConfig:
         """Everything but the question, under the SDK's names."""
         judge, given = request.judge, request.judge.parameters
         fields: dict[str, Any] = {"system_instruction": request.prompt.system, **form(request)}
@@ -172,7 +172,7 @@ async def _keep_whole(response: httpx2.Response) -> None:
     await _current.get().take(response.status_code, response.headers, response.aiter_bytes())
 
 
-def form(request: Request) -> dict[str, Any]:
+def form(request: ModelRequest) -> dict[str, Any]:
     """What binds the answer to its form, by the judge's schema mode."""
     match request.judge.schema_mode:
         case "json_schema":
@@ -201,7 +201,7 @@ def answer_in(parts: list[Any], judge: Judge) -> str:
     return "".join(text(get(part, "text")) for part in parts if not get(part, "thought"))
 
 
-def decision(request: Request) -> dict[str, Any]:
+def decision(request: ModelRequest) -> dict[str, Any]:
     """One question of the Decisions endpoint: which level of the judge's scale?"""
     levels = list(prompts.levels(request.judge.grades))
     question = {"type": "score", "instructions": request.prompt.system, "criteria": levels}

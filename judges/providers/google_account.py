@@ -11,7 +11,7 @@ from google.auth.exceptions import GoogleAuthError
 from google.auth.transport.requests import Request
 
 from judges.providers.base import SdkProvider
-from judges.providers.tokens import Token, lasting
+from judges.providers.tokens import AccessToken, lasting
 from judges.records import Judge, Refused
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -39,7 +39,7 @@ class GoogleAccount(SdkProvider):
         """A token, whoever gave it."""
         return self.key_env or "an access token of Google Cloud"
 
-    def default_token(self) -> Token:
+    def default_token(self) -> AccessToken:
         """Of the credentials that Google's library finds."""
         try:
             credentials, _ = google.auth.default(scopes=[SCOPE])

@@ -11,7 +11,7 @@ from corpus.models import Document
 from corpus.search.bm25 import Index, index_for
 from judges.evidence import answers
 from judges.offline import debate, evidence, judges, rewriting
-from judges.records import Body, Inputs, Judge, Rejected, Reply, Request, Seat, Side, Unreachable
+from judges.records import Body, Inputs, Judge, ModelRequest, Rejected, Reply, Seat, Side, Unreachable
 
 FRESH_S = 60.0
 """Seconds for which a collection's word counts are used without asking whether its documents changed."""
@@ -56,7 +56,7 @@ class OfflineProvider:
         self._lexicons: dict[int, tuple[float, judges.Lexicon]] = {}
         self._opening = asyncio.Lock()
 
-    async def complete(self, request: Request) -> Reply:
+    async def complete(self, request: ModelRequest) -> Reply:
         """The verdict of the judge's model in schema JSON. Raises Rejected for a model that is not an offline one."""
         lexicon = await self._lexicon(request.inputs.collection)
         if request.role in ("rewrite", "reason"):
@@ -95,7 +95,7 @@ class OfflineProvider:
 ALONE = judges.Alone()
 
 
-def answer(request: Request, lexicon: judges.Lexicon) -> dict[str, object]:
+def answer(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
     """What the judge says, as the schema wants it.
 
     Any offline model may debate: the role decides what is asked. A debater that votes gives its opening verdict.
@@ -120,7 +120,7 @@ def answer(request: Request, lexicon: judges.Lexicon) -> dict[str, object]:
     return {"reason": reason, "response": _word(verdict)}
 
 
-def _written(request: Request, lexicon: judges.Lexicon) -> dict[str, object]:
+def _written(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
     """Contribution and evidence, the entities in them, or their scores."""
     if request.role == "write":
         target = evidence.write(request.inputs, lexicon, request.round)
@@ -133,7 +133,7 @@ def _written(request: Request, lexicon: judges.Lexicon) -> dict[str, object]:
     return {"note": "By counting words only.", **scores}
 
 
-def _rewritten(request: Request, lexicon: judges.Lexicon) -> dict[str, object]:
+def _rewritten(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
     """What to search for in place of the query, from the documents that its own words find."""
     query = request.inputs.query
     found = lexicon.index.search(query, rewriting.FEEDBACK) if isinstance(lexicon, CollectionLexicon) else []

@@ -12,7 +12,7 @@ from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
 from judges.providers.connections import http_client
 from judges.providers.received import Received
 from judges.providers.replies import count, counted, entries, get, graded, numbers, parse, text, tokens
-from judges.records import Judge, Reply, Request, Usage
+from judges.records import Judge, ModelRequest, Reply, Usage
 
 FINISH = {
     "content_filter": "refusal",
@@ -52,7 +52,7 @@ class OpenAIProvider(SdkProvider):
         http = http_client(DefaultAioHttpClient, self.route)
         return {"http_client": http, "max_retries": 0, "timeout": None, "default_headers": UNPACKED}
 
-    async def send(self, request: Request, received: Received) -> None:
+    async def send(self, request: ModelRequest, received: Received) -> None:
         """One call. Presets have fields that the SDK's types do not know: they go as `extra_body`."""
         options = self.options(request, received)
         if request.judge.decides:
@@ -63,7 +63,7 @@ class OpenAIProvider(SdkProvider):
         completions = self.client.chat.completions.with_streaming_response
         await self.keep(completions.create(model=model, messages=messages, extra_body=body, **options), received)
 
-    def options(self, request: Request, received: Received) -> dict[str, Any]:
+    def options(self, request: ModelRequest, received: Received) -> dict[str, Any]:
         """Headers of this call alone, its key among them."""
         unsaid = {"Authorization": Omit()} if "Authorization" not in received.credentials else {}
         return {"extra_headers": {**unsaid, **self.headers(request.judge, received)}}
@@ -72,7 +72,7 @@ class OpenAIProvider(SdkProvider):
         """Release the connections."""
         await self.client.close()
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the wire format has it, under the preset's names."""
         body: dict[str, Any] = {
             "model": request.judge.model,
@@ -87,7 +87,7 @@ class OpenAIProvider(SdkProvider):
             body |= {"logprobs": True, "top_logprobs": request.judge.alternatives}
         return extended(body, request.judge)
 
-    def form(self, request: Request) -> dict[str, Any]:
+    def form(self, request: ModelRequest) -> dict[str, Any]:
         """What binds the answer to its form, by the judge's schema mode."""
         schema = request.schema
         match request.judge.schema_mode:
@@ -200,7 +200,7 @@ def _add_calls(calls: list[dict[str, Any]], parts: list[Any]) -> None:
             calls[place]["function"]["arguments"] += text(get(part, "function", "arguments"))
 
 
-def decision(request: Request) -> dict[str, Any]:
+def decision(request: ModelRequest) -> dict[str, Any]:
     """One question of the Decisions endpoint: which level of the judge's scale?"""
     meanings = prompts.levels(request.judge.grades)
     levels = [{"label": str(grade), "description": meaning} for grade, meaning in enumerate(meanings)]

@@ -10,7 +10,7 @@ from judges.providers.base import UNPACKED, SdkProvider
 from judges.providers.connections import http_client
 from judges.providers.received import Received
 from judges.providers.replies import count, entries, get, text
-from judges.records import Judge, Rejected, Reply, Request, Usage
+from judges.records import Judge, ModelRequest, Rejected, Reply, Usage
 
 THRESHOLD = 0.5
 
@@ -22,7 +22,7 @@ class RerankProvider(SdkProvider):
         super().__init__(judge)
         self.http = http_client(httpx2.AsyncClient, self.route)
 
-    async def send(self, request: Request, received: Received) -> None:
+    async def send(self, request: ModelRequest, received: Received) -> None:
         """One POST, for which there is no SDK; the prompt is not sent: a reranker has its own."""
         if request.role not in ("vote", "generation", "filter", "check", "rank"):
             raise Rejected(f"{request.judge.name} is a reranker: it votes and ranks, and cannot argue or write")
@@ -82,7 +82,7 @@ def _ranking(body: dict[str, Any], raw: str) -> Reply | None:
     )
 
 
-def document(request: Request) -> str:
+def document(request: ModelRequest) -> str:
     """Title and text, as the reranker was trained on them."""
     inputs = request.inputs
     return f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document

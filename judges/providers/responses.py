@@ -6,7 +6,7 @@ from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
 from judges.providers.openai import OpenAIProvider, is_strict
 from judges.providers.received import Received
 from judges.providers.replies import count, counted, entries, get, text, tokens
-from judges.records import Judge, Reply, Request, Usage
+from judges.records import Judge, ModelRequest, Reply, Usage
 
 UNFINISHED = {"max_output_tokens": "length", "content_filter": "refusal"}
 
@@ -14,14 +14,14 @@ UNFINISHED = {"max_output_tokens": "length", "content_filter": "refusal"}
 class ResponsesProvider(OpenAIProvider):
     """POST <base_url>/responses."""
 
-    async def send(self, request: Request, received: Received) -> None:
+    async def send(self, request: ModelRequest, received: Received) -> None:
         """One call, as in `OpenAIProvider.send`."""
         body, options = self.body(request), self.options(request, received)
         model, asked = body.pop("model"), body.pop("input")
         responses = self.client.responses.with_streaming_response
         await self.keep(responses.create(model=model, input=asked, extra_body=body, **options), received)
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the wire format has it."""
         body: dict[str, Any] = {
             "model": request.judge.model,
@@ -56,7 +56,7 @@ class ResponsesProvider(OpenAIProvider):
         )
 
 
-def question(request: Request) -> dict[str, Any]:
+def question(request: ModelRequest) -> dict[str, Any]:
     """The prompt. Mode json_object needs the word "json" in the input, and its words stand in the system's part."""
     asked = {"role": "user", "content": request.prompt.user}
     if request.judge.schema_mode == "json_object":
@@ -64,7 +64,7 @@ def question(request: Request) -> dict[str, Any]:
     return {"instructions": request.prompt.system, "input": [asked]}
 
 
-def form(request: Request) -> dict[str, Any]:
+def form(request: ModelRequest) -> dict[str, Any]:
     """What binds the answer to its form, by the judge's schema mode."""
     schema, strict = request.schema, is_strict(request.schema)
     match request.judge.schema_mode:

@@ -20,7 +20,7 @@ SHORT_S = 300.0
 """How long a token is kept that does not say when it expires."""
 
 
-class Token(NamedTuple):
+class AccessToken(NamedTuple):
     """A token, and when it expires (seconds since 1970)."""
 
     value: str
@@ -31,14 +31,14 @@ class Tokens:
     """The tokens of an account by where they come from. Whoever needs one that is being fetched waits for it."""
 
     def __init__(self) -> None:
-        self.known: dict[Hashable, Token] = {}
+        self.known: dict[Hashable, AccessToken] = {}
         self.turn = asyncio.Lock()
 
     async def of_command(self, command: tuple[str, ...]) -> str:
         """What the command prints. Raises Refused."""
         return await self.of(command, lambda: from_command(command))
 
-    async def of(self, source: Hashable, fetch: Callable[[], Token]) -> str:
+    async def of(self, source: Hashable, fetch: Callable[[], AccessToken]) -> str:
         """The token of a source; `fetch` runs in a thread. Raises what it raises."""
         async with self.turn:
             known = self.known.get(source)
@@ -51,7 +51,7 @@ class Tokens:
         self.known.clear()
 
 
-def from_command(command: tuple[str, ...]) -> Token:
+def from_command(command: tuple[str, ...]) -> AccessToken:
     """Run a command that prints a token, or JSON with one. What it printed is never part of an error: it may be secret.
 
     JSON as `az account get-access-token` and OAuth's token endpoints write it: the token as accessToken, access_token
@@ -76,9 +76,9 @@ def from_command(command: tuple[str, ...]) -> Token:
     return lasting(value, said or _seconds(get(_claims(value), "exp")))
 
 
-def lasting(value: str, expires: float = 0.0) -> Token:
+def lasting(value: str, expires: float = 0.0) -> AccessToken:
     """A token; 0 where nobody knows when it expires."""
-    return Token(value, expires or time.time() + EARLY_S + SHORT_S)
+    return AccessToken(value, expires or time.time() + EARLY_S + SHORT_S)
 
 
 def _seconds(value: object) -> float:

@@ -6,7 +6,7 @@ from judges.providers.anthropic import AnthropicProvider
 from judges.providers.base import PLACEHOLDER
 from judges.providers.google_account import GoogleAccount, Place, place_of
 from judges.providers.received import Received
-from judges.records import Judge, Request
+from judges.records import Judge, ModelRequest
 
 
 class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
@@ -30,7 +30,7 @@ class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
             )
         return self.clients[place]
 
-    async def send(self, request: Request, received: Received) -> None:
+    async def send(self, request: ModelRequest, received: Received) -> None:
         """As Anthropic's, in the judge's project: its client is looked at before anything is waited for."""
         self.client = self.client_of(request.judge)
         await super().send(request, received)

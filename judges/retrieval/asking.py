@@ -20,11 +20,11 @@ from corpus.rubric import QUERY, Definition
 from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.lifecycle import check_budget
-from judges.costs.budget import Spent
+from judges.costs.budget import BudgetExhausted
 from judges.domain.verdicts import Gone
 from judges.engine import plan as plans
 from judges.engine.cache import FIND_CALLS
-from judges.engine.calls import Caller, Question, Stopped
+from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import judge_of, judges_of, records_of, roomy
 from judges.inline import runner
@@ -51,7 +51,7 @@ SELECT query, sum(tokens_in), sum(tokens_out), max(ms) FROM (
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RetrievalRequest:
     """One call: what is asked, and of how many (`sample`, from 0)."""
 
     role: str
@@ -69,7 +69,7 @@ class Wanted:
 
     query: int
     text: str
-    calls: tuple[Call, ...]
+    calls: tuple[RetrievalRequest, ...]
     instruction: str = ""
     """For rerankers, which have no prompt; others read it in theirs."""
 
@@ -84,7 +84,7 @@ class Used:
 
 
 @dataclass(slots=True)
-class Answered:
+class RetrievalReply:
     """Answers in the order of what was wanted; None where one of its calls brought none."""
 
     answers: list[tuple[Turn, ...] | None] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Answered:
     """The cap at which money or calls ran out (Campaign.Cap)."""
     stopped: bool = False
 
-    def take(self, later: "Answered") -> None:
+    def take(self, later: "RetrievalReply") -> None:
         """What went wrong later, in a further step about the same queries."""
         self.error = later.error or self.error
         self.spent, self.stopped = self.spent or later.spent, self.stopped or later.stopped
@@ -179,21 +179,21 @@ def ask(
     wanted: Sequence[Wanted],
     *,
     stopped: Callable[[], bool] = lambda: False,
-) -> Answered:
+) -> RetrievalReply:
     """Ask all of it, as much at a time as the accounts allow. What answers bring is stored when they are here."""
     plan = plans.load(campaign.pk)
     assert plan is not None
     held = _held(campaign, wanted)
-    found = Answered([None] * len(wanted))
+    found = RetrievalReply([None] * len(wanted))
     connection.close()
 
     async def one(caller: Caller, claimed: Claimed) -> tuple[Turn, ...] | None:
         asked = wanted[claimed.work]
         try:
             turns = await _turns(caller, claimed, judge, asked)
-        except Stopped:
+        except Cancelled:
             found.stopped = True
-        except Spent:
+        except BudgetExhausted:
             found.spent = caller.budget.cap or Campaign.Cap.BUDGET.value
         else:
             if turns is None:
@@ -228,10 +228,10 @@ async def _turns(caller: Caller, claimed: Claimed, judge: Judge, asked: Wanted) 
     return turns if len(turns) == len(questions) else None
 
 
-def _question(judge: Judge, call: Call) -> Question:
+def _question(judge: Judge, call: RetrievalRequest) -> JudgeQuestion:
     slot = (call.role, 0, call.sample)
     schema = dict(call.schema)
-    return Question(slot, judge, call.prompt, schema, call.sample, documents=call.documents, keep=call.keep)
+    return JudgeQuestion(slot, judge, call.prompt, schema, call.sample, documents=call.documents, keep=call.keep)
 
 
 def _held(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claimed]:

@@ -13,13 +13,13 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from judges import prompts
 from judges.campaigns.lifecycle import check_budget
-from judges.costs.budget import Spent
+from judges.costs.budget import BudgetExhausted
 from judges.domain import copies, ensemble
 from judges.domain.verdicts import Gone
-from judges.engine.calls import Caller, Question
+from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.evidence.campaigns import configuration
-from judges.inline.pairs import Limits, ask_alone
+from judges.inline.pairs import InlineLimits, ask_alone
 from judges.models import Attempt, Campaign
 from judges.records import Turn
 
@@ -56,7 +56,7 @@ class Synthesized:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SynthesisResult:
     """What came of all pairs. `lost`: pairs without a single score."""
 
     pairs: dict[int, Synthesized]
@@ -78,7 +78,7 @@ def synthesize(
     budget: float | None = None,
     max_calls: int | None = None,
     done: Callable[[int], None] = lambda count: None,
-) -> Result:
+) -> SynthesisResult:
     """Ask `judge` k times about each pair. Raises BadInput for an unknown judge, and one without a scale of its own."""
     wanted = replace(configuration(judge), policy=Campaign.Policy.EVIDENCE.value)
     if wanted.voters[0].grades == 1:
@@ -97,17 +97,19 @@ def synthesize(
         try:
             for number in range(k):
                 slot = ("generation", number, 0)
-                answers.append(await caller.ask(claimed, Question(slot, member, prompt, schema, key_sample=number)))
-        except Spent:
+                answers.append(
+                    await caller.ask(claimed, JudgeQuestion(slot, member, prompt, schema, key_sample=number))
+                )
+        except BudgetExhausted:
             spent = True
             return None
         return _of(claimed, f"{prompt.system}\n\n{prompt.user}", answers)
 
-    limits = Limits(budget, max_calls)
+    limits = InlineLimits(budget, max_calls)
     found = ask_alone(collection, wanted, "scoring", pairs, ask, limits=limits, done=done)
     tokens = _tokens(found.campaign)
     kept = {pair: _with_tokens(one, tokens) for pair, one in found.answers.items()}
-    return Result(kept, found.lost, found.campaign, found.calls, found.cached, found.cost, spent)
+    return SynthesisResult(kept, found.lost, found.campaign, found.calls, found.cached, found.cost, spent)
 
 
 def _of(claimed: Claimed, prompt: str, answers: Sequence[Turn | Gone]) -> Synthesized | None:

@@ -14,7 +14,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from corpus.collections.removal import delete_collection
-from corpus.importing.service import Files, import_collection
+from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Collection
 
 DOCUMENTS = 100_000
@@ -63,12 +63,12 @@ def measure() -> list[dict[str, Any]]:
     ]
 
 
-def generate(folder: Path) -> Files:
+def generate(folder: Path) -> ImportFiles:
     """The three files, always the same."""
     rng = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
     vocabulary = ["".join(rng.choices(letters, k=rng.randint(2, 9))) for _ in range(20_000)]
-    files = Files(folder / "corpus.jsonl", folder / "queries.jsonl", pairs=folder / "pairs.jsonl")
+    files = ImportFiles(folder / "corpus.jsonl", folder / "queries.jsonl", pairs=folder / "pairs.jsonl")
     with files.corpus.open("w") as out:
         for n in range(DOCUMENTS):
             text = " ".join(rng.choices(vocabulary, k=WORDS))
@@ -82,7 +82,7 @@ def generate(folder: Path) -> Files:
     return files
 
 
-def timed_import(files: Files) -> float:
+def timed_import(files: ImportFiles) -> float:
     """Seconds from the files to committed rows of a new collection."""
     for old in Collection.objects.filter(name=NAME):
         delete_collection(old)

@@ -31,7 +31,7 @@ def model(kind: str, folder: Path) -> Path:
     from training.recipes.calibration import Calibration
     from training.serving.publication import Record
     from training.trainers.base import answer_ids, load_tokenizer, tiny_base
-    from training.trainers.causal import LoraTrained, Prompt
+    from training.trainers.causal import LoraTrained, PromptTokens
     from training.trainers.encoder import EncoderTrained
     from training.trainers.finishing import finish
     from training.trainers.tiny_encoder import tiny_encoder
@@ -43,7 +43,7 @@ def model(kind: str, folder: Path) -> Path:
     else:
         base = tiny_base(folder / "base", hidden=256, layers=4)
         yes, no = answer_ids(load_tokenizer(base))
-        trained = LoraTrained(base, adapter_of(base, folder / "adapter"), Prompt(rendering.render, yes, no, 2048))
+        trained = LoraTrained(base, adapter_of(base, folder / "adapter"), PromptTokens(rendering.render, yes, no, 2048))
         record = Record(
             "causal", "prism", "tiny", {}, {}, Calibration(), prompt=rendering.prompt_text(),
             prompt_sha256=rendering.prompt_sha256(), yes_id=yes, no_id=no, max_length=2048, tiny=True,
@@ -57,12 +57,14 @@ def one(kind: str, folder: Path) -> dict[str, Any]:
     from sentence_transformers import CrossEncoder
 
     from corpus.bundled.passages import passages
-    from training.serving.scorer import Asked, open_scorer
+    from training.serving.scorer import ScoringRequest, open_scorer
 
     texts = [passage.text for passage in passages(topics)]
     titles = [passage.title for passage in passages(topics)]
     asked = [
-        Asked(f"what does the reference say about {titles[n * 7]}", [texts[n + 17 * k] for k in range(DOCUMENTS)])
+        ScoringRequest(
+            f"what does the reference say about {titles[n * 7]}", [texts[n + 17 * k] for k in range(DOCUMENTS)]
+        )
         for n in range(QUERIES)
     ]
     pairs = [(query.query, document) for query in asked for document in query.documents]

@@ -29,13 +29,13 @@ CORES = 2
 
 def measure() -> list[dict[str, Any]]:
     """Seconds, memory and queries a second; equal or not."""
-    from corpus.importing.service import Files, import_collection
+    from corpus.importing.service import ImportFiles, import_collection
 
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         corpus, queries = generate(Path(folder))
         generated = time.perf_counter()
-        import_collection(NAME, Files(corpus=corpus, queries=queries))
+        import_collection(NAME, ImportFiles(corpus=corpus, queries=queries))
         imported = time.perf_counter()
     made, again, theirs = step("make"), step("again"), step("theirs")
     shape = f"{DOCUMENTS:,} passages, {QUERIES:,} queries, depth {DEPTH}"

@@ -112,8 +112,8 @@ def train(side: str, folder: str, shape: str) -> dict[str, Any]:
     from training.jobs.folder import JobFolder
     from training.recipes import data, table
     from training.trainers.loop import Loop
-    from training.trainers.prism import Prism
-    from training.trainers.recipe import Task
+    from training.trainers.prism import PrismRecipe
+    from training.trainers.recipe import TrainingTask
     from training.trainers.world import World
 
     wanted = json.loads(shape)
@@ -121,8 +121,8 @@ def train(side: str, folder: str, shape: str) -> dict[str, Any]:
     given["learning_rate"] = 1e-12  # both sides see the same weights, so that their losses can be compared
     options = table.options("prism", given)
     found = data.read(Path(folder) / "set")
-    task = Task("prism", Path(folder) / "base", "base", found, options, wanted["device"], False)
-    recipe = Prism(task)
+    task = TrainingTask("prism", Path(folder) / "base", "base", found, options, wanted["device"], False)
+    recipe = PrismRecipe(task)
     loop = Loop(JobFolder(Path(folder) / side), task, recipe, World(), lambda: False)
     (Path(folder) / side).mkdir()
     before, tokens, losses = memory(wanted["device"]), 0, []

@@ -6,7 +6,22 @@ from xml.etree import ElementTree
 
 import pytest
 
-from charts import Bar, Chart, Dot, Link, Node, Place, Span, bars, bump, flow, heat, intervals, line, scatter
+from charts import (
+    Bar,
+    BumpPlace,
+    Chart,
+    Dot,
+    IntervalSpan,
+    Link,
+    Node,
+    bars,
+    bump,
+    flow,
+    heat,
+    intervals,
+    line,
+    scatter,
+)
 from charts.drawing import ticks
 
 NASTY = '=1+1 <b onmouseover="x">&'
@@ -31,8 +46,19 @@ def every() -> list[Chart]:
         scatter("cost", "Cost", [Dot(1, 2, NASTY), Dot(2, 3, "b", "people")], x="USD", y="kappa", diagonal=True),
         heat("grid", "Grid", {NASTY: [0.1, None], "b": [-0.2, 1.0]}, ["c", "d"], x="length", y="score"),
         flow("flow", "Flow", nodes, [Link("pairs", "a", 90), Link("pairs", "b", 10)]),
-        bump("ranks", "Ranks", [Place(NASTY, 1, 2, 0.5, 0.4), Place("b", 2, 1)], x=("before", "after"), y="nDCG@10"),
-        intervals("spans", "Spans", [Span(NASTY, 0.5, 0.4, 0.7, open=True), Span("b", 0.3, 0.3, 0.3)], x="nDCG@10"),
+        bump(
+            "ranks",
+            "Ranks",
+            [BumpPlace(NASTY, 1, 2, 0.5, 0.4), BumpPlace("b", 2, 1)],
+            x=("before", "after"),
+            y="nDCG@10",
+        ),
+        intervals(
+            "spans",
+            "Spans",
+            [IntervalSpan(NASTY, 0.5, 0.4, 0.7, open=True), IntervalSpan("b", 0.3, 0.3, 0.3)],
+            x="nDCG@10",
+        ),
     ]
 
 
@@ -104,23 +130,23 @@ def test_shares_of_a_flow_are_in_proportion_and_never_invisible() -> None:
 
 
 def test_ranks_that_change_are_told_in_words_and_in_the_table() -> None:
-    places = [Place("bm25", 1, 3, 0.5, 0.5), Place("dense", 2, 1, 0.4, 0.7), Place("both", 3, 2, 0.3, 0.6)]
+    places = [BumpPlace("bm25", 1, 3, 0.5, 0.5), BumpPlace("dense", 2, 1, 0.4, 0.7), BumpPlace("both", 3, 2, 0.3, 0.6)]
     chart = bump("ranks", "Ranks", places, x=("before", "after"), y="nDCG@10")
     assert chart.summary == ("By nDCG@10 3 of 3 systems change their rank: bm25 1 to 3; both 3 to 2; dense 2 to 1.")
     assert chart.rows[0] == ("bm25", 1, 3, -2, 0.5, 0.5)
-    still = bump("ranks", "Ranks", [Place("a", 1, 1), Place("b", 2, 2)], x=("before", "after"), y="nDCG@10")
+    still = bump("ranks", "Ranks", [BumpPlace("a", 1, 1), BumpPlace("b", 2, 2)], x=("before", "after"), y="nDCG@10")
     assert still.summary == "By nDCG@10 every system keeps its rank."
     assert bump("ranks", "Ranks", [], x=("before", "after"), y="nDCG@10").summary == "Nothing to draw yet."
 
 
 def test_equal_ranks_stand_below_each_other() -> None:
-    chart = bump("r", "R", [Place("a", 1, 1), Place("b", 1, 1)], x=("before", "after"), y="m")
+    chart = bump("r", "R", [BumpPlace("a", 1, 1), BumpPlace("b", 1, 1)], x=("before", "after"), y="m")
     heights = {e.text: e.get("y") for e in ElementTree.fromstring(chart.svg).iter() if e.tag.endswith("text")}
     assert heights["a  1"] != heights["b  1"]
 
 
 def test_a_table_as_latex_escapes_what_latex_would_act_on() -> None:
-    chart = intervals("spans", "50% & more", [Span("a_b\\input{x}", 0.5, 0.25, 1.0)], x="nDCG@10")
+    chart = intervals("spans", "50% & more", [IntervalSpan("a_b\\input{x}", 0.5, 0.25, 1.0)], x="nDCG@10")
     lines = chart.latex().splitlines()
     assert r"\caption{50\% \& more}" in lines and r"\begin{tabular}{lrrrr}" in lines
     assert r"a\_b\textbackslash{}input\{x\} & 0.5000 & 0.2500 & 1.0000 & 0.7500 \\" in lines

@@ -7,14 +7,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 from annotation.models import Role
-from corpus.access import Scope, action
+from corpus.access import AccessScope, action
 from tests.factories import make_collection, make_member, make_user
 
 pytestmark = pytest.mark.django_db
 
 
 @action("admin")
-def settings_of(request: HttpRequest, scope: Scope) -> HttpResponse:
+def settings_of(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     return HttpResponse(f"{scope.user.username} in {scope.collection.name}")
 
 

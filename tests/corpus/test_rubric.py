@@ -25,7 +25,7 @@ from annotation.quality_control import gold, gold_reasons
 from annotation.quality_control.matching import Form
 from config import demo
 from corpus.errors import BadInput
-from corpus.evidence.measures import Target
+from corpus.evidence.measures import EvidenceTarget
 from corpus.models import Collection, Pair
 from corpus.rubric import HELPFULNESS, SUFFICIENCY, Definition, Rubric
 from judges import prompts
@@ -33,16 +33,16 @@ from judges.campaigns import configurations, lifecycle
 from judges.campaigns.forecasts import shown
 from judges.domain.debate import AGAINST, FOR
 from judges.domain.protocol import Protocol
-from judges.engine.calls import Question
+from judges.engine.calls import JudgeQuestion
 from judges.prompts.writing import measure_prompt, write_prompt
 from judges.providers.received import Received
 from judges.providers.rerank import RerankProvider
-from judges.records import SCALES, Inputs, Judge, Prompt, Request, Turn
+from judges.records import SCALES, Inputs, Judge, ModelRequest, Prompt, Turn
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judged_books import export, lines, make_books
 from training.recipes import data, rendering
 from training.serving import protocol
-from training.serving.scorer import Asked, CausalScorer
+from training.serving.scorer import CausalScorer, ScoringRequest
 
 pytestmark = pytest.mark.django_db
 
@@ -119,7 +119,7 @@ def sent_to_a_reranker(inputs: Inputs) -> dict[str, object]:
     provider = object.__new__(RerankProvider)
     provider.base_url, provider.http = "http://127.0.0.1", httpx2.AsyncClient(transport=httpx2.MockTransport(note))
     judge = Judge(1, "ranker", "rerank-endpoint", "ranker")
-    asyncio.run(provider.send(Request(judge, prompts.vote_prompt(inputs), {}, inputs, "vote"), Received()))
+    asyncio.run(provider.send(ModelRequest(judge, prompts.vote_prompt(inputs), {}, inputs, "vote"), Received()))
     return sent[0]
 
 
@@ -155,7 +155,7 @@ def asked_for_gold_reasons(inputs: Inputs) -> list[Prompt]:
     """What the writers of arguments about gold pairs are asked, in both rounds."""
     found: list[Prompt] = []
 
-    async def ask(_claimed: object, question: Question) -> Turn:
+    async def ask(_claimed: object, question: JudgeQuestion) -> Turn:
         found.append(question.prompt)
         return Turn(1 - question.slot[2], "It says so.")
 
@@ -199,7 +199,9 @@ def test_people_judges_exports_and_reranker_are_told_the_same(rubric, instructio
     whole |= {f"gold reason {n}": read_prompt(prompt.system) for n, prompt in enumerate(asked_for_gold_reasons(inputs))}
     assert set(whole.values()) == {definition.text} and len(whole) == 17
 
-    stated = {prompt.name: prompt.user for prompt in (write_prompt(inputs), measure_prompt(inputs, Target("c", "e")))}
+    stated = {
+        prompt.name: prompt.user for prompt in (write_prompt(inputs), measure_prompt(inputs, EvidenceTarget("c", "e")))
+    }
     stated = {name: read_prompt(text) for name, text in stated.items()}
     export(books, "trl", tmp_path / "trl", allow_incomplete=True)
     (stated["trl"],) = {
@@ -232,7 +234,7 @@ def test_the_reranking_service_asks_by_the_same_where_a_request_names_no_rule(mo
     scorer.prompt = SimpleNamespace(render=rendering.render, yes_id=1, no_id=0, max_length=9, tail=0)
     for instruction in (None, "", OWN):
         read = protocol.read(json.dumps({"query": "q", "documents": ["d"], "instruction": instruction}).encode())
-        scorer.margins_of([Asked(read.query, read.documents, read.instruction)])
+        scorer.margins_of([ScoringRequest(read.query, read.documents, read.instruction)])
     told = [text.removeprefix(rendering.HEAD).split(rendering.TO_QUERY)[0] for text in asked]
     assert told == [HELPFULNESS.statement, HELPFULNESS.statement, OWN]
 

@@ -13,7 +13,7 @@ from corpus.errors import BadInput, QuorumError
 from jobs import notifications, workers
 from judges.evidence import measuring
 from judges.evidence.campaigns import judge_named
-from judges.evidence.outputs import Row, means, table
+from judges.evidence.outputs import OutputRow, means, table
 from judges.models import JudgeVersion
 from judges.panels.offline_panel import ensure_writers
 from training.models import Job
@@ -31,7 +31,7 @@ TITLES = {
 }
 
 
-def rows_of(job: Job) -> dict[str, list[Row]]:
+def rows_of(job: Job) -> dict[str, list[OutputRow]]:
     """All rows that each model wrote, as far as the collection has their pairs."""
     assert job.collection is not None
     found = {}
@@ -86,7 +86,7 @@ def score(job: int, judge: str, budget: float | None) -> None:
     _keep(job, {"judge": judge, "state": "ready", "as": meaning, "sides": sides})
 
 
-def _side(job: Job, judge: str, rows: list[Row], budget: float | None) -> dict[str, Any]:
+def _side(job: Job, judge: str, rows: list[OutputRow], budget: float | None) -> dict[str, Any]:
     assert job.collection is not None
     found = measuring.measure(job.collection, judge, rows, budget=budget)
     by_rule = table(rows, found.judged)

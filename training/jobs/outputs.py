@@ -13,7 +13,7 @@ MOST_POINTS = 2000
 """Points of figure 5 that are kept: the first rows, whatever comes later."""
 
 
-class Row(Protocol):
+class WrittenRow(Protocol):
     """What is needed of an example of the dev split."""
 
     @property
@@ -25,7 +25,7 @@ class Row(Protocol):
 
 
 def measure(
-    rows: Sequence[Row], texts: Sequence[str], count: Callable[[str], int], *, words: str = ""
+    rows: Sequence[WrittenRow], texts: Sequence[str], count: Callable[[str], int], *, words: str = ""
 ) -> dict[str, Any]:
     """Measures of one model; texts: its raw answers, one a row; count: tokens by its own tokenizer.
 

@@ -43,7 +43,7 @@ ROWS = {
 
 
 @dataclass(frozen=True)
-class Extra:
+class ExtraState:
     """How far the training extra of this instance is; `state` is ready where nobody said otherwise."""
 
     state: str
@@ -52,13 +52,13 @@ class Extra:
     of: int
 
 
-def extra() -> Extra:
+def extra() -> ExtraState:
     """What the demo's installer said last."""
     try:
         found = json.loads((Path(settings.VAR) / EXTRA).read_text())
     except (OSError, ValueError):
-        return Extra("ready", "", 0, 0)
-    return Extra(str(found["state"]), str(found["line"]), int(found["done"]), int(found["of"]))
+        return ExtraState("ready", "", 0, 0)
+    return ExtraState(str(found["state"]), str(found["line"]), int(found["done"]), int(found["of"]))
 
 
 def why_not() -> str:

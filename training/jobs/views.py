@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from corpus.access import Scope, action
+from corpus.access import AccessScope, action
 from corpus.auditing import record
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
@@ -30,7 +30,7 @@ FILES = {"tuned": "tuned.run", "base": "base.run", "bm25": "bm25.run"}
 
 @action("admin")
 @require_GET
-def training(request: HttpRequest, scope: Scope) -> HttpResponse:
+def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Jobs and models, and the form for a new training. HTMX asks for the lists alone while something runs."""
     if request.headers.get("HX-Request"):
         context = _lists(scope)
@@ -38,7 +38,7 @@ def training(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _page(request, scope, TrainForm(found=pages.sets(scope.collection)))
 
 
-def _lists(scope: Scope) -> dict[str, object]:
+def _lists(scope: AccessScope) -> dict[str, object]:
     found, extra = pages.jobs_of(scope.collection), pages.extra()
     return {
         "scope": scope,
@@ -50,14 +50,14 @@ def _lists(scope: Scope) -> dict[str, object]:
     }
 
 
-def _page(request: HttpRequest, scope: Scope, form: TrainForm, *, status: int = 200) -> HttpResponse:
+def _page(request: HttpRequest, scope: AccessScope, form: TrainForm, *, status: int = 200) -> HttpResponse:
     context = {**_lists(scope), "form": form, "sets": pages.sets(scope.collection), "why_not": pages.why_not()}
     return render(request, "training/training.html", context, status=status)
 
 
 @action("admin")
 @require_POST
-def start_training(request: HttpRequest, scope: Scope) -> HttpResponse:
+def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """A training in the queue."""
     form = TrainForm(request.POST, found=pages.sets(scope.collection))
     if form.is_valid() and (why := pages.why_not()):
@@ -86,7 +86,7 @@ def start_training(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin")
 @require_GET
-def training_job(request: HttpRequest, scope: Scope, job: int) -> HttpResponse:
+def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
     """One job, live."""
     found = get_object_or_404(Job.objects.select_related("model"), pk=job, collection=scope.collection)
     live = pages.live(found)
@@ -123,7 +123,7 @@ def training_job(request: HttpRequest, scope: Scope, job: int) -> HttpResponse:
 
 @action("admin")
 @require_POST
-def control_job(request: HttpRequest, scope: Scope, job: int, act: str) -> HttpResponse:
+def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) -> HttpResponse:
     """cancel, or go on after a cancellation or a failure."""
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
     acts = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}
@@ -140,7 +140,7 @@ def control_job(request: HttpRequest, scope: Scope, job: int, act: str) -> HttpR
 
 @action("admin")
 @require_POST
-def judge_outputs(request: HttpRequest, scope: Scope, job: int) -> HttpResponse:
+def judge_outputs(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
     """A judge scores what base and tuned model wrote; a worker asks it."""
     rows = Job.objects.filter(kind=Job.Kind.GENERATE, state=Job.State.FINISHED)
     found = get_object_or_404(rows, pk=job, collection=scope.collection)
@@ -160,7 +160,7 @@ def judge_outputs(request: HttpRequest, scope: Scope, job: int) -> HttpResponse:
 
 @action("admin")
 @require_GET
-def training_model(request: HttpRequest, scope: Scope, model: int) -> HttpResponse:
+def training_model(request: HttpRequest, scope: AccessScope, model: int) -> HttpResponse:
     """What was published, how good it is, and what to do with it."""
     found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
     summary = found.summary
@@ -182,7 +182,7 @@ def training_model(request: HttpRequest, scope: Scope, model: int) -> HttpRespon
 
 @action("admin")
 @require_POST
-def use_model(request: HttpRequest, scope: Scope, model: int, act: str) -> HttpResponse:
+def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) -> HttpResponse:
     """evaluate, rerank, order, generate: another job."""
     found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
     if act not in KINDS:
@@ -198,7 +198,7 @@ def use_model(request: HttpRequest, scope: Scope, model: int, act: str) -> HttpR
 
 @action("admin")
 @require_GET
-def model_card(request: HttpRequest, scope: Scope, model: int) -> HttpResponseBase:
+def model_card(request: HttpRequest, scope: AccessScope, model: int) -> HttpResponseBase:
     """README.md of the model's folder."""
     found = get_object_or_404(Model, pk=model, collection=scope.collection)
     return _file(Path(found.folder) / "README.md", f"{found.name}-README.md")
@@ -206,7 +206,7 @@ def model_card(request: HttpRequest, scope: Scope, model: int) -> HttpResponseBa
 
 @action("admin")
 @require_GET
-def job_file(request: HttpRequest, scope: Scope, job: int, file: str) -> HttpResponseBase:
+def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> HttpResponseBase:
     """A run of a finished job, or its metrics."""
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
     names = {"metrics.jsonl", "log.txt", "evaluation.json", *(path.name for path in Path(found.folder).glob("*.run"))}

@@ -42,14 +42,14 @@ def worker_command(processes: int, name: str = "gpu") -> list[str]:
     return [sys.executable, "-m", "celery", "-A", "config", "worker", *options, *quiet, "-n", host]
 
 
-class Own:
+class OwnWorker:
     """`with Own() as own: own.ensure()`: a worker of a waiting command, where no other serves the queue."""
 
     def __init__(self) -> None:
         self.child: subprocess.Popen[str] | None = None
         self.started = 0.0
 
-    def __enter__(self) -> "Own":
+    def __enter__(self) -> "OwnWorker":
         return self
 
     def __exit__(self, *_: object) -> None:

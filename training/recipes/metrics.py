@@ -21,7 +21,7 @@ class Undefined(Exception):
 
 
 @dataclass(frozen=True)
-class Choice:
+class CheckpointChoice:
     """The chosen checkpoint's place in the list, every checkpoint's mean rank (1 is best), and the choice in words."""
 
     index: int
@@ -148,7 +148,7 @@ def kept_apart(query_ids: Sequence[str], labels: Sequence[int | None], least: in
     return set(ordered[1::2]) if len(ordered) >= least else set()
 
 
-def choose(checkpoints: Sequence[Mapping[str, Any]]) -> Choice:
+def choose(checkpoints: Sequence[Mapping[str, Any]]) -> CheckpointChoice:
     """The checkpoint with the best mean rank over label-Pearson, AUC and accuracy at 0.5 (SPEC S9).
 
     Equal values share the mean of their ranks; an undefined value ranks last; of equal mean ranks the earlier wins.
@@ -160,11 +160,15 @@ def choose(checkpoints: Sequence[Mapping[str, Any]]) -> Choice:
     defined = [name for name in CHOSEN_BY if any(one.get(name) is not None for one in checkpoints)]
     if not defined:
         last = len(checkpoints) - 1
-        return Choice(last, [1.0] * len(checkpoints), "the last checkpoint: no measure is defined on the dev split")
+        return CheckpointChoice(
+            last, [1.0] * len(checkpoints), "the last checkpoint: no measure is defined on the dev split"
+        )
     table = [_ranks([one.get(name) for one in checkpoints]) for name in defined]
     means = [float(np.mean(column)) for column in zip(*table, strict=True)]
     index = int(np.argmin(np.round(means, 9)))
-    return Choice(index, means, f"best mean rank ({means[index]:.2f}) over {', '.join(defined)} on the dev split")
+    return CheckpointChoice(
+        index, means, f"best mean rank ({means[index]:.2f}) over {', '.join(defined)} on the dev split"
+    )
 
 
 def _ranks(values: Sequence[float | None]) -> list[float]:

@@ -26,7 +26,7 @@ END = "<|im_end|>"
 YES, NO = "yes", "no"
 
 
-class Written(NamedTuple):
+class RenderedPair(NamedTuple):
     """What a model wrote for a pair, the label first; "" for models that do not write."""
 
     text: str

@@ -14,7 +14,7 @@ TARGETS = (
 
 
 @dataclass(frozen=True)
-class Options:
+class RecipeOptions:
     """Everything that decides what a training does to the same data and base."""
 
     preset: str = "paper"
@@ -62,8 +62,8 @@ class Options:
         return asdict(self)
 
 
-PRISM = Options()
-TABLE: Mapping[str, Mapping[str, Options]] = {
+PRISM = RecipeOptions()
+TABLE: Mapping[str, Mapping[str, RecipeOptions]] = {
     "prism": {
         "paper": PRISM,
         "paper-0.8b": replace(PRISM, preset="paper-0.8b", epochs=3.0),
@@ -78,11 +78,11 @@ TABLE: Mapping[str, Mapping[str, Options]] = {
         ),
     },
     "cross-encoder": {
-        "paper": Options(
+        "paper": RecipeOptions(
             preset="paper", epochs=1.0, batch=16, learning_rate=2e-5, warmup_steps=100, max_length=512,
             token_budget=8192, lora_rank=0, loss="bce", sft_weight=0.0, point_weight=1.0,
         ),
-        "tiny": Options(
+        "tiny": RecipeOptions(
             preset="tiny", epochs=4.0, batch=16, learning_rate=1e-3, warmup_steps=10, max_length=256,
             token_budget=4096, lora_rank=0, loss="bce", sft_weight=0.0, point_weight=1.0,
         ),
@@ -98,14 +98,14 @@ CHOICES = {
 LOSSES = {"prism": ("hybrid",), "cross-encoder": ("bce", "mse", "lambda")}
 
 
-def options(recipe: str, given: Mapping[str, Any]) -> Options:
+def options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
     """The preset's defaults with what was given instead. Raises BadInput for a name or value that does not exist."""
     if recipe not in TABLE:
         raise BadInput(f"no recipe named {recipe!r}; there are {', '.join(TABLE)}")
     preset = given.get("preset") or "paper"
     if preset not in TABLE[recipe]:
         raise BadInput(f"recipe {recipe} has no preset {preset!r}; there are {', '.join(TABLE[recipe])}")
-    known = {field.name for field in fields(Options)}
+    known = {field.name for field in fields(RecipeOptions)}
     if unknown := sorted(set(given) - known):
         raise BadInput(f"no option named {unknown[0]!r}; there are {', '.join(sorted(known))}")
     chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
@@ -113,7 +113,7 @@ def options(recipe: str, given: Mapping[str, Any]) -> Options:
     return chosen
 
 
-def _check(recipe: str, chosen: Options) -> None:
+def _check(recipe: str, chosen: RecipeOptions) -> None:
     """Raises BadInput for what no training can be done with."""
     for name, allowed in (CHOICES | {"loss": LOSSES[recipe]}).items():
         if getattr(chosen, name) not in allowed:

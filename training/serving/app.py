@@ -6,7 +6,7 @@ from corpus.evidence import measures
 from training.serving import protocol
 from training.serving.base import PATIENCE_S, Service
 from training.serving.batcher import Batcher
-from training.serving.protocol import Request, Scored
+from training.serving.protocol import ScoredTexts, ServingRequest
 from training.serving.scorer import Scorer
 
 
@@ -29,7 +29,7 @@ class Rerank(Service):
             written = self.batcher.call(lambda: self.write(request, scored)).result(PATIENCE_S)
         return 200, protocol.answer(request, scored, self.name, self.scorer.words, written, self.scorer.threshold)
 
-    def write(self, request: Request, scored: Scored) -> dict[int, protocol.Extra]:
+    def write(self, request: ServingRequest, scored: ScoredTexts) -> dict[int, protocol.Extra]:
         """Contribution and evidence by place; both empty where the model says no, or writes something else.
 
         An answer that ran out of tokens keeps what was written, and says so: `finish_reason`, `evidence_truncated`.

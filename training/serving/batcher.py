@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from training.serving.protocol import Extra, Request, Scored
-from training.serving.scorer import Asked, Scorer
+from training.serving.protocol import Extra, ScoredTexts, ServingRequest
+from training.serving.scorer import Scorer, ScoringRequest
 
 MOST_TOGETHER = 256
 """Documents that are scored in one go, so that a small request does not wait for many large ones."""
@@ -21,14 +21,16 @@ class Batcher:
 
     def __init__(self, scorer: Scorer, limit: int) -> None:
         self.scorer, self.limit = scorer, limit
-        self.waiting: queue.Queue[tuple[Callable[[], None], Request | None, Future[Scored] | None]] = queue.Queue()
+        self.waiting: queue.Queue[tuple[Callable[[], None], ServingRequest | None, Future[ScoredTexts] | None]] = (
+            queue.Queue()
+        )
         self.inside = 0
         self.lock = threading.Lock()
         threading.Thread(target=self._work, name="scorer", daemon=True).start()
 
-    def submit(self, request: Request) -> Future[Scored]:
+    def submit(self, request: ServingRequest) -> Future[ScoredTexts]:
         """Raises Full."""
-        future: Future[Scored] = Future()
+        future: Future[ScoredTexts] = Future()
         self._enter()
         future.add_done_callback(lambda _: self._leave())
         self.waiting.put((lambda: None, request, future))
@@ -71,12 +73,14 @@ class Batcher:
             if asked:
                 self._score(asked)
 
-    def _score(self, asked: list[tuple[Request, Future[Scored]]]) -> None:
+    def _score(self, asked: list[tuple[ServingRequest, Future[ScoredTexts]]]) -> None:
         try:
-            found = self.scorer.margins_of([Asked(one.query, one.documents, one.instruction) for one, _ in asked])
+            found = self.scorer.margins_of(
+                [ScoringRequest(one.query, one.documents, one.instruction) for one, _ in asked]
+            )
         except BaseException as error:
             for _, future in asked:
                 future.set_exception(error)
             return
         for (_, future), margins in zip(asked, found, strict=True):
-            future.set_result(Scored([self.scorer.score(margin) for margin in margins], margins))
+            future.set_result(ScoredTexts([self.scorer.score(margin) for margin in margins], margins))

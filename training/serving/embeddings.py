@@ -17,14 +17,14 @@ MOST_TEXTS = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EmbeddingRequest:
     """The texts of one request, and how their vectors are written."""
 
     texts: tuple[str, ...]
     base64: bool
 
 
-def read(body: bytes) -> Asked:
+def read(body: bytes) -> EmbeddingRequest:
     """Raises Wrong with one clear line."""
     try:
         found = json.loads(body)
@@ -39,7 +39,7 @@ def read(body: bytes) -> Asked:
     form = found.get("encoding_format", "float")
     if form not in ("float", "base64"):
         raise Wrong('encoding_format must be "float" or "base64"')
-    return Asked(tuple(texts), form == "base64")
+    return EmbeddingRequest(tuple(texts), form == "base64")
 
 
 class Embeddings(Service):

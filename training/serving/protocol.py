@@ -25,7 +25,7 @@ class Wrong(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ServingRequest:
     """One query with its documents."""
 
     query: str
@@ -38,7 +38,7 @@ class Request:
     return_evidence: bool
 
 
-def read(body: bytes) -> Request:
+def read(body: bytes) -> ServingRequest:
     """Raises Wrong with one clear line."""
     try:
         found = json.loads(body)
@@ -59,7 +59,7 @@ def read(body: bytes) -> Request:
     instruction = found.get("instruction") or ""
     if not isinstance(instruction, str):
         raise Wrong("instruction must be a string")
-    request = Request(
+    request = ServingRequest(
         query=query,
         documents=tuple(_text(one, place) for place, one in enumerate(documents)),
         given=tuple(documents),
@@ -88,20 +88,20 @@ def _flag(found: dict[str, Any], name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredTexts:
     """What the model said of a request: a probability, and its raw margin, for each document."""
 
     scores: Sequence[float]
     margins: Sequence[float]
 
 
-def best(request: Request, scored: Scored) -> list[int]:
+def best(request: ServingRequest, scored: ScoredTexts) -> list[int]:
     """Places of the documents that are answered: the raw margin decides, then the order in which they came."""
     return sorted(range(len(scored.margins)), key=lambda place: (-scored.margins[place], place))[: request.top_n]
 
 
 def answer(
-    request: Request, scored: Scored, model: str, words: str, written: dict[int, Extra], threshold: float
+    request: ServingRequest, scored: ScoredTexts, model: str, words: str, written: dict[int, Extra], threshold: float
 ) -> dict[str, Any]:
     """`results` as both clients read them, with the id and meta of Cohere's and the model and usage of Jina's."""
     results: list[dict[str, Any]] = []

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from corpus.errors import BadInput
 from training.recipes import rendering
 from training.recipes.calibration import Calibration
-from training.recipes.rendering import Written
+from training.recipes.rendering import RenderedPair
 
 DEFAULT_LENGTH = 4096
 LEAST_ROOM, MOST_ROOM, BESIDES = 512, 4096, 256
@@ -27,18 +27,18 @@ class Scorer(Protocol):
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
         """Raw fp32 margins, in the order of the documents: l_yes - l_no, or an encoder's logit."""
 
-    def margins_of(self, asked: Sequence["Asked"]) -> list[list[float]]:
+    def margins_of(self, asked: Sequence["ScoringRequest"]) -> list[list[float]]:
         """The same for many queries at once, in their order."""
 
     def score(self, margin: float) -> float:
         """The calibrated probability of "relevant" for a margin."""
 
-    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> Written:
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
         """What the model writes for a pair. 0 tokens: as many as evidence of this document can need."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScoringRequest:
     """A query with its documents."""
 
     query: str
@@ -104,14 +104,14 @@ class CausalScorer(_Loaded):
     def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
         super().__init__(folder, found, config, device)
         from training.trainers.base import answer_ids, check_causal, load_tokenizer
-        from training.trainers.causal import Prompt, load_causal
+        from training.trainers.causal import PromptTokens, load_causal
 
         check_causal(folder)
         self.tokenizer = load_tokenizer(folder)
         yes_id, no_id = self._named_ids(folder) or answer_ids(self.tokenizer)
         length = int(found.get("max_length") or min(DEFAULT_LENGTH, self.tokenizer.model_max_length))
         render = rendering.render if found or not self._has_own_prompt() else self._rendered
-        self.prompt = Prompt(render, yes_id, no_id, length)
+        self.prompt = PromptTokens(render, yes_id, no_id, length)
         self.model = load_causal(folder, device)
 
     def _has_own_prompt(self) -> bool:
@@ -150,10 +150,10 @@ class CausalScorer(_Loaded):
             tail=self.prompt.tail,
         )
 
-    def margins_of(self, asked: Sequence[Asked]) -> list[list[float]]:
+    def margins_of(self, asked: Sequence[ScoringRequest]) -> list[list[float]]:
         return [self.margins(one.query, one.documents, one.instruction) for one in asked]
 
-    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> Written:
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
         from training.trainers.generating import generate
 
         (written,) = generate(
@@ -185,14 +185,14 @@ class EncoderScorer(_Loaded):
         self.length = longest_input(folder, self.tokenizer, found.get("max_length"))
 
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
-        return self.margins_of([Asked(query, documents, instruction)])[0]
+        return self.margins_of([ScoringRequest(query, documents, instruction)])[0]
 
-    def margins_of(self, asked: Sequence[Asked]) -> list[list[float]]:
+    def margins_of(self, asked: Sequence[ScoringRequest]) -> list[list[float]]:
         from training.trainers.margins import encoder_margins
 
         pairs = [(one.query, document) for one in asked for document in one.documents]
         found = iter(encoder_margins(self.model, self.tokenizer, pairs, max_length=self.length))
         return [[next(found) for _ in one.documents] for one in asked]
 
-    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> Written:
-        return Written("")
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
+        return RenderedPair("")

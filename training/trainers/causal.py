@@ -16,7 +16,7 @@ from training.trainers.publishing import write_causal
 
 
 @dataclass(frozen=True)
-class Prompt:
+class PromptTokens:
     """How pairs are asked: render(query, document, instruction), the ids of "yes" and "no", the longest input."""
 
     render: Callable[[str, str, str], str]
@@ -49,7 +49,7 @@ class LoraTrained:
     kind: Kind = "causal"
     has_adapter = True
 
-    def __init__(self, base: Path, adapter: Path, prompt: Prompt, *, device: str = "cpu") -> None:
+    def __init__(self, base: Path, adapter: Path, prompt: PromptTokens, *, device: str = "cpu") -> None:
         self.adapter, self.prompt, self.device = adapter, prompt, device
         self.tokenizer = AutoTokenizer.from_pretrained(base)
         self.model = PeftModel.from_pretrained(load_causal(base, device), str(adapter)).eval()
@@ -83,7 +83,7 @@ class LoraTrained:
         return margins_of_folder(folder, self.prompt, rows, self.device)
 
 
-def margins_of_folder(folder: Path, prompt: Prompt, rows: Sequence[Any], device: str) -> list[float]:
+def margins_of_folder(folder: Path, prompt: PromptTokens, rows: Sequence[Any], device: str) -> list[float]:
     """As somebody scores who has the folder and no code of ours: the prompt is the template's."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
 

@@ -18,7 +18,7 @@ from corpus.errors import BadInput
 from training.trainers.encoder import EncoderTrained, load_encoder, longest_input
 from training.trainers.margins import encoder_margins
 from training.trainers.ranking_losses import bce, lambda_loss, mse
-from training.trainers.recipe import Task
+from training.trainers.recipe import TrainingTask
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def summed_loss(model: Any, batch: dict[str, Any], loss: str) -> Tensor:
 class CrossEncoder:
     """`recipe.Recipe` of an encoder. A row of the loop is a pair, or with the loss `lambda` a query and its list."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TrainingTask) -> None:
         options = task.options
         self.task, self.loss = task, options.loss
         self.weights = {self.loss: 1.0}

@@ -39,7 +39,7 @@ FIXTURE = (
 )
 
 
-class Row(Protocol):
+class FinishedRow(Protocol):
     """What is needed of an example of the dev split (training/recipes/data.py)."""
 
     @property
@@ -78,7 +78,7 @@ class Trained(Protocol):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingOutcome:
     """What was published: evaluation of base, adapter and merged, calibration, and the verdict in words."""
 
     evaluation: dict[str, Any]
@@ -88,8 +88,8 @@ class Outcome:
 
 
 def finish(
-    out: Path, trained: Trained, dev: Sequence[Row], record: Record, *, report: Callable[[str], None]
-) -> Outcome:
+    out: Path, trained: Trained, dev: Sequence[FinishedRow], record: Record, *, report: Callable[[str], None]
+) -> TrainingOutcome:
     """Score, calibrate, publish to `out` (new, or an empty folder); `record` holds what training knows so far.
 
     Raises publishing.MergeDiffers when the written model scores otherwise; then `out` is as it was.
@@ -126,10 +126,10 @@ def finish(
 
     report("merging and writing the model")
     difference = publish(out, write=trained.write, rescore=rescore, expected=expected, describe=describe)
-    return Outcome(evaluation, calibration, gain, difference)
+    return TrainingOutcome(evaluation, calibration, gain, difference)
 
 
-def dev_measures(margins: Sequence[float], dev: Sequence[Row]) -> dict[str, Any]:
+def dev_measures(margins: Sequence[float], dev: Sequence[FinishedRow]) -> dict[str, Any]:
     """The measures of one evaluation while training goes on (the `dev` of a line of metrics.jsonl).
 
     `choosing`: the same over the queries that decide between checkpoints (metrics.kept_apart).
@@ -140,7 +140,7 @@ def dev_measures(margins: Sequence[float], dev: Sequence[Row]) -> dict[str, Any]
     return _measures(margins, dev, 0.0) | {"choosing": choosing}
 
 
-def gain_of(before: Sequence[float], after: Sequence[float], dev: Sequence[Row]) -> Gain:
+def gain_of(before: Sequence[float], after: Sequence[float], dev: Sequence[FinishedRow]) -> Gain:
     """Base against chosen checkpoint on the queries that had no part in choosing it."""
     apart = _apart(dev)
     sides = [_per_query(margins, dev) for margins in (before, after)]
@@ -150,11 +150,11 @@ def gain_of(before: Sequence[float], after: Sequence[float], dev: Sequence[Row])
     return compare(base, tuned)
 
 
-def _apart(dev: Sequence[Row]) -> set[str]:
+def _apart(dev: Sequence[FinishedRow]) -> set[str]:
     return kept_apart([row.query_id for row in dev], [row.label for row in dev], LEAST_TO_SPLIT)
 
 
-def _measures(margins: Sequence[float], dev: Sequence[Row], threshold_margin: float) -> dict[str, Any]:
+def _measures(margins: Sequence[float], dev: Sequence[FinishedRow], threshold_margin: float) -> dict[str, Any]:
     return measure(
         margins,
         [row.label for row in dev],
@@ -165,7 +165,7 @@ def _measures(margins: Sequence[float], dev: Sequence[Row], threshold_margin: fl
     )
 
 
-def _per_query(margins: Sequence[float], dev: Sequence[Row]) -> dict[str, float]:
+def _per_query(margins: Sequence[float], dev: Sequence[FinishedRow]) -> dict[str, float]:
     kept = [place for place, row in enumerate(dev) if row.label is not None]
     raw = np.array([margins[place] for place in kept], dtype=np.float64)
     truth = np.array([dev[place].label for place in kept], dtype=np.float64)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from transformers import GenerationConfig
 
-from training.recipes.rendering import Written
+from training.recipes.rendering import RenderedPair
 from training.trainers.margins import cut
 
 BATCH_TOKENS = 8192
@@ -22,7 +22,7 @@ def generate(
     max_new_tokens: int = 512,
     batch_tokens: int = BATCH_TOKENS,
     report: Callable[[int, int], None] = lambda done, of: None,
-) -> list[Written]:
+) -> list[RenderedPair]:
     """The answer to each rendered prompt, without special tokens, in the order given; greedy, so that it repeats.
 
     Prompts are cut as in margins.py and padded on the left; an answer ends at the end token, or is cut after
@@ -37,7 +37,7 @@ def generate(
     encoded = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
     rows = [cut(ids, tokenizer, max_length, tail) for ids in encoded]
     order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-    found = [Written("")] * len(rows)
+    found = [RenderedPair("")] * len(rows)
     start = 0
     while start < len(order):
         end = start + 1
@@ -51,7 +51,7 @@ def generate(
     return found
 
 
-def _batch(model: Any, tokenizer: Any, rows: list[list[int]], settings: Any) -> list[Written]:
+def _batch(model: Any, tokenizer: Any, rows: list[list[int]], settings: Any) -> list[RenderedPair]:
     longest = max(len(row) for row in rows)
     ids = torch.tensor([[_pad(tokenizer)] * (longest - len(row)) + row for row in rows], device=model.device)
     mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=model.device)
@@ -60,7 +60,7 @@ def _batch(model: Any, tokenizer: Any, rows: list[list[int]], settings: Any) -> 
     answers = written[:, longest:]
     ended = (answers == tokenizer.eos_token_id).any(dim=1).tolist()
     texts = tokenizer.batch_decode(answers, skip_special_tokens=True)
-    return [Written(str(text), is_cut=not end) for text, end in zip(texts, ended, strict=True)]
+    return [RenderedPair(str(text), is_cut=not end) for text, end in zip(texts, ended, strict=True)]
 
 
 def _pad(tokenizer: Any) -> int:

@@ -14,12 +14,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from corpus.errors import QuorumError
 from training.jobs.folder import JobFolder
-from training.recipes.metrics import Choice, choose
-from training.recipes.table import Options
+from training.recipes.metrics import CheckpointChoice, choose
+from training.recipes.table import RecipeOptions
 from training.trainers import checkpoints
 from training.trainers.batching import Epochs, pack
 from training.trainers.finishing import dev_measures
-from training.trainers.recipe import Recipe, Task
+from training.trainers.recipe import Recipe, TrainingTask
 from training.trainers.world import World
 
 MEASUREMENTS = 4
@@ -38,7 +38,7 @@ class DoesNotFit(QuorumError):
     """One row alone takes more memory than there is."""
 
 
-def learning_rate(options: Options, step: int, total: int) -> float:
+def learning_rate(options: RecipeOptions, step: int, total: int) -> float:
     """Of a step (from 0): linear warm-up (a tenth of a short training), then a cosine to 0, or constant."""
     warmup = min(options.warmup_steps, max(1, total // 10))
     if step < warmup:
@@ -50,7 +50,7 @@ def learning_rate(options: Options, step: int, total: int) -> float:
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """How far a training is: what a checkpoint keeps beside weights and optimiser."""
 
     step: int = 0
@@ -66,7 +66,7 @@ class Loop:
     """One training. `asked_to_stop` is looked at after every forward pass."""
 
     def __init__(
-        self, folder: JobFolder, task: Task, recipe: Recipe, world: World, asked_to_stop: Callable[[], bool]
+        self, folder: JobFolder, task: TrainingTask, recipe: Recipe, world: World, asked_to_stop: Callable[[], bool]
     ) -> None:
         self.folder, self.task, self.recipe, self.world, self.asked = folder, task, recipe, world, asked_to_stop
         options = task.options
@@ -77,7 +77,7 @@ class Loop:
         trained = [value for value in recipe.model.parameters() if value.requires_grad]
         self.optimizer = torch.optim.AdamW(trained, lr=options.learning_rate, weight_decay=options.weight_decay)
         self.trained = trained
-        self.progress = Progress(token_budget=options.token_budget)
+        self.progress = TrainingProgress(token_budget=options.token_budget)
 
     def _wrapped(self) -> torch.nn.Module:
         """Several processes go through the wrapped model always, or their gradients are not shared."""
@@ -90,7 +90,7 @@ class Loop:
         """Steps between two measurements."""
         return self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
 
-    def run(self) -> Choice | None:
+    def run(self) -> CheckpointChoice | None:
         """All steps that are left; the chosen checkpoint, None without a dev split. Raises Cancelled."""
         self.resume()
         while self.progress.step < self.total:
@@ -102,7 +102,9 @@ class Loop:
         """Go on from the newest whole checkpoint, where there is one."""
         steps = self.folder.steps()
         if steps:
-            self.progress = Progress(**checkpoints.load(self.folder.checkpoint(steps[-1]), self.recipe, self.optimizer))
+            self.progress = TrainingProgress(
+                **checkpoints.load(self.folder.checkpoint(steps[-1]), self.recipe, self.optimizer)
+            )
             self.progress.measured = {int(step): found for step, found in self.progress.measured.items()}
         if self.world.leads:
             self.folder.keep_until(self.progress.step)
@@ -232,7 +234,7 @@ class Loop:
         self.folder.add({"step": self.progress.step, "dev": found})
         self.say("training")
 
-    def choice(self) -> Choice | None:
+    def choice(self) -> CheckpointChoice | None:
         """The measured checkpoint with the best mean rank."""
         steps = sorted(self.progress.measured)
         return choose([self.progress.measured[step] for step in steps]) if steps else None

@@ -7,14 +7,14 @@ import psutil
 import torch
 
 from corpus.errors import BadInput
-from training.trainers.recipe import Task
+from training.trainers.recipe import TrainingTask
 
 OPTIMISER = 16
 """Bytes for each trained weight: itself, its gradient, and AdamW's two moments, in fp32."""
 CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
-def needed(task: Task, config: Any, longest: int, answer: int) -> int:
+def needed(task: TrainingTask, config: Any, longest: int, answer: int) -> int:
     """Bytes, from below: weights, adapter, activations of the longest row, logits of its answer."""
     size = 2 if task.dtype is torch.bfloat16 else 4
     weights = sum(path.stat().st_size for path in task.base.glob("*.safetensors"))
@@ -35,7 +35,7 @@ def available(device: str) -> int:
     return min([int(psutil.virtual_memory().available), *limits])
 
 
-def check(task: Task, config: Any, longest: int, answer: int) -> None:
+def check(task: TrainingTask, config: Any, longest: int, answer: int) -> None:
     """Raises BadInput when the task cannot fit, with both numbers."""
     need = needed(task, config, longest, answer)
     there = available(task.device) if task.memory_mb is None else int(task.memory_mb * 2**20)

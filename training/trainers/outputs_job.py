@@ -10,10 +10,10 @@ from training.jobs.folder import JobFolder
 from training.jobs.outputs import measure
 from training.recipes import data, rendering
 from training.recipes.data import Example
-from training.recipes.rendering import Written
+from training.recipes.rendering import RenderedPair
 from training.serving.scorer import about
 from training.trainers.base import answer_ids, check_causal, find_base, is_tiny, load_tokenizer
-from training.trainers.causal import Prompt, load_causal
+from training.trainers.causal import PromptTokens, load_causal
 from training.trainers.generating import generate
 from training.trainers.loop import Cancelled
 
@@ -38,7 +38,7 @@ def write(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any
     for place, (name, where) in enumerate(models.items()):
         folder.say(state="running", phase=f"loading {name}", steps=place * len(rows), total=total)
         model = find_base(where, folder.path / "bases")
-        writer = Writer(model, job.get("device") or "cpu", int(job.get("max_new_tokens") or MOST_NEW_TOKENS))
+        writer = OutputWriter(model, job.get("device") or "cpu", int(job.get("max_new_tokens") or MOST_NEW_TOKENS))
         folder.say(words=writer.words)
         written = _written(folder, writer, name, rows, place * len(rows), asked_to_stop)
         found[name] = measure(rows, [line["output"] for line in written], writer.count, words=writer.words)
@@ -47,7 +47,7 @@ def write(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any
     return {"rows": len(rows), "outputs": found}
 
 
-class Writer:
+class OutputWriter:
     """A causal model that goes on writing after its verdict."""
 
     def __init__(self, folder: Path, device: str, max_new_tokens: int) -> None:
@@ -56,12 +56,12 @@ class Writer:
         self.tokenizer = load_tokenizer(folder)
         yes_id, no_id = answer_ids(self.tokenizer)
         length = int(known.get("max_length") or min(LONGEST, self.tokenizer.model_max_length))
-        self.prompt = Prompt(rendering.render, yes_id, no_id, length)
+        self.prompt = PromptTokens(rendering.render, yes_id, no_id, length)
         self.model, self.most = load_causal(folder, device), max_new_tokens
         tiny = ["tiny model"] if is_tiny(folder) else []
         self.words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
 
-    def write(self, rows: Sequence[Example]) -> list[Written]:
+    def write(self, rows: Sequence[Example]) -> list[RenderedPair]:
         """One answer a row, greedily."""
         texts = [rendering.render(row.query, row.document, row.instruction) for row in rows]
         return generate(
@@ -79,7 +79,7 @@ class Writer:
 
 
 def _written(
-    folder: JobFolder, writer: Writer, name: str, rows: Sequence[Example], before: int, stop: Callable[[], bool]
+    folder: JobFolder, writer: OutputWriter, name: str, rows: Sequence[Example], before: int, stop: Callable[[], bool]
 ) -> list[dict[str, Any]]:
     """A line {query_id, doc_id, label, output} for each row, with `finish_reason` "length" where the answer was cut."""
     path = folder.path / f"{name}.outputs.jsonl"

@@ -20,13 +20,13 @@ from training.recipes.data import POINT, SFT, Example, check_for_prism
 from training.recipes.table import TARGETS
 from training.trainers import memory
 from training.trainers.base import answer_ids, check_causal, load_model, load_tokenizer
-from training.trainers.causal import LoraTrained, Prompt
+from training.trainers.causal import LoraTrained, PromptTokens
 from training.trainers.margins import cut
-from training.trainers.recipe import Task
+from training.trainers.recipe import TrainingTask
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PrismRow:
     """A row as tokens: ids of prompt and answer; the answer begins at `start`."""
 
     ids: list[int]
@@ -41,10 +41,10 @@ class Row:
         return range(self.start - 1, len(self.ids) - 1 if self.sft else self.start)
 
 
-class Prism:
+class PrismRecipe:
     """`recipe.Recipe` of a causal base with a LoRA adapter. Raises BadInput for what it cannot train."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TrainingTask) -> None:
         self.task, options = task, task.options
         if options.lora_rank < 1:
             raise BadInput("recipe prism trains an adapter: lora_rank must be 1 or more")
@@ -60,7 +60,7 @@ class Prism:
         memory.check(task, self.config, max(self.lengths()), answers)
         self.model = self._adapted()
 
-    def _row(self, one: Example) -> Row:
+    def _row(self, one: Example) -> PrismRow:
         sft = SFT in one.losses
         text = rendering.target(int(one.label or 0), one.target) if sft else ""
         answer: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"] if sft else []
@@ -76,7 +76,7 @@ class Prism:
                 )
             prompt = cut(prompt, self.tokenizer, room, rendering.TAIL)
         teacher = 0.0 if one.teacher is None else one.teacher
-        return Row([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft)
+        return PrismRow([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft)
 
     def _adapted(self) -> Any:
         options = self.task.options
@@ -118,9 +118,9 @@ class Prism:
         return losses(logits.float(), chosen, self.yes_id, self.no_id, self.task.options.sft_reduction)
 
     @property
-    def prompt(self) -> Prompt:
+    def prompt(self) -> PromptTokens:
         """How pairs are scored."""
-        return Prompt(rendering.render, self.yes_id, self.no_id, self.task.options.max_length)
+        return PromptTokens(rendering.render, self.yes_id, self.no_id, self.task.options.max_length)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
         """By the model as it is now."""
@@ -167,7 +167,7 @@ def check_packing(config: Any) -> None:
         )
 
 
-def label_logits(model: torch.nn.Module, rows: Sequence[Row], pad: int, *, packed: bool = False) -> Tensor:
+def label_logits(model: torch.nn.Module, rows: Sequence[PrismRow], pad: int, *, packed: bool = False) -> Tensor:
     """Logits of all label positions, row after row: (sum of positions, vocabulary).
 
     Padded on the right, where a causal model does not look, or packed in one sequence with positions that begin anew.
@@ -196,7 +196,7 @@ def _logits(output: Any) -> Tensor:
     return found
 
 
-def losses(logits: Tensor, rows: Sequence[Row], yes_id: int, no_id: int, reduction: str) -> dict[str, Tensor]:
+def losses(logits: Tensor, rows: Sequence[PrismRow], yes_id: int, no_id: int, reduction: str) -> dict[str, Tensor]:
     """Sums over the rows of (sigmoid(margin) - teacher)^2 and of cross-entropy (sum or mean over a row's tokens)."""
     sizes = [len(row.label_positions) for row in rows]
     firsts = torch.tensor([0, *sizes[:-1]], device=logits.device).cumsum(0)

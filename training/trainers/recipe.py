@@ -9,19 +9,19 @@ import torch
 from torch import Tensor
 
 from training.recipes.data import Example, TrainingSet
-from training.recipes.table import Options
+from training.recipes.table import RecipeOptions
 from training.trainers.finishing import Trained
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingTask:
     """What is trained: checked, before anything large is loaded."""
 
     recipe: str
     base: Path
     base_name: str
     data: TrainingSet
-    options: Options
+    options: RecipeOptions
     device: str
     tiny: bool
     memory_mb: float | None = None

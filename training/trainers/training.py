@@ -13,9 +13,9 @@ from training.recipes import data, table
 from training.recipes.calibration import Calibration
 from training.serving.publication import Record
 from training.trainers.base import find_base, is_tiny
-from training.trainers.finishing import Outcome, finish
+from training.trainers.finishing import TrainingOutcome, finish
 from training.trainers.loop import Loop
-from training.trainers.recipe import Recipe, Task
+from training.trainers.recipe import Recipe, TrainingTask
 from training.trainers.world import Together
 
 
@@ -43,7 +43,7 @@ def train(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any
     return result(folder, out, chosen, outcome)
 
 
-def prepare(folder: JobFolder, job: dict[str, Any]) -> Task:
+def prepare(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
     """Everything that can be refused cheaply is refused here."""
     device = job.get("device") or "cpu"
     if device not in ("cpu", "cuda"):
@@ -54,7 +54,7 @@ def prepare(folder: JobFolder, job: dict[str, Any]) -> Task:
     found = data.read(Path(job["data"]))
     base = find(job, folder)
     limit = job.get("memory_mb")
-    return Task(job["recipe"], base, str(job["base"]), found, options, device, is_tiny(base), limit)
+    return TrainingTask(job["recipe"], base, str(job["base"]), found, options, device, is_tiny(base), limit)
 
 
 def find(job: dict[str, Any], folder: JobFolder) -> Path:
@@ -62,24 +62,24 @@ def find(job: dict[str, Any], folder: JobFolder) -> Path:
     return find_base(str(job["base"]), folder.path / "bases")
 
 
-def open_recipe(task: Task) -> Recipe:
+def open_recipe(task: TrainingTask) -> Recipe:
     """The recipe at work."""
     if task.recipe == "prism":
-        from training.trainers.prism import Prism
+        from training.trainers.prism import PrismRecipe
 
-        return Prism(task)
+        return PrismRecipe(task)
     from training.trainers.cross_encoder import CrossEncoder
 
     return CrossEncoder(task)
 
 
-def words_of(task: Task) -> str:
+def words_of(task: TrainingTask) -> str:
     """What must stand beside every figure: "tiny model, CPU"."""
     parts = ["tiny model"] if task.tiny else []
     return ", ".join([*parts, "CPU"] if task.device == "cpu" else parts)
 
 
-def record_of(task: Task, recipe: Recipe) -> Record:
+def record_of(task: TrainingTask, recipe: Recipe) -> Record:
     """What is known before the model is measured."""
     return Record(
         recipe=task.recipe,
@@ -96,7 +96,9 @@ def record_of(task: Task, recipe: Recipe) -> Record:
     )
 
 
-def publish(folder: JobFolder, task: Task, recipe: Recipe, out: Path, step: int, record: Record) -> Outcome:
+def publish(
+    folder: JobFolder, task: TrainingTask, recipe: Recipe, out: Path, step: int, record: Record
+) -> TrainingOutcome:
     """Measure base, checkpoint and merged model, and write the folder."""
 
     def report(phase: str) -> None:
@@ -108,7 +110,7 @@ def publish(folder: JobFolder, task: Task, recipe: Recipe, out: Path, step: int,
     return finish(out, recipe.trained(folder.checkpoint(step)), task.data.dev, record, report=report)
 
 
-def result(folder: JobFolder, out: Path, chosen: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+def result(folder: JobFolder, out: Path, chosen: dict[str, Any], outcome: TrainingOutcome) -> dict[str, Any]:
     """As the command `train` prints it, and what the model's page shows."""
     losses = [line["loss"] for line in folder.lines() if "loss" in line]
     return {

@@ -24,7 +24,7 @@ from corpus.models import Aspect, Document, Query
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PassageRow:
     """A segment of a text and the aspect that is chosen for it."""
 
     number: int
@@ -167,7 +167,9 @@ def _spread(text: str, post: Any) -> dict[str, Any]:
     chosen = post.getlist("s") if post else []
     cut = segments(text)
     rows = [
-        Row(place, text[one.start : one.end], chosen[place - 1] if place <= len(chosen) else ("^" if place > 1 else ""))
+        PassageRow(
+            place, text[one.start : one.end], chosen[place - 1] if place <= len(chosen) else ("^" if place > 1 else "")
+        )
         for place, one in enumerate(cut, 1)
     ]
     return {"rows": rows, "text_sha256": sha256(text.encode()).hexdigest()}

@@ -26,23 +26,23 @@ _NOT_GLOBAL_6 = [ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:d
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FetchTarget:
     """An address, and where a socket that means it is opened: the same, with the port."""
 
     address: str
     endpoint: tuple[str, int]
 
 
-def resolve(host: str, port: int) -> list[Place]:
+def resolve(host: str, port: int) -> list[FetchTarget]:
     """The addresses of a name (or of an address, however written). NoPage when it has none."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise NoPage("name", host=host) from None
-    return [Place(str(address[0]), (str(address[0]), port)) for *_rest, address in found]
+    return [FetchTarget(str(address[0]), (str(address[0]), port)) for *_rest, address in found]
 
 
-def place_of(host: str, port: int) -> Place:
+def place_of(host: str, port: int) -> FetchTarget:
     """Where to open the connection. NoPage unless every address of the name is public."""
     places = resolve(host, port)
     if not places or not all(is_public(place.address) for place in places):

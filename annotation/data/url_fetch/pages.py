@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from annotation.data.url_fetch.addresses import Place, place_of
+from annotation.data.url_fetch.addresses import FetchTarget, place_of
 from annotation.data.url_fetch.problems import NoPage
 
 PORTS = {"http": 80, "https": 443}
@@ -29,7 +29,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FetchLimits:
     """What one page may cost, redirects included."""
 
     bytes: int = 5_000_000
@@ -38,7 +38,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FetchedPage:
     """What came: `body` without transport encoding, `charset` as declared or ""."""
 
     url: str
@@ -73,7 +73,7 @@ class _Clock:
 class _Pinned(http.client.HTTPConnection):
     """A connection to the place that was checked, whatever the name says by now."""
 
-    def __init__(self, host: str, place: Place, seconds: float) -> None:
+    def __init__(self, host: str, place: FetchTarget, seconds: float) -> None:
         super().__init__(f"[{host}]" if ":" in host else host, timeout=seconds)
         self.place = place
         self.plug: socket.socket | None = None
@@ -127,9 +127,9 @@ def checked(url: str) -> SplitResult:
     return parts
 
 
-def fetch(url: str, limits: Limits | None = None, progress: Progress = lambda received: None) -> Page:
+def fetch(url: str, limits: FetchLimits | None = None, progress: Progress = lambda received: None) -> FetchedPage:
     """The page behind an address, after its redirects. NoPage says why there is none."""
-    limits = limits or Limits()
+    limits = limits or FetchLimits()
     clock = _Clock(limits.seconds)
     for _step in range(limits.redirects + 1):
         with _asked(checked(url), clock) as response:
@@ -187,7 +187,9 @@ def _ascii(host: str) -> str:
         raise NoPage("name", host=host) from None
 
 
-def _read(url: str, response: http.client.HTTPResponse, limits: Limits, clock: _Clock, progress: Progress) -> Page:
+def _read(
+    url: str, response: http.client.HTTPResponse, limits: FetchLimits, clock: _Clock, progress: Progress
+) -> FetchedPage:
     if response.status != 200:
         raise NoPage("status", status=response.status)
     media = response.headers.get_content_type()
@@ -197,10 +199,12 @@ def _read(url: str, response: http.client.HTTPResponse, limits: Limits, clock: _
     if declared.isdecimal() and int(declared) > limits.bytes:
         raise _too_large(limits)
     body = b"".join(_unpacked(response, limits, clock, progress))
-    return Page(url, media, response.headers.get_content_charset() or "", body)
+    return FetchedPage(url, media, response.headers.get_content_charset() or "", body)
 
 
-def _unpacked(response: http.client.HTTPResponse, limits: Limits, clock: _Clock, progress: Progress) -> Iterator[bytes]:
+def _unpacked(
+    response: http.client.HTTPResponse, limits: FetchLimits, clock: _Clock, progress: Progress
+) -> Iterator[bytes]:
     """The body in pieces, never more than the limit, whether it came packed or not."""
     coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
     if coding not in {"identity", "gzip", "x-gzip", "deflate"}:
@@ -223,7 +227,7 @@ def _unpacked(response: http.client.HTTPResponse, limits: Limits, clock: _Clock,
         raise NoPage("cut-off")
 
 
-def _too_large(limits: Limits) -> NoPage:
+def _too_large(limits: FetchLimits) -> NoPage:
     return NoPage("large", most=limits.bytes // 1_000_000 or 1)
 
 

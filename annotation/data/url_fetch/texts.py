@@ -2,7 +2,7 @@
 
 import re
 
-from annotation.data.url_fetch.pages import Page
+from annotation.data.url_fetch.pages import FetchedPage
 from annotation.data.url_fetch.problems import NoPage
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -10,7 +10,7 @@ _BLANK = re.compile(r"\n{3,}")
 _HTML = re.compile(rb"\s*(<!doctype html|<html|<\?xml|<!--)", re.IGNORECASE)
 
 
-def read(page: Page) -> tuple[str, str]:
+def read(page: FetchedPage) -> tuple[str, str]:
     """(title, text). NoPage when there is no text in it."""
     title, text = _plain(page) if page.media == "text/plain" else _html(page)
     text = clean(text)
@@ -30,14 +30,14 @@ def clean(text: str) -> str:
     return _BLANK.sub("\n\n", text).strip()
 
 
-def _plain(page: Page) -> tuple[str, str]:
+def _plain(page: FetchedPage) -> tuple[str, str]:
     try:
         return "", page.body.decode(page.charset or "utf-8-sig")
     except (UnicodeDecodeError, LookupError):
         raise NoPage("not-utf-8") from None
 
 
-def _html(page: Page) -> tuple[str, str]:
+def _html(page: FetchedPage) -> tuple[str, str]:
     """trafilatura finds the main text; the title is the page's own."""
     import trafilatura
     from lxml.etree import LxmlError  # type: ignore[import-untyped]

@@ -19,7 +19,7 @@ from annotation.audit_log.recording import record
 from annotation.data.forms import ImportForm
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
-from corpus.importing.service import Files, Report, import_collection
+from corpus.importing.service import ImportFiles, ImportReport, import_collection
 
 
 @action("admin")
@@ -46,7 +46,7 @@ def _names(form: ImportForm) -> list[str]:
     return [form.cleaned_data[field].name for field in form.FILES if form.cleaned_data[field]]
 
 
-def _import(name: str, form: ImportForm) -> Report:
+def _import(name: str, form: ImportForm) -> ImportReport:
     with TemporaryDirectory() as folder, _named_as_uploaded(folder):
         given = {field: _kept(Path(folder), field, form.cleaned_data[field]) for field in form.FILES}
         corpus, queries = given["corpus"], given["queries"]
@@ -54,7 +54,7 @@ def _import(name: str, form: ImportForm) -> Report:
             raise BadInput(_("documents and queries are both needed"))
         return import_collection(
             name,
-            Files(
+            ImportFiles(
                 corpus=corpus,
                 queries=queries,
                 qrels=given["qrels"],
@@ -88,7 +88,7 @@ def _kept(folder: Path, field: str, upload: UploadedFile | None) -> Path | None:
     return path
 
 
-def _sentence(report: Report) -> str:
+def _sentence(report: ImportReport) -> str:
     new, told = report.new, _("Nothing changed: the collection holds all of this already.")
     if report.changed:
         told = _("Imported %(documents)s documents, %(queries)s queries and %(pairs)s pairs.") % {

@@ -22,7 +22,7 @@ from judges.models import Campaign
 @require_GET
 def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A page of the list; filters and the key of the page stand in the URL."""
-    filters = listing.Filters.read(request.GET)
+    filters = listing.PairFilters.read(request.GET)
     campaign = _campaign(scope.collection, filters.campaign)
     after, before = (_key(request.GET.get(name, "")) for name in ("after", "before"))
     try:

@@ -12,12 +12,12 @@ from pathlib import Path
 from django.db import connection
 
 from annotation.exports.sets.choosing import Left
-from annotation.exports.sets.options import Options
-from annotation.exports.sets.rows import Query, Row
-from annotation.exports.sets.source import NEWEST_VOTES, Source, teacher_of
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.rows import SetQuery, SetRow
+from annotation.exports.sets.source import NEWEST_VOTES, SetSource, teacher_of
 from charts.phrases import gettext_noop
 from corpus.errors import BadInput
-from corpus.importing.files import Source as Lines
+from corpus.importing.files import FileSource as Lines
 from corpus.importing.grades import top_of_run
 
 HIGH = 0.5
@@ -33,7 +33,7 @@ WANTED = f"""
 """
 
 
-def add_assumed(queries: list[Query], source: Source, asked: Options, left: Left) -> None:
+def add_assumed(queries: list[SetQuery], source: SetSource, asked: SetOptions, left: Left) -> None:
     """Give every query the documents at the ranks asked for, and the judged ones among them their rank.
 
     Raises BadInput for a file that is no run, and for documents that the collection does not have.
@@ -52,7 +52,7 @@ def add_assumed(queries: list[Query], source: Source, asked: Options, left: Left
             query.rows = sorted(query.rows + kept, key=lambda row: row.doc_id.encode())
 
 
-def _ranked(wanted: set[str], asked: Options) -> dict[str, dict[str, int]]:
+def _ranked(wanted: set[str], asked: SetOptions) -> dict[str, dict[str, int]]:
     """For each query of the set its documents at the ranks asked for, with their rank."""
     assert asked.run is not None
     first, last = asked.ranks
@@ -65,7 +65,7 @@ def _ranked(wanted: set[str], asked: Options) -> dict[str, dict[str, int]]:
     return ranked
 
 
-def _documents(source: Source, names: set[str]) -> dict[str, int]:
+def _documents(source: SetSource, names: set[str]) -> dict[str, int]:
     """Current documents by their ids."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -80,7 +80,7 @@ def _documents(source: Source, names: set[str]) -> dict[str, int]:
     return found
 
 
-def _new(query: Query, ranked: dict[str, int], keys: dict[str, int], prefix: str) -> Iterator[Row]:
+def _new(query: SetQuery, ranked: dict[str, int], keys: dict[str, int], prefix: str) -> Iterator[SetRow]:
     """Rows of documents without a label in the set; those with one get their rank."""
     labelled = {row.doc_id: row for row in query.rows}
     for own, rank in ranked.items():
@@ -88,14 +88,14 @@ def _new(query: Query, ranked: dict[str, int], keys: dict[str, int], prefix: str
         if name in labelled:
             labelled[name].rank = rank
         else:
-            yield Row(query.source, query.id, name, query.key, key, 0, 0, ORIGIN, False, assumed=True, rank=rank)
+            yield SetRow(query.source, query.id, name, query.key, key, 0, 0, ORIGIN, False, assumed=True, rank=rank)
 
 
 Known = dict[tuple[int, int], tuple[int, float | None, int, int, bool, bool]]
 """Of pairs that exist: pair, teacher's score, votes for relevant, votes, has a label, waits for people."""
 
 
-def _known(source: Source, new: dict[int, list[Row]]) -> Known:
+def _known(source: SetSource, new: dict[int, list[SetRow]]) -> Known:
     rows = [row for rows in new.values() for row in rows]
     values = {"query": [row.query for row in rows], "document": [row.document for row in rows]}
     with connection.cursor() as cursor:
@@ -103,7 +103,7 @@ def _known(source: Source, new: dict[int, list[Row]]) -> Known:
         return {(query, document): tuple(rest) for query, document, *rest in cursor}
 
 
-def _may_enter(row: Row, known: Known, asked: Options, left: Left) -> bool:
+def _may_enter(row: SetRow, known: Known, asked: SetOptions, left: Left) -> bool:
     """Complete the row from what is known about its pair; whether it is taken as a negative."""
     pair = known.get((row.query, row.document))
     score = None

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from annotation.exports.sets import source
-from annotation.exports.sets.rows import Query
-from annotation.exports.sets.source import Text
+from annotation.exports.sets.rows import SetQuery
+from annotation.exports.sets.source import SetText
 from corpus.evidence.targets import texts_of
 from corpus.rubric import Rubric
 
@@ -17,9 +17,9 @@ ROWS = 2_000
 class Filled:
     """A query with everything that its rows need."""
 
-    query: Query
-    text: Text
-    documents: dict[int, Text]
+    query: SetQuery
+    text: SetText
+    documents: dict[int, SetText]
     """By their keys; those of the whole batch."""
     instruction: str
     """What relevant means for its pairs: the statement of its definition."""
@@ -32,10 +32,10 @@ class Filled:
 Batch = list[Filled]
 
 
-class Writer(Protocol):
+class SetWriter(Protocol):
     """A format: told of each split, then of its batches."""
 
-    def begin(self, split: str, queries: list[Query]) -> None:
+    def begin(self, split: str, queries: list[SetQuery]) -> None:
         """The next batches are of this split."""
 
     def add(self, batch: Batch) -> int:
@@ -45,9 +45,9 @@ class Writer(Protocol):
         """Close the files; what the manifest says beside the counts of all sets."""
 
 
-def batches(queries: list[Query], rubrics: dict[str, Rubric], *, evidence: bool) -> Iterator[Batch]:
+def batches(queries: list[SetQuery], rubrics: dict[str, Rubric], *, evidence: bool) -> Iterator[Batch]:
     """Whole queries, in their order. `rubrics`: of each source; `evidence`: with votes and targets."""
-    waiting: list[Query] = []
+    waiting: list[SetQuery] = []
     rows = 0
     for query in queries:
         waiting.append(query)
@@ -59,7 +59,7 @@ def batches(queries: list[Query], rubrics: dict[str, Rubric], *, evidence: bool)
         yield _filled(waiting, rubrics, evidence)
 
 
-def _filled(queries: list[Query], rubrics: dict[str, Rubric], evidence: bool) -> Batch:
+def _filled(queries: list[SetQuery], rubrics: dict[str, Rubric], evidence: bool) -> Batch:
     texts = source.queries([query.key for query in queries])
     documents = source.documents([row.document for query in queries for row in query.rows])
     pairs = [row.pair for query in queries for row in query.rows if row.pair]

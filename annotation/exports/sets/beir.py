@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from annotation.exports.files import Files, Output
+from annotation.exports.files import ExportFiles, ExportOutput
 from annotation.exports.sets.batches import Batch
-from annotation.exports.sets.rows import Query
-from annotation.exports.sets.source import Source, corpus
+from annotation.exports.sets.rows import SetQuery
+from annotation.exports.sets.source import SetSource, corpus
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 
@@ -15,14 +15,14 @@ HEADER = "query-id\tcorpus-id\tscore\n"
 class Beir:
     """Writes corpus.jsonl, queries.jsonl and qrels/<split>.tsv with the grades of the collection."""
 
-    def __init__(self, files: Files, sources: Sequence[Source]) -> None:
+    def __init__(self, files: ExportFiles, sources: Sequence[SetSource]) -> None:
         self.files = files
         self.sources = sources
         self.corpus = files.open("corpus.jsonl")
         self.queries = files.open("queries.jsonl")
-        self.qrels: Output | None = None
+        self.qrels: ExportOutput | None = None
 
-    def begin(self, split: str, queries: list[Query]) -> None:
+    def begin(self, split: str, queries: list[SetQuery]) -> None:
         """The next batches are of this split."""
         self.qrels = self.files.open(f"qrels/{split}.tsv")
         self.qrels.put(HEADER)

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from annotation.exports.sets.options import Options
-from annotation.exports.sets.rows import Query, Row, place
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.rows import SetQuery, SetRow, place
 from charts.phrases import gettext_noop
 
 SETTLED = ("people", "adjudicator")
@@ -12,7 +12,7 @@ Left = Counter[str]
 """How many pairs were left out, by the reason in words."""
 
 
-def choose(queries: Iterable[Query], asked: Options, left: Left) -> list[Query]:
+def choose(queries: Iterable[SetQuery], asked: SetOptions, left: Left) -> list[SetQuery]:
     """The queries with the rows that stay; those without a row are gone."""
     kept = []
     for query in queries:
@@ -29,7 +29,7 @@ def choose(queries: Iterable[Query], asked: Options, left: Left) -> list[Query]:
     return kept
 
 
-def _known(rows: list[Row], asked: Options, left: Left) -> list[Row]:
+def _known(rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
     """Without a teacher a row teaches nothing. Missing scores of judged pairs are refused before this."""
     kept = [row for row in rows if row.teacher is not None]
     missing = [row for row in rows if row.teacher is None]
@@ -40,20 +40,20 @@ def _known(rows: list[Row], asked: Options, left: Left) -> list[Row]:
     return kept
 
 
-def _agreed(rows: list[Row], least: float, left: Left) -> list[Row]:
+def _agreed(rows: list[SetRow], least: float, left: Left) -> list[SetRow]:
     """A machine's label needs this share of the votes behind it; people's labels need none."""
     kept = [row for row in rows if row.assumed or row.origin in SETTLED or _share(row) >= least]
     left[gettext_noop("too little agreement")] += len(rows) - len(kept)
     return kept
 
 
-def _share(row: Row) -> float:
+def _share(row: SetRow) -> float:
     """Share of the votes cast that equal the label; below every limit where nobody voted."""
     equal = row.yes if row.relevant else row.votes - row.yes
     return equal / row.votes if row.votes else -1.0
 
 
-def _few_negatives(query: Query, rows: list[Row], asked: Options, left: Left) -> list[Row]:
+def _few_negatives(query: SetQuery, rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
     """All positives, and the first negatives of the seeded order; those of the run's ranks before others."""
     positives = [row for row in rows if row.relevant]
     negatives = _ordered([row for row in rows if not row.relevant], query, asked.seed)
@@ -62,7 +62,7 @@ def _few_negatives(query: Query, rows: list[Row], asked: Options, left: Left) ->
     return _sorted(positives + negatives[:most])
 
 
-def _fixed(query: Query, rows: list[Row], asked: Options, left: Left) -> list[Row]:
+def _fixed(query: SetQuery, rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
     """Exactly so many: positives first but never all of them when there are negatives, then hard negatives."""
     wanted = asked.documents or 0
     if len(rows) < wanted:
@@ -77,10 +77,10 @@ def _fixed(query: Query, rows: list[Row], asked: Options, left: Left) -> list[Ro
     return _sorted(kept)
 
 
-def _ordered(rows: list[Row], query: Query, seed: int) -> list[Row]:
+def _ordered(rows: list[SetRow], query: SetQuery, seed: int) -> list[SetRow]:
     """Those of the run first, by rank; the others as the seed says."""
     return sorted(rows, key=lambda row: (row.rank == 0, row.rank, place(seed, query.id, row.doc_id)))
 
 
-def _sorted(rows: list[Row]) -> list[Row]:
+def _sorted(rows: list[SetRow]) -> list[SetRow]:
     return sorted(rows, key=lambda row: row.doc_id.encode())

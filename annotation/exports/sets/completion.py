@@ -4,9 +4,9 @@ import json
 from hashlib import sha256
 from typing import Any
 
-from annotation.exports.files import Files
+from annotation.exports.files import ExportFiles
 from annotation.exports.sets.batches import Batch
-from annotation.exports.sets.rows import Query
+from annotation.exports.sets.rows import SetQuery
 
 PROMPT = """Is the document relevant to the query? Answer yes or no. After yes, say in one sentence what the document
 contributes, between <contribution> and </contribution>, and then the evidence in full, between <evidence> and
@@ -23,10 +23,10 @@ Answer:
 class Completions:
     """Writes <split>.jsonl with `prompt` and `completion`. It is given no relevant pair without evidence."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: ExportFiles) -> None:
         self.files = files
 
-    def begin(self, split: str, queries: list[Query]) -> None:
+    def begin(self, split: str, queries: list[SetQuery]) -> None:
         """The next batches are of this split."""
         self.output = self.files.open(f"{split}.jsonl")
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from annotation.exports.files import Counts, Files
+from annotation.exports.files import Counts, ExportFiles
 from annotation.exports.sets import near, source
 from annotation.exports.sets.assumed import add_assumed
 from annotation.exports.sets.balancing import balance
-from annotation.exports.sets.batches import Writer, batches
+from annotation.exports.sets.batches import SetWriter, batches
 from annotation.exports.sets.beir import Beir
 from annotation.exports.sets.choosing import Left, choose
 from annotation.exports.sets.completion import Completions
-from annotation.exports.sets.options import Options
+from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.parquet import Parquet
-from annotation.exports.sets.prism import Prism
-from annotation.exports.sets.rows import Query, Row, by_query, place
+from annotation.exports.sets.prism import PrismWriter
+from annotation.exports.sets.rows import SetQuery, SetRow, by_query, place
 from annotation.exports.sets.shapes import Shaped, rows_used
-from annotation.exports.sets.source import Source
+from annotation.exports.sets.source import SetSource
 from annotation.exports.sets.splitting import DEV, TRAIN, split
 from charts.phrases import gettext_noop
 from corpus.errors import BadInput
@@ -38,14 +38,14 @@ WITHOUT_TEACHER = ("beir", "trl")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeSet:
     """What the manifest says of a set."""
 
     counts: Counts
     details: dict[str, Any]
 
 
-def make_set(collection: Collection, name: str, asked: Options, files: Files, progress: Progress) -> Made:
+def make_set(collection: Collection, name: str, asked: SetOptions, files: ExportFiles, progress: Progress) -> MadeSet:
     """Write the files of the format `name`. Raises BadInput when the options leave nothing, or a score is missing."""
     if name in WITHOUT_TEACHER:
         asked = replace(asked, teacher="labels")
@@ -79,19 +79,19 @@ def make_set(collection: Collection, name: str, asked: Options, files: Files, pr
     if asked.teacher == "scores":
         _write_answers(files, sources)
     files.close()
-    return Made(_counts(sides, written, left), details)
+    return MadeSet(_counts(sides, written, left), details)
 
 
-def _sources(collection: Collection, asked: Options) -> list[Source]:
+def _sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
     """The collections that the set is drawn from. Ids carry the collection's name where there are several."""
     names = dict.fromkeys((collection.name, *asked.collections))
     found = {one.name: one for one in Collection.objects.filter(name__in=names)}
     if unknown := [name for name in names if name not in found]:
         raise BadInput(f"no collection named {', '.join(unknown)}")
-    return [Source(found[name], prefix=f"{name}:" if len(names) > 1 else "") for name in names]
+    return [SetSource(found[name], prefix=f"{name}:" if len(names) > 1 else "") for name in names]
 
 
-def _chosen(sources: list[Source], name: str, asked: Options, left: Left) -> list[Query]:
+def _chosen(sources: list[SetSource], name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
     """The queries of all collections with the rows that stay."""
     chosen = [_of_one(one, name, asked if one is sources[0] else replace(asked, run=None), left) for one in sources]
     quota = asked.quota or (min(map(len, chosen)) if asked.uniform else None)
@@ -105,7 +105,7 @@ def _reasons(left: Left) -> str:
     return "; ".join(f"{n} pairs left out: {reason}" for reason, n in left.items() if n)
 
 
-def _of_one(one: Source, name: str, asked: Options, left: Left) -> list[Query]:
+def _of_one(one: SetSource, name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
     rows = one.rows(asked, left)
     source.check_teacher(rows, asked)
     if asked.preset == "released":
@@ -118,7 +118,7 @@ def _of_one(one: Source, name: str, asked: Options, left: Left) -> list[Query]:
     return _with_a_line(choose(queries, asked, left), name, asked, left)
 
 
-def _with_a_loss(rows: list[Row], left: Left) -> list[Row]:
+def _with_a_loss(rows: list[SetRow], left: Left) -> list[SetRow]:
     """The released code takes no score that contradicts the label; without a text to learn nothing is left then."""
     bare = [row.pair for row in rows if row.relevant and (row.teacher is None or row.teacher <= 0.5)]
     texts = {pair for pairs in source.in_pieces(bare) for pair in texts_of(pairs)}
@@ -127,7 +127,7 @@ def _with_a_loss(rows: list[Row], left: Left) -> list[Row]:
     return [row for row in rows if row.pair not in without]
 
 
-def _with_a_completion(rows: list[Row], left: Left) -> list[Row]:
+def _with_a_completion(rows: list[SetRow], left: Left) -> list[SetRow]:
     """A relevant pair without contribution and evidence has no answer that a model could learn to write."""
     relevant = [row.pair for row in rows if row.relevant]
     texts = {pair for pairs in source.in_pieces(relevant) for pair in texts_of(pairs)}
@@ -136,7 +136,7 @@ def _with_a_completion(rows: list[Row], left: Left) -> list[Row]:
     return kept
 
 
-def _with_a_line(queries: list[Query], name: str, asked: Options, left: Left) -> list[Query]:
+def _with_a_line(queries: list[SetQuery], name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
     """The queries with the pairs that stand in some line of the format; sentence-transformers' shapes skip some."""
     if name != "sentence-transformers":
         return queries
@@ -152,7 +152,7 @@ def _with_a_line(queries: list[Query], name: str, asked: Options, left: Left) ->
     return kept
 
 
-def _check_whole(sides: dict[str, list[Query]], left: Left) -> None:
+def _check_whole(sides: dict[str, list[SetQuery]], left: Left) -> None:
     """Refuse a set that teaches nothing, or that nothing can be measured on, unless it was asked for."""
     why = f" ({reasons})" if (reasons := _reasons(left)) else ""
     for side, queries in sides.items():
@@ -168,7 +168,7 @@ def _check_whole(sides: dict[str, list[Query]], left: Left) -> None:
         )
 
 
-def _drawn(queries: list[Query], quota: int | None, seed: int, left: Left) -> list[Query]:
+def _drawn(queries: list[SetQuery], quota: int | None, seed: int, left: Left) -> list[SetQuery]:
     """The first queries of the seeded order, in the order in which they came."""
     if quota is None or len(queries) <= quota:
         return queries
@@ -179,7 +179,7 @@ def _drawn(queries: list[Query], quota: int | None, seed: int, left: Left) -> li
     return [query for query in queries if query.key in taken]
 
 
-def _near(queries: list[Query], asked: Options) -> tuple[dict[int, int], dict[int, int], int]:
+def _near(queries: list[SetQuery], asked: SetOptions) -> tuple[dict[int, int], dict[int, int], int]:
     """Groups of near-duplicate queries and documents by their keys, none where nothing is split; the sample taken."""
     if asked.near is None or asked.split >= 1:
         return {}, {}, 1
@@ -200,7 +200,7 @@ def _sample(keys: list[int]) -> int:
     return max(1, math.ceil(shingles * len(keys) / max(len(some), 1) / near.MOST))
 
 
-def _write_answers(files: Files, sources: list[Source]) -> None:
+def _write_answers(files: ExportFiles, sources: list[SetSource]) -> None:
     """The cached answers of rerank APIs belong to the snapshot (SPEC S8); no file where there are none."""
     answers = (answer for one in sources for answer in source.teacher_answers(one))
     first = next(answers, None)
@@ -210,7 +210,7 @@ def _write_answers(files: Files, sources: list[Source]) -> None:
             output.put(json.dumps(answer, ensure_ascii=False) + "\n", rows=1)
 
 
-def _balanced(queries: list[Query], asked: Options, left: Left) -> tuple[list[Query], dict[str, Any]]:
+def _balanced(queries: list[SetQuery], asked: SetOptions, left: Left) -> tuple[list[SetQuery], dict[str, Any]]:
     """The queries of the training side after capping, and what the manifest says of it. Dev stays as it is."""
     rows = [row for query in queries for row in query.rows]
     count, unit = counter(asked.tokenizer)
@@ -228,9 +228,9 @@ def _balanced(queries: list[Query], asked: Options, left: Left) -> tuple[list[Qu
     return by_query([rows[place] for place in found.kept]), details
 
 
-def _writer(name: str, files: Files, asked: Options, sources: list[Source]) -> Writer:
+def _writer(name: str, files: ExportFiles, asked: SetOptions, sources: list[SetSource]) -> SetWriter:
     if name == "prism":
-        return Prism(files, asked, {judge: voter for one in sources for judge, voter in one.judges.items()})
+        return PrismWriter(files, asked, {judge: voter for one in sources for judge, voter in one.judges.items()})
     if name == "beir":
         return Beir(files, sources)
     if name == "parquet":
@@ -238,7 +238,7 @@ def _writer(name: str, files: Files, asked: Options, sources: list[Source]) -> W
     return Completions(files) if name == "trl" else Shaped(files, asked)
 
 
-def _counts(sides: dict[str, list[Query]], written: Counter[str], left: Left) -> Counts:
+def _counts(sides: dict[str, list[SetQuery]], written: Counter[str], left: Left) -> Counts:
     """What was written: lines (`rows`), the pairs in them by what they are, for each split and in all."""
     rows = [row for queries in sides.values() for query in queries for row in query.rows]
     grades, origins = Counter(str(row.grade) for row in rows), Counter(row.origin for row in rows)

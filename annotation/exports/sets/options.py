@@ -36,7 +36,7 @@ RANKS = (11, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SetOptions:
     """The choices of one training set. `None` leaves a limit out."""
 
     split: float = 0.9
@@ -85,14 +85,14 @@ class Options:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> "Options":
+    def of(cls, values: Mapping[str, Any]) -> "SetOptions":
         """From what `in_manifest` gave; unknown names are ignored."""
         known = {field.name for field in fields(cls)} & set(values)
         chosen: dict[str, Any] = {name: tuple(v) if isinstance(v := values[name], list) else v for name in known}
         return cls(**chosen)
 
 
-def _check(asked: Options) -> None:
+def _check(asked: SetOptions) -> None:
     """Raises BadInput that names the option and what it may be."""
     _one_of("teacher", asked.teacher, TEACHERS)
     _one_of("preset", asked.preset, PRESETS)

@@ -3,10 +3,10 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from annotation.exports.files import Files
+from annotation.exports.files import ExportFiles
 from annotation.exports.sets.batches import Batch, Filled
-from annotation.exports.sets.options import Options
-from annotation.exports.sets.rows import Query, Row
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.rows import SetQuery, SetRow
 from corpus.models import Collection
 from corpus.search.text import language
 
@@ -36,7 +36,7 @@ def schema() -> "pyarrow.Schema":
 class Parquet:
     """Writes data/<split>-00000-of-0000N.parquet and README.md."""
 
-    def __init__(self, files: Files, asked: Options, collection: Collection) -> None:
+    def __init__(self, files: ExportFiles, asked: SetOptions, collection: Collection) -> None:
         self.files = files
         self.asked = asked
         self.collection = collection
@@ -47,7 +47,7 @@ class Parquet:
         self.rows: list[dict[str, Any]] = []
         self.writer: Any = None
 
-    def begin(self, split: str, queries: list[Query]) -> None:
+    def begin(self, split: str, queries: list[SetQuery]) -> None:
         """The next batches are of this split."""
         self._finish()
         self.split, self.shard, self.room = split, 0, 0
@@ -105,7 +105,7 @@ class Parquet:
             self.writer = None
 
 
-def values(filled: Filled, row: Row) -> dict[str, Any]:
+def values(filled: Filled, row: SetRow) -> dict[str, Any]:
     """The columns of one pair."""
     document = filled.documents[row.document]
     return {
@@ -127,7 +127,7 @@ def values(filled: Filled, row: Row) -> dict[str, Any]:
     }
 
 
-def card(collection: Collection, asked: Options, splits: dict[str, int], languages: list[str], rows: int) -> str:
+def card(collection: Collection, asked: SetOptions, splits: dict[str, int], languages: list[str], rows: int) -> str:
     """README.md: the header that the Hub reads, and what a reader must know."""
     low = max((size for size in SIZES if size <= rows), default=0)
     high = next((size for size in SIZES if size > rows), 0)

@@ -5,15 +5,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.exports.files import Files
+from annotation.exports.files import ExportFiles
 from annotation.exports.sets.batches import Batch, Filled
-from annotation.exports.sets.options import Options
-from annotation.exports.sets.rows import Query, Row
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.rows import SetQuery, SetRow
 
 POINT, SFT = "point-wise", "sft"
 
 
-def losses(row: Row, target: str, preset: str) -> str:
+def losses(row: SetRow, target: str, preset: str) -> str:
     """`point-wise`, `sft`, both, or nothing.
 
     A relevant pair without contribution and evidence has no text to learn; a pair that is not relevant has: "no".
@@ -27,17 +27,17 @@ def losses(row: Row, target: str, preset: str) -> str:
     return ";".join(found)
 
 
-class Prism:
+class PrismWriter:
     """Writes <split>.jsonl. `judges`: names of all who voted, by id and sample: every row has the same columns."""
 
-    def __init__(self, files: Files, asked: Options, judges: Mapping[tuple[int, int], str]) -> None:
+    def __init__(self, files: ExportFiles, asked: SetOptions, judges: Mapping[tuple[int, int], str]) -> None:
         self.files = files
         self.asked = asked
         self.judges = judges
         self.losses: Counter[str] = Counter()
         self.without_target = 0
 
-    def begin(self, split: str, queries: list[Query]) -> None:
+    def begin(self, split: str, queries: list[SetQuery]) -> None:
         """The next batches are of this split."""
         self.output = self.files.open(f"{split}.jsonl")
 
@@ -49,7 +49,7 @@ class Prism:
                 self._write(filled, row)
         return self.output.rows - before
 
-    def _write(self, filled: Filled, row: Row) -> None:
+    def _write(self, filled: Filled, row: SetRow) -> None:
         target = filled.targets.get(row.pair, "") if row.relevant else ""
         loss = losses(row, target, self.asked.preset)
         self.without_target += row.relevant and not target
@@ -57,7 +57,7 @@ class Prism:
         values = self._values(filled, row, target, loss)
         self.output.put(json.dumps(values, ensure_ascii=False) + "\n", rows=1)
 
-    def _values(self, filled: Filled, row: Row, target: str, loss: str) -> dict[str, Any]:
+    def _values(self, filled: Filled, row: SetRow, target: str, loss: str) -> dict[str, Any]:
         votes = filled.votes.get(row.pair, {})
         return {
             "query": filled.text.text,

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 
 @dataclass(slots=True)
-class Row:
+class SetRow:
     """One pair that may enter. Ids of texts and pairs are rows of the database; `pair` is 0 where there is none."""
 
     source: str
@@ -36,22 +36,22 @@ class Row:
 
 
 @dataclass(slots=True)
-class Query:
+class SetQuery:
     """A query of the set with its rows, in the order of their document ids."""
 
     source: str
     id: str
     key: int
     """The row of the database."""
-    rows: list[Row] = field(default_factory=list)
+    rows: list[SetRow] = field(default_factory=list)
 
 
-def by_query(rows: list[Row]) -> list[Query]:
+def by_query(rows: list[SetRow]) -> list[SetQuery]:
     """Rows that stand together by query, gathered."""
-    found: list[Query] = []
+    found: list[SetQuery] = []
     for row in rows:
         if not found or found[-1].key != row.query:
-            found.append(Query(row.source, row.query_id, row.query))
+            found.append(SetQuery(row.source, row.query_id, row.query))
         found[-1].rows.append(row)
     return found
 

@@ -4,22 +4,22 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from annotation.exports.files import Files
+from annotation.exports.files import ExportFiles
 from annotation.exports.sets.batches import Batch, Filled
-from annotation.exports.sets.options import Options
-from annotation.exports.sets.rows import Query, Row
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.rows import SetQuery, SetRow
 
 Line = dict[str, Any]
 NEGATIVES = 5
 """Of an n-tuple, where nobody says how many."""
 
 
-def _pair(filled: Filled, asked: Options) -> Iterator[Line]:
+def _pair(filled: Filled, asked: SetOptions) -> Iterator[Line]:
     for row in filled.query.rows:
         yield {"query": filled.text.text, "document": _text(filled, row), "label": value_of(row, asked)}
 
 
-def _triplet(filled: Filled, asked: Options) -> Iterator[Line]:
+def _triplet(filled: Filled, asked: SetOptions) -> Iterator[Line]:
     positives, negatives = _sides(filled.query.rows)
     for place, positive in enumerate(positives):
         for negative in _in_turn(negatives, place, asked.negatives or len(negatives)):
@@ -30,7 +30,7 @@ def _triplet(filled: Filled, asked: Options) -> Iterator[Line]:
             }
 
 
-def _n_tuple(filled: Filled, asked: Options) -> Iterator[Line]:
+def _n_tuple(filled: Filled, asked: SetOptions) -> Iterator[Line]:
     """A positive without enough negatives makes no row: every row must have the same columns."""
     positives, negatives = _sides(filled.query.rows)
     wanted = asked.negatives or NEGATIVES
@@ -43,7 +43,7 @@ def _n_tuple(filled: Filled, asked: Options) -> Iterator[Line]:
         }
 
 
-def _list(filled: Filled, asked: Options) -> Iterator[Line]:
+def _list(filled: Filled, asked: SetOptions) -> Iterator[Line]:
     """A query without a relevant document ranks nothing and makes no row."""
     rows = filled.query.rows
     if any(row.relevant for row in rows):
@@ -54,7 +54,7 @@ def _list(filled: Filled, asked: Options) -> Iterator[Line]:
         }
 
 
-SHAPES: dict[str, Callable[[Filled, Options], Iterator[Line]]] = {
+SHAPES: dict[str, Callable[[Filled, SetOptions], Iterator[Line]]] = {
     "pair": _pair,
     "triplet": _triplet,
     "n-tuple": _n_tuple,
@@ -62,12 +62,12 @@ SHAPES: dict[str, Callable[[Filled, Options], Iterator[Line]]] = {
 }
 
 
-def value_of(row: Row, asked: Options) -> float | int:
+def value_of(row: SetRow, asked: SetOptions) -> float | int:
     """0 or 1, or the teacher's score where one was asked for."""
     return int(row.relevant) if asked.teacher == "labels" or row.teacher is None else row.teacher
 
 
-def rows_used(rows: list[Row], asked: Options) -> list[Row]:
+def rows_used(rows: list[SetRow], asked: SetOptions) -> list[SetRow]:
     """Those of a query's rows that stand in some line of the shape; none where the query makes no line."""
     positives, negatives = _sides(rows)
     if asked.shape == "pair":
@@ -81,16 +81,16 @@ def rows_used(rows: list[Row], asked: Options) -> list[Row]:
     return [row for row in rows if id(row) in used]
 
 
-def _text(filled: Filled, row: Row) -> str:
+def _text(filled: Filled, row: SetRow) -> str:
     return filled.documents[row.document].whole
 
 
-def _sides(rows: list[Row]) -> tuple[list[Row], list[Row]]:
+def _sides(rows: list[SetRow]) -> tuple[list[SetRow], list[SetRow]]:
     negatives = [row for row in rows if not row.relevant]
     return [row for row in rows if row.relevant], sorted(negatives, key=lambda row: (row.rank == 0, row.rank))
 
 
-def _in_turn(rows: list[Row], place: int, wanted: int) -> list[Row]:
+def _in_turn(rows: list[SetRow], place: int, wanted: int) -> list[SetRow]:
     """`wanted` different rows, beginning where the last positive ended."""
     wanted = min(wanted, len(rows))
     start = place * wanted
@@ -100,12 +100,12 @@ def _in_turn(rows: list[Row], place: int, wanted: int) -> list[Row]:
 class Shaped:
     """Writes <split>.jsonl in the shape that was asked for."""
 
-    def __init__(self, files: Files, asked: Options) -> None:
+    def __init__(self, files: ExportFiles, asked: SetOptions) -> None:
         self.files = files
         self.asked = asked
         self.lines = SHAPES[asked.shape]
 
-    def begin(self, split: str, queries: list[Query]) -> None:
+    def begin(self, split: str, queries: list[SetQuery]) -> None:
         """The next batches are of this split."""
         self.output = self.files.open(f"{split}.jsonl")
 

@@ -12,8 +12,8 @@ from django.db import connection
 from annotation.agreement.assessments import vote_names
 from annotation.exports.rows import ORDER, PAIRS, batches
 from annotation.exports.sets.choosing import Left
-from annotation.exports.sets.options import Options
-from annotation.exports.sets.rows import Row
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.rows import SetRow
 from charts.phrases import gettext_noop
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -59,7 +59,7 @@ VOTES = """
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class SetText:
     """A document, or a query whose `title` is its own instruction."""
 
     id: str
@@ -74,7 +74,7 @@ class Text:
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
-class Source:
+class SetSource:
     """One collection of the set."""
 
     def __init__(self, collection: Collection, prefix: str = "") -> None:
@@ -87,7 +87,7 @@ class Source:
         """Names of those who voted in some campaign, by judge and sample."""
         return vote_names(self.campaigns)
 
-    def rows(self, asked: Options, left: Left) -> list[Row]:
+    def rows(self, asked: SetOptions, left: Left) -> list[SetRow]:
         """The labelled pairs in the order of query id and document id; `left` counts those with other labels."""
         origins = list(asked.origins) if asked.origins is not None else None
         if asked.labels == "people":
@@ -100,17 +100,17 @@ class Source:
             left[gettext_noop("no label of the origins asked for")] += len(labelled - {row.pair for row in rows})
         return rows
 
-    def _row(self, values: Sequence[Any], asked: Options) -> Row:
+    def _row(self, values: Sequence[Any], asked: SetOptions) -> SetRow:
         pair, query, document, query_id, doc_id, grade, origin, score, yes, votes, panel = values
         relevant = grade >= (asked.relevant_from or self.collection.relevant_from)
         name, query_id, doc_id = self.collection.name, self.prefix + query_id, self.prefix + doc_id
-        row = Row(name, query_id, doc_id, query, document, pair, grade, origin, relevant, yes=yes, votes=votes)
+        row = SetRow(name, query_id, doc_id, query, document, pair, grade, origin, relevant, yes=yes, votes=votes)
         row.panel = panel
         row.teacher = teacher_of(row, score, asked)
         return row
 
 
-def teacher_of(row: Row, score: float | None, asked: Options) -> float | None:
+def teacher_of(row: SetRow, score: float | None, asked: SetOptions) -> float | None:
     """What the chosen teacher says about the pair, in [0, 1]."""
     if asked.teacher == "scores":
         released = asked.preset == "released" and score is not None and 0 <= score <= 1
@@ -118,7 +118,7 @@ def teacher_of(row: Row, score: float | None, asked: Options) -> float | None:
     return row.annotated_score if asked.teacher == "votes" else float(row.relevant)
 
 
-def check_teacher(rows: Iterable[Row], asked: Options) -> None:
+def check_teacher(rows: Iterable[SetRow], asked: SetOptions) -> None:
     """Refuse to train on scores that are not there, or are none (SPEC S9)."""
     rows = [row for row in rows if not row.assumed]
     if asked.teacher == "votes" and rows and all(row.teacher is None for row in rows):
@@ -143,12 +143,12 @@ def check_teacher(rows: Iterable[Row], asked: Options) -> None:
         )
 
 
-def documents(keys: Sequence[int]) -> dict[int, Text]:
+def documents(keys: Sequence[int]) -> dict[int, SetText]:
     """Documents by their rows' ids."""
     return _texts(f"SELECT id, {DOCUMENT} FROM corpus_document WHERE id = ANY(%s)", keys)
 
 
-def queries(keys: Sequence[int]) -> dict[int, Text]:
+def queries(keys: Sequence[int]) -> dict[int, SetText]:
     """Queries by their rows' ids; `title` is the query's own instruction."""
     return _texts(
         "SELECT id, external_id, instruction, text, metadata, answers FROM corpus_query WHERE id = ANY(%s)", keys
@@ -167,7 +167,7 @@ ANSWERS = """
 """
 
 
-def teacher_answers(source: "Source") -> Iterator[dict[str, Any]]:
+def teacher_answers(source: "SetSource") -> Iterator[dict[str, Any]]:
     """Every answer of a rerank API that gave scores, as it came, with the ids of what was asked."""
     for batch in batches(ANSWERS, {"collection": source.collection.pk}):
         for _, api, url, model, query, names, raw in batch:
@@ -181,7 +181,7 @@ def teacher_answers(source: "Source") -> Iterator[dict[str, Any]]:
             }
 
 
-def corpus(source: "Source") -> Iterator[Text]:
+def corpus(source: "SetSource") -> Iterator[SetText]:
     """Every current document of a collection, in the order of its id."""
     sql = f"""SELECT {DOCUMENT} FROM corpus_document d WHERE collection_id = %(collection)s AND is_current
               ORDER BY external_id COLLATE "C" """
@@ -190,12 +190,12 @@ def corpus(source: "Source") -> Iterator[Text]:
             yield _text([source.prefix + values[0], *values[1:]])
 
 
-def _text(values: Sequence[Any]) -> Text:
+def _text(values: Sequence[Any]) -> SetText:
     name, title, text, metadata, *answers = values
-    return Text(name, title, text, json.loads(metadata) if isinstance(metadata, str) else metadata, *answers)
+    return SetText(name, title, text, json.loads(metadata) if isinstance(metadata, str) else metadata, *answers)
 
 
-def _texts(sql: str, keys: Sequence[int]) -> dict[int, Text]:
+def _texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:
     with connection.cursor() as cursor:
         cursor.execute(sql, [list(set(keys))])
         return {key: _text(values) for key, *values in cursor}

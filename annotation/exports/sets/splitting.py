@@ -3,21 +3,21 @@
 from collections.abc import Mapping
 
 from annotation.exports.sets.choosing import Left
-from annotation.exports.sets.rows import Query, place
+from annotation.exports.sets.rows import SetQuery, place
 from charts.phrases import gettext_noop
 
 TRAIN, DEV = "train", "dev"
 
 
 def split(
-    queries: list[Query],
+    queries: list[SetQuery],
     share: float,
     seed: int,
     *,
     groups: Mapping[int, int],
     documents: Mapping[int, int],
     left: Left,
-) -> dict[str, list[Query]]:
+) -> dict[str, list[SetQuery]]:
     """The queries of each side, in the order in which they came.
 
     Queries stand in the order of sha256(seed, query id); the first `share` of them are trained on. Near-duplicate
@@ -33,9 +33,9 @@ def split(
     return sides
 
 
-def _trained(queries: list[Query], share: float, seed: int, groups: Mapping[int, int]) -> set[int]:
+def _trained(queries: list[SetQuery], share: float, seed: int, groups: Mapping[int, int]) -> set[int]:
     """Keys of the queries that are trained on: whole groups, at least one on each side where there are two."""
-    gathered: dict[int, list[Query]] = {}
+    gathered: dict[int, list[SetQuery]] = {}
     for query in sorted(queries, key=lambda query: place(seed, query.id)):
         gathered.setdefault(groups.get(query.key, -query.key), []).append(query)
     wanted = round(share * len(queries))
@@ -48,7 +48,7 @@ def _trained(queries: list[Query], share: float, seed: int, groups: Mapping[int,
     return train
 
 
-def _without(train: list[Query], dev: list[Query], documents: Mapping[int, int], left: Left) -> list[Query]:
+def _without(train: list[SetQuery], dev: list[SetQuery], documents: Mapping[int, int], left: Left) -> list[SetQuery]:
     taken = {documents[row.document] for query in dev for row in query.rows}
     kept = []
     for query in train:

@@ -20,7 +20,7 @@ from annotation.models import Assignment
 from annotation.permissions import Scope, action
 from annotation.quality_control import onboarding
 from annotation.queue import assignment, undo
-from annotation.queue.annotators import Desk
+from annotation.queue.annotators import AnnotatorContext
 
 
 @action("judge")
@@ -35,7 +35,7 @@ def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
 @evenly
 def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim: the open lease renewed, or a new one."""
-    desk = Desk.of(scope.member)
+    desk = AnnotatorContext.of(scope.member)
     assignment.in_transaction(lambda db: submitting.claim(db, desk))
     return done(request, scope)
 
@@ -45,7 +45,7 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 @evenly
 def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
-    desk = Desk.of(scope.member)
+    desk = AnnotatorContext.of(scope.member)
     return _decide(request, scope, lambda db: submitting.submit(db, desk, answer(request.POST, scope.member)))
 
 
@@ -57,7 +57,9 @@ def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
 
     def work(db: Connection[Any]) -> int | None:
         form = evidence.edited(request.POST, scope.member)
-        return submitting.finish(db, Desk.of(scope.member), form.item, form.token, evidence.writer(scope.member, form))
+        return submitting.finish(
+            db, AnnotatorContext.of(scope.member), form.item, form.token, evidence.writer(scope.member, form)
+        )
 
     return _decide(request, scope, work)
 
@@ -67,7 +69,7 @@ def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
 @evenly
 def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Give the pair back with a reason, and claim the next."""
-    desk = Desk.of(scope.member)
+    desk = AnnotatorContext.of(scope.member)
 
     def work(db: Connection[Any]) -> int | None:
         item = item_of(request.POST, scope.member)
@@ -81,7 +83,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 @evenly
 def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Hand the pair to the adjudicators with a note, and claim the next."""
-    desk = Desk.of(scope.member)
+    desk = AnnotatorContext.of(scope.member)
 
     def work(db: Connection[Any]) -> int | None:
         note = text(request.POST, "note")
@@ -94,7 +96,7 @@ def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Keep what is typed or marked on a pair: {"kept": whether the lease, running or lost, is known}."""
-    desk, data = Desk.of(scope.member), request.POST
+    desk, data = AnnotatorContext.of(scope.member), request.POST
     try:
         item = item_of(data, scope.member)
     except Invalid as wrong:

@@ -20,7 +20,7 @@ from annotation.judging.forms import item as item_of
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
 from annotation.queue import assignment, undo
-from annotation.queue.annotators import Desk
+from annotation.queue.annotators import AnnotatorContext
 
 
 @action("judge")
@@ -42,7 +42,7 @@ def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
 @evenly
 def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim the pairs of the next query; those that are held already are renewed."""
-    desk = Desk.of(scope.member)
+    desk = AnnotatorContext.of(scope.member)
     assignment.in_transaction(lambda db: submitting.claim_query(db, desk))
     return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
 
@@ -51,7 +51,7 @@ def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one pair: its card again, judged, or in the reveal arm with its debate."""
-    desk = Desk.of(scope.member)
+    desk = AnnotatorContext.of(scope.member)
     return _decide(request, scope, lambda db: assignment.settle(db, desk, answer(request.POST, scope.member)))
 
 
@@ -59,7 +59,7 @@ def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Give one pair back with a reason."""
-    desk, token = Desk.of(scope.member), request.POST.get("token", "")
+    desk, token = AnnotatorContext.of(scope.member), request.POST.get("token", "")
 
     def work(db: Connection[Any]) -> None:
         assignment.skip(db, desk, item_of(request.POST, scope.member), token, skip_reason(request.POST))
@@ -71,7 +71,7 @@ def judge_query_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Hand one pair to the adjudicators with a note."""
-    desk, token = Desk.of(scope.member), request.POST.get("token", "")
+    desk, token = AnnotatorContext.of(scope.member), request.POST.get("token", "")
 
     def work(db: Connection[Any]) -> None:
         assignment.flag(db, desk, item_of(request.POST, scope.member), token, text(request.POST, "note"))

@@ -9,7 +9,7 @@ from annotation.agreement import aggregates
 from annotation.agreement.assessments import choose, known_assessors
 from annotation.agreement.cached_results import MeasuringFailed, why
 from annotation.agreement.measures import Statistic
-from annotation.agreement.report import Report, agreement_report, document, mixed_prompts
+from annotation.agreement.report import AgreementReport, agreement_report, document, mixed_prompts
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -47,7 +47,7 @@ class Command(QuorumCommand):
             self.say(mixed)
         return document(report, aggregates.document(found))
 
-    def show(self, report: Report) -> None:
+    def show(self, report: AgreementReport) -> None:
         """For people: one line an assessor, one a pair of assessors, one a measure over all."""
         measures = report.measures
         self.say(f"{len(report.assessors)} assessors, {measures.items} pairs (population: all)")

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.label_quality.canaries import LIMIT, Flips, flips
+from annotation.label_quality.canaries import LIMIT, CanaryFlips, flips
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.models.canaries import CanarySchedule
@@ -66,7 +66,7 @@ class Command(QuorumCommand):
             self.stderr.write(f"estimate for them: {canaries.forecast(left).line()}")
         return {"estimate": estimated(chosen), "estimate_left_out": estimated(left)}
 
-    def line(self, one: Flips) -> str:
+    def line(self, one: CanaryFlips) -> str:
         """For people."""
         lost = f"; {one.lost} without a verdict" if one.lost else ""
         return f"{'ALARM  ' if one.alarm else 'ok     '}{one.words}{lost}"
@@ -81,7 +81,7 @@ def estimated(judges: list[Judge]) -> dict[str, Any] | None:
     return {"calls": round(found.calls.expected), "cost": cost}
 
 
-def row(one: Flips) -> dict[str, Any]:
+def row(one: CanaryFlips) -> dict[str, Any]:
     """For programs."""
     low, high = one.bounds
     kinds = {kind.name: {"pairs": kind.pairs, "flips": kind.flips, "lost": kind.lost} for kind in one.kinds}

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 
-from annotation.policies.debates import Orders, Studied, document, study
+from annotation.policies.debates import Orders, StudiedDebate, document, study
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -72,7 +72,7 @@ class Command(QuorumCommand):
         )
         return int(json.loads(out.getvalue())["campaign"])
 
-    def show(self, one: Studied) -> None:
+    def show(self, one: StudiedDebate) -> None:
         """For people: a line for each number of rounds, then what became of the agreements of round 1."""
         self.say(f"campaign {one.campaign.pk}: {one.name}")
         for row in one.by_round:

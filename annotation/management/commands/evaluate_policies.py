@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from annotation.agreement.measures import Statistic
 from annotation.policies.replay import Replayed
-from annotation.policies.report import Report, document, evaluate
+from annotation.policies.report import PolicyReport, document, evaluate
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -46,14 +46,14 @@ class Command(QuorumCommand):
             raise BadInput(f"--campaign {wanted}: {collection.name} has no such campaign that judges")
         return found
 
-    def show(self, report: Report) -> None:
+    def show(self, report: PolicyReport) -> None:
         """For people: one line a policy."""
         self.say(report.population)
         for one in report.policies:
             self.say(f"  {one.rule.name}: {one.reason or _line(one, report)}")
 
 
-def _line(one: Replayed, report: Report) -> str:
+def _line(one: Replayed, report: PolicyReport) -> str:
     machine, people = one.spent.money, report.people.money(one.judgments)
     load = f"escalated {one.escalation:.1%}; calls {one.spent.calls:,}; machine {_usd(machine)}, people {_usd(people)}"
     return f"{_right(one)}; {load}"

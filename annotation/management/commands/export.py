@@ -13,7 +13,7 @@ from annotation.exports.sets.options import (
     PRESETS,
     SHAPES,
     TEACHERS,
-    Options,
+    SetOptions,
     default_teacher,
     names_of,
     ranks_of,
@@ -97,13 +97,13 @@ class Command(QuorumCommand):
             self.say(f"left out: {n} ({reason})")
 
 
-def options_of(given: dict[str, Any]) -> Options:
+def options_of(given: dict[str, Any]) -> SetOptions:
     """The options of a training set from what was typed. Raises BadInput that names the option."""
     values = {name: given[name] if name in FLAGS else _value(name, given[name]) for name in given}
     if "near_duplicates" in values:
         text = values.pop("near_duplicates")
         values["near"] = None if text == "off" else _number("near-duplicates", float, text)
-    return Options(**values)
+    return SetOptions(**values)
 
 
 def _value(name: str, text: str) -> Any:

@@ -44,7 +44,7 @@ class Command(QuorumCommand):
             self.say(self.words(campaign, step))
         return selectors.status(collection, campaign)
 
-    def words(self, campaign: Campaign, step: lara_live.Step) -> str:
+    def words(self, campaign: Campaign, step: lara_live.LaraStep) -> str:
         """For people: where the loop stands."""
         if step.labelled:
             return f"campaign {campaign.pk}: people settled {step.asked:,} pairs, {step.labelled:,} are labelled by it"

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.costs.labels import PerLabel
-from annotation.costs.report import Report, document, report
+from annotation.costs.report import CostReport, document, report
 from corpus.commands import QuorumCommand
 from judges.campaigns import lifecycle
 from judges.costs.accounting import money
@@ -32,7 +32,7 @@ class Command(QuorumCommand):
             self.tell(found)
         return document(found)
 
-    def tell(self, found: Report) -> None:
+    def tell(self, found: CostReport) -> None:
         """For people."""
         campaign, wasted = found.campaign, found.wasted
         self.say(f"campaign {campaign.pk} ({campaign.policy}) on {found.collection.name}: {found.status['state']}")

@@ -15,7 +15,7 @@ from annotation.models import Membership
 from annotation.models.quality_control import SettingAside
 from annotation.permissions import Scope, action
 from annotation.quality_control import attention_checks, consent, exclusion, gold_reasons, people, qualification
-from annotation.quality_control.forms import CareForm, ChecksForm, NoteForm, SizeForm, TextForm
+from annotation.quality_control.forms import CareForm, ChecksForm, ConsentForm, NoteForm, SizeForm
 from corpus.errors import BadInput
 
 
@@ -96,7 +96,7 @@ def write_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
         consent.stop_asking(collection=scope.collection, by=scope.user)
         messages.success(request, _("Nobody is asked any more. Who agreed stays recorded."))
         return redirect("care", scope.collection.name)
-    form = TextForm(request.POST)
+    form = ConsentForm(request.POST)
     if not form.is_valid():
         return _care(request, scope, text=form, status=422)
 
@@ -122,7 +122,7 @@ def _care(
     form: CareForm | None = None,
     sizes: SizeForm | None = None,
     test: SizeForm | None = None,
-    text: TextForm | None = None,
+    text: ConsentForm | None = None,
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
@@ -136,7 +136,7 @@ def _care(
         "form": form or CareForm(instance=scope.collection),
         "sizes": sizes or ChecksForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
         "test": test or SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),
-        "text": text or TextForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
+        "text": text or ConsentForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
         "consent": held if scope.collection.consent_version else None,
         "pool": attention_checks.pool(scope.collection, ordinary, gold),
         "arguments": gold_reasons.left(scope.collection, ordinary, gold),

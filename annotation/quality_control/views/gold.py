@@ -134,10 +134,10 @@ def _page(request: HttpRequest, scope: Scope, who: str, problem: str, status: in
     return render(request, "judging/page.html", context, status=status)
 
 
-def _work(scope: Scope, row: GoldPair) -> page.Work:
+def _work(scope: Scope, row: GoldPair) -> page.TaskView:
     """The pair as the fragments of the judging page show it."""
     pair = row.pair
-    return page.Work(
+    return page.TaskView(
         item=row.pk,
         token="",
         seconds=0,

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from benchmark.measures.aspects import DEFAULT, AspectResult, evaluate_aspects, is_aspect_measure
 from benchmark.measures.following import became_irrelevant, p_mrr
-from benchmark.measures.rankings import Result, Run, compare, evaluate, is_count, parse
+from benchmark.measures.rankings import MeasureResult, Run, compare, evaluate, is_count, parse
 from benchmark.runs.files import read_qrels, read_run
 from corpus.aspects.files import read_aspects
 from corpus.commands import QuorumCommand
@@ -53,7 +53,9 @@ class Command(QuorumCommand):
             raise BadInput("p-MRR needs both: name --changed-run F and --changed-qrels F")
         aspects = read_aspects(options["aspects"]) if options["aspects"] else []
         qrels, run = read_qrels(options["qrels"]), read_run(options["ranking"])
-        result = evaluate(qrels, run, plain) if plain else Result(len(qrels), sorted(set(qrels) - set(run)), {}, {})
+        result = (
+            evaluate(qrels, run, plain) if plain else MeasureResult(len(qrels), sorted(set(qrels) - set(run)), {}, {})
+        )
         document: dict[str, Any] = {
             "run": str(options["ranking"]),
             "queries": result.queries,
@@ -92,7 +94,7 @@ class Command(QuorumCommand):
             **per_query,
         }
 
-    def against(self, path: Path, qrels: dict[str, dict[str, int]], result: Result) -> dict[str, Any]:
+    def against(self, path: Path, qrels: dict[str, dict[str, int]], result: MeasureResult) -> dict[str, Any]:
         """The run minus another one."""
         other = evaluate(qrels, read_run(path), list(result.means))
         averaged = [name for name, measure in parse(list(result.means)).items() if not is_count(measure)]

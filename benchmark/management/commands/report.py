@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from benchmark import qrels
 from benchmark.models import Qrels, Run
 from benchmark.report import reports, tabling
-from benchmark.report.downloads import Table
+from benchmark.report.downloads import DownloadTable
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
 from benchmark.report.verdict import recall_shift, words
@@ -105,7 +105,7 @@ def lines(result: dict[str, Any], key: str) -> Iterator[str]:
         yield f"  {sentence}"
 
 
-def tables(result: dict[str, Any], key: str) -> list[Table]:
+def tables(result: dict[str, Any], key: str) -> list[DownloadTable]:
     """All that a report has."""
     found = [tabling.leaderboard(result, key), tabling.measured(result), *tabling.changes(result, key)]
     found += [tabling.growth(result), tabling.marginal(result)]
@@ -113,7 +113,7 @@ def tables(result: dict[str, Any], key: str) -> list[Table]:
     return [*found, aspects] if aspects else found
 
 
-def write(folder: Path, found: list[Table]) -> None:
+def write(folder: Path, found: list[DownloadTable]) -> None:
     """KEY.csv and KEY.tex of each. Raises BadInput for a folder that is none."""
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file: name a folder")

@@ -18,7 +18,7 @@ from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState
 from judges.engine import worker_pool
-from judges.management.commands.judge import Shown, names
+from judges.management.commands.judge import ShownProgress, names
 from judges.management.commands.status import collection_named
 
 LOOK_S = 0.25
@@ -107,7 +107,7 @@ class Command(QuorumCommand):
 
     def wait(self, run: Run) -> None:
         """Until it is over; a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
-        shown, checked, begun = Shown(self), 0.0, (time.monotonic(), run.done)  # type: ignore[arg-type]
+        shown, checked, begun = ShownProgress(self), 0.0, (time.monotonic(), run.done)  # type: ignore[arg-type]
         try:
             with worker_pool.Fleet(1) as own:
                 while not run.is_over:

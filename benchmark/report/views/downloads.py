@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from benchmark.report.downloads import Table
+from benchmark.report.downloads import DownloadTable
 from charts import Chart
 from corpus import chart_downloads
 
 
 def download(
-    request: HttpRequest, charts: Iterable[Chart | None], tables: Iterable[Table | None] = ()
+    request: HttpRequest, charts: Iterable[Chart | None], tables: Iterable[DownloadTable | None] = ()
 ) -> HttpResponse | None:
     """The file that was asked for, or None where the page itself was. 404: there is no such file."""
     key, form = request.GET.get("table"), request.GET.get("as")

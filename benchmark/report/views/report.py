@@ -15,28 +15,28 @@ from benchmark.report import instructions, page
 from benchmark.report import reports as services
 from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
-from benchmark.systems.chosen import Stored
-from corpus.access import Scope, action
+from benchmark.systems.chosen import StoredReport
+from corpus.access import AccessScope, action
 from corpus.auditing import record
 from corpus.errors import BadInput
 
 
 @action("admin")
 @require_GET
-def newest(request: HttpRequest, scope: Scope) -> HttpResponse:
+def newest(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """The newest report, or what it takes to have one."""
     return _page(request, scope, chosen.newest(scope.collection, compares=True))
 
 
 @action("admin")
 @require_GET
-def report(request: HttpRequest, scope: Scope, report: int) -> HttpResponse:
+def report(request: HttpRequest, scope: AccessScope, report: int) -> HttpResponse:
     """One report; HTMX asks for it while it is worked out."""
     rows = Report.objects.select_related("before", "after", "collection")
     return _page(request, scope, get_object_or_404(rows, pk=report, collection=scope.collection))
 
 
-def _page(request: HttpRequest, scope: Scope, found: Report | None) -> HttpResponse:
+def _page(request: HttpRequest, scope: AccessScope, found: Report | None) -> HttpResponse:
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     stored = chosen.stored(found, runs)
     shown = page.shown(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
@@ -52,7 +52,7 @@ def _page(request: HttpRequest, scope: Scope, found: Report | None) -> HttpRespo
     return render(request, "benchmark/report.html", context)
 
 
-def _following(request: HttpRequest, stored: Stored | None, runs: list[Run]) -> dict[str, object]:
+def _following(request: HttpRequest, stored: StoredReport | None, runs: list[Run]) -> dict[str, object]:
     """p-MRR of the two runs that were asked about, where the later qrels are those of changed instructions."""
     asked = "changed" in request.GET
     form = FollowingForm(request.GET if asked else None, runs=runs)
@@ -75,7 +75,7 @@ def _initial(found: Report | None) -> dict[str, object]:
 
 @action("admin")
 @require_POST
-def make(request: HttpRequest, scope: Scope) -> HttpResponse:
+def make(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """A report of what was chosen; of versions `one` and `other`, by number; or of the first and the newest version.
 
     `safety`: of the newest alone.
@@ -105,7 +105,7 @@ def make(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 @transaction.atomic
-def _asked(request: HttpRequest, scope: Scope, form: ReportForm) -> HttpResponse:
+def _asked(request: HttpRequest, scope: AccessScope, form: ReportForm) -> HttpResponse:
     aspects_k = form.cleaned_data["aspects_k"] if form.is_bound else None
     if form.is_bound:
         (before, after), runs, k = form.pair(), form.chosen(), form.cleaned_data["k"]
@@ -120,7 +120,7 @@ def _asked(request: HttpRequest, scope: Scope, form: ReportForm) -> HttpResponse
     return redirect("report", scope.collection.name, found.pk)
 
 
-def _versions(request: HttpRequest, scope: Scope, form: ReportForm) -> tuple[Qrels, Qrels]:
+def _versions(request: HttpRequest, scope: AccessScope, form: ReportForm) -> tuple[Qrels, Qrels]:
     """Those that the page shows, else the first and the newest; with `safety` the newest alone."""
     if "one" in request.POST:
         by_number = {str(version.number): version for version in form.versions.values()}
@@ -134,7 +134,7 @@ def _versions(request: HttpRequest, scope: Scope, form: ReportForm) -> tuple[Qre
 
 @action("admin")
 @require_GET
-def leaderboard(request: HttpRequest, scope: Scope, report: int) -> HttpResponse:
+def leaderboard(request: HttpRequest, scope: AccessScope, report: int) -> HttpResponse:
     """Systems by a measure, with letters: who shares one is not told apart."""
     rows = Report.objects.select_related("before", "after", "collection")
     found = get_object_or_404(rows, pk=report, collection=scope.collection)

@@ -1,10 +1,10 @@
 """Rankings of runs in the database: stored in trec_eval's order, loaded as arrays."""
 
 from benchmark.runs.rankings.loading import as_run, load, scores_of, write_trec
-from benchmark.runs.rankings.storing import Ranked, excluded, queries, store, unranked
+from benchmark.runs.rankings.storing import RankedQuery, excluded, queries, store, unranked
 
 __all__ = [
-    "Ranked",
+    "RankedQuery",
     "as_run",
     "excluded",
     "load",

@@ -23,7 +23,7 @@ VALUES (%s, %s, %s::bigint[], %s::float8[], %s, %s, %s, %s) ON CONFLICT DO NOTHI
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedQuery:
     """What a system returned for one query, in any order: primary keys of documents and their scores."""
 
     documents: Sequence[int] | Keys
@@ -34,7 +34,7 @@ class Ranked:
     text: str = ""
 
 
-def store(run: Run, found: Mapping[int, Ranked], names: Mapping[int, str] | None = None) -> int:
+def store(run: Run, found: Mapping[int, RankedQuery], names: Mapping[int, str] | None = None) -> int:
     """Write rankings by primary key of the query, and return how many documents they hold.
 
     A query that has a ranking already keeps it. Scores are kept as the float32 that trec_eval reads. `names`: external
@@ -54,7 +54,7 @@ def store(run: Run, found: Mapping[int, Ranked], names: Mapping[int, str] | None
 
 
 def _row(
-    run: Run, query: int, one: Ranked, ids: Mapping[int, str], left_out: frozenset[str]
+    run: Run, query: int, one: RankedQuery, ids: Mapping[int, str], left_out: frozenset[str]
 ) -> tuple[tuple[int | float | str | None, ...], int]:
     """Values for INSERT, and how many documents they hold."""
     documents, scores = np.asarray(one.documents, dtype=np.int64), np.asarray(one.scores, dtype=np.float64)

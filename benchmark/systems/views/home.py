@@ -7,13 +7,13 @@ from django.views.decorators.http import require_GET
 from benchmark.hole_filling import waiting
 from benchmark.systems import figures
 from benchmark.systems.overview import overview
-from corpus.access import Scope, action
+from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
 
 
 @action("admin")
 @require_GET
-def benchmark(request: HttpRequest, scope: Scope) -> HttpResponse:
+def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """What there is, how safe its order is, what filling did, what to do next. HTMX asks for news while work runs."""
     found = overview(scope.collection)
     safety = figures.safety_chart(found.safety) if found.safety and found.safety.is_ready else None

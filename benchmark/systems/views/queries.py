@@ -10,7 +10,7 @@ from benchmark.report import tables
 from benchmark.report.views.downloads import download
 from benchmark.systems import queries as pages
 from benchmark.systems.chosen import K
-from corpus.access import Scope, action
+from corpus.access import AccessScope, action
 from corpus.models import Document, Query
 
 DEEPEST = 100
@@ -23,7 +23,7 @@ def _whole(given: str | None, least: int, most: int, otherwise: int) -> int:
 
 @action("admin")
 @require_GET
-def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
+def queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Queries with how much of each is judged; those with most holes first."""
     found = pages.listed(
         scope.collection,
@@ -41,7 +41,7 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin")
 @require_GET
-def query(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
+def query(request: HttpRequest, scope: AccessScope, query: int) -> HttpResponse:
     """What each system returned for it, side by side."""
     found = get_object_or_404(Query, pk=query, collection=scope.collection)
     depth = _whole(request.GET.get("k"), 1, DEEPEST, K)
@@ -55,7 +55,7 @@ def query(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
 
 @action("admin")
 @require_GET
-def text(request: HttpRequest, scope: Scope, query: int, document: int) -> HttpResponse:
+def text(request: HttpRequest, scope: AccessScope, query: int, document: int) -> HttpResponse:
     """A document's text beside the query; HTMX asks for the text alone."""
     asked = get_object_or_404(Query, pk=query, collection=scope.collection)
     found = get_object_or_404(Document, pk=document, collection=scope.collection)

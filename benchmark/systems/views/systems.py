@@ -10,12 +10,12 @@ from benchmark.models import Run
 from benchmark.report import tables
 from benchmark.report.views.downloads import download
 from benchmark.systems import page
-from corpus.access import Scope, action
+from corpus.access import AccessScope, action
 
 
 @action("admin")
 @require_GET
-def system(request: HttpRequest, scope: Scope, run: int) -> HttpResponse:
+def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     """A run: how far it is while it is made, then its values, changes, holes and cost."""
     found = get_object_or_404(Run, pk=run, collection=scope.collection)
     shown = page.system(scope.collection, found, whole=request.GET.get("table", ""))

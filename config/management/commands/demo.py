@@ -43,7 +43,7 @@ class Command(QuorumCommand):
                 self.show(children, listener, options)
                 extra.leave_out() if options["no_training"] else extra.start()
                 children.watch(also=extra.look)
-        except serving.Stopped as stopped:
+        except serving.ServingStopped as stopped:
             self.say("\nStopping. The same command goes on from here.")
             raise SystemExit(stopped.code) from None
         finally:

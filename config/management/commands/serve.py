@@ -46,7 +46,7 @@ class Command(QuorumCommand):
                 self.stdout.write(json.dumps({"url": address, "pids": children.pids}))
                 self.stdout.flush()
                 children.watch()
-        except serving.Stopped as stopped:
+        except serving.ServingStopped as stopped:
             self.stderr.write("Stopping; work that is not done goes on with the next start.")
             children.stop()
             raise SystemExit(stopped.code) from None

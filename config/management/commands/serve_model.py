@@ -62,7 +62,7 @@ class Command(QuorumCommand):
                 self.stdout.write(json.dumps(line))
                 self.stdout.flush()
                 children.watch()
-        except serving.Stopped as stopped:
+        except serving.ServingStopped as stopped:
             raise SystemExit(stopped.code) from None
         finally:
             children.stop()

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
-from corpus.importing.service import Files, Report, import_collection
+from corpus.importing.service import ImportFiles, ImportReport, import_collection
 from corpus.importing.staging import ProgressLine
 
 
@@ -35,7 +35,7 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """Import, then say what changed."""
-        files = Files(
+        files = ImportFiles(
             corpus=options["corpus"],
             queries=options["queries"],
             qrels=options["qrels"],
@@ -56,7 +56,7 @@ class Command(QuorumCommand):
         return report.document()
 
 
-def sentences(report: Report) -> list[str]:
+def sentences(report: ImportReport) -> list[str]:
     """The report for people."""
     parts = ("documents", "queries", "pairs", "judgments")
     counted = ", ".join(f"{getattr(report, part):,} {part}" for part in parts)

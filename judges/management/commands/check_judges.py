@@ -13,7 +13,7 @@ from judges.costs.prices import Price
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
 from judges.probes import stored
-from judges.probes.checks import Checked, Planned, check, plan
+from judges.probes.checks import CheckedJudge, Planned, check, plan
 from judges.records import Judge
 
 HEADINGS = ("judge", "works", "model", "schema mode", "logprobs", "temp.", "thinks", "context", "USD/M in, out")
@@ -121,7 +121,7 @@ def most_cost(planned: Sequence[Planned]) -> float | None:
     return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
-def table(results: Sequence[Checked]) -> list[str]:
+def table(results: Sequence[CheckedJudge]) -> list[str]:
     """For people: a row for each judge, then a line for each problem, each warning and what usage says."""
     rows = [HEADINGS, *(cells(result) for result in results)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
@@ -133,7 +133,7 @@ def table(results: Sequence[Checked]) -> list[str]:
     return [*lines, *problems, *warnings, *counts]
 
 
-def cells(result: Checked) -> tuple[str, ...]:
+def cells(result: CheckedJudge) -> tuple[str, ...]:
     """One row of the table."""
     found, judge = result.found, result.judge
     name = f"{judge.model} (answers as {result.answered_as})" if result.answered_as else judge.model
@@ -168,7 +168,7 @@ def _most(cost: float | None) -> str:
     return "price unknown" if cost is None else f"at most ${cost:.4f}"
 
 
-def row(result: Checked) -> dict[str, object]:
+def row(result: CheckedJudge) -> dict[str, object]:
     """For programs."""
     known = result.price
     return {

@@ -15,10 +15,10 @@ from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from jobs import workers
 from judges.campaigns import configurations, forecasts, lifecycle, selectors
-from judges.campaigns.configurations import Configuration, Options
+from judges.campaigns.configurations import CampaignOptions, Configuration
 from judges.campaigns.estimates import Estimate
 from judges.campaigns.lifecycle import Started
-from judges.campaigns.progress import Progress, ended, summary
+from judges.campaigns.progress import CampaignProgress, ended, summary
 from judges.costs import spending_limits
 from judges.costs.accounting import assumed_words
 from judges.domain.debate import ORDERS
@@ -101,7 +101,7 @@ class Command(QuorumCommand):
             rounds=options["rounds"],
             debaters=options["debaters"],
             voters=options["judges"],
-            options=Options(
+            options=CampaignOptions(
                 stance_order=options["stance_order"],
                 agents=options["agents"],
                 temperature=options["temperature"],
@@ -151,9 +151,9 @@ class Command(QuorumCommand):
 
     def wait(self, collection: Collection, campaign: Campaign, workers: int | None) -> None:
         """Until the campaign runs no more; workers of our own where no other serves the queue."""
-        shown = Shown(self)
+        shown = ShownProgress(self)
         status = selectors.status(collection, campaign)
-        progress = Progress(status)
+        progress = CampaignProgress(status)
         checked = away = 0.0
         notifications.drain_worked(campaign.pk)  # what broke before is forgotten
         with worker_pool.Fleet(workers) as own:
@@ -271,7 +271,7 @@ class Command(QuorumCommand):
         self.stderr.flush()
 
 
-class Shown:
+class ShownProgress:
     """The progress line: redrawn on a terminal, now and then a new line elsewhere."""
 
     def __init__(self, command: Command) -> None:

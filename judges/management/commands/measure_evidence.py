@@ -14,7 +14,7 @@ from corpus.search.lengths import counter
 from judges.costs.prices import price
 from judges.evidence import measuring
 from judges.evidence.campaigns import judge_named
-from judges.evidence.outputs import Row, means, table
+from judges.evidence.outputs import OutputRow, means, table
 from judges.management.commands.status import collection_named
 
 Line = tuple[str, str, int | None, str]
@@ -64,7 +64,7 @@ class Command(QuorumCommand):
             raise Incomplete(f"{found.lost:,} texts were not judged: the same command again asks for them only", told)
         return told
 
-    def rows(self, collection: Collection, file: Path | None) -> list[Row]:
+    def rows(self, collection: Collection, file: Path | None) -> list[OutputRow]:
         """What is to be measured. Raises BadInput."""
         if file is None:
             return measuring.rows_of_targets(collection)

@@ -133,7 +133,7 @@ def test_the_key_is_encrypted_in_the_database_and_an_old_secret_key_still_opens_
     from django.conf import settings
 
     with override_settings(SECRET_KEY="another" * 8, SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
-        assert second_factor.Adapter().decrypt(sealed) == secret
+        assert second_factor.SecondFactorAdapter().decrypt(sealed) == secret
 
 
 def test_the_qr_code_says_the_key_and_brings_no_inline_style(alice: User) -> None:
@@ -143,7 +143,7 @@ def test_the_qr_code_says_the_key_and_brings_no_inline_style(alice: User) -> Non
     page = client.get("/accounts/second-factor/on/").content.decode()
     assert "<svg" in page and "data:image" not in page and "style=" not in page
     (secret,) = re.findall(r'id="key" class="mono" value="([A-Z2-7]+)"', page)
-    url = second_factor.Adapter().build_totp_url(alice, secret)
+    url = second_factor.SecondFactorAdapter().build_totp_url(alice, secret)
     assert url == f"otpauth://totp/alice?secret={secret}&issuer=Quorum"
 
 

@@ -142,7 +142,7 @@ def test_above_forty_assessors_there_are_lists_and_clusters_and_no_matrix(crowd)
 def test_clusters_are_those_who_agree_with_each_other():
     from annotation.agreement.assessments import Assessments
     from annotation.agreement.clusters import clusters
-    from annotation.agreement.report import OneAssessor, Report
+    from annotation.agreement.report import AgreementReport, OneAssessor
 
     random = np.random.default_rng(1)
     truth, other = random.integers(0, 2, (2, 200))
@@ -150,7 +150,7 @@ def test_clusters_are_those_who_agree_with_each_other():
     grades = np.array([*noisy, random.integers(0, 2, 200)])
     people = tuple(OneAssessor(f"p{n}", "person", 200, int(row.sum())) for n, row in enumerate(grades))
     nothing = Assessments((), np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int16))
-    found = clusters(Report("x", None, "all", people, measure(grades), nothing))
+    found = clusters(AgreementReport("x", None, "all", people, measure(grades), nothing))
     assert [set(one.members) for one in found] == [{0, 1, 2, 3, 4}, {5, 6, 7}]
     assert found[0].within > 0.7 and abs(found[0].outside) < 0.2
 

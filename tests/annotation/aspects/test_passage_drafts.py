@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone, translation
 
 from annotation.aspects import drafts
-from annotation.data.url_fetch.pages import Limits
+from annotation.data.url_fetch.pages import FetchLimits
 from annotation.models import AuditEntry
 from annotation.models.aspects import PassageDraft
 from corpus.aspects import revising
@@ -116,7 +116,7 @@ def test_a_slow_or_huge_page_fails_and_can_be_tried_again(
 ) -> None:
     web.page("/big", "x" * 200_000)
     draft = drafts.ask(room.bob, room.query, "http://ice.example/big")
-    drafts.work(draft.pk, Limits(bytes=100_000))
+    drafts.work(draft.pk, FetchLimits(bytes=100_000))
     assert room.row().error == '["large", {"most": 1}]'
     assert "larger than 1 MB" in room.row().problem
     with translation.override("zh-hans"):

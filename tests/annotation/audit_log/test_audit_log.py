@@ -110,7 +110,7 @@ def test_pages_go_back_by_key_and_lose_nothing(django_assert_max_num_queries) ->
 )
 def test_filters_choose_lines_and_nonsense_is_left_out(query: str, number: int) -> None:
     _client, birds = told()
-    filters = selectors.Filters.read(QueryDict(query))
+    filters = selectors.AuditLogFilters.read(QueryDict(query))
     assert selectors.entries(birds, filters).count() == number
 
 

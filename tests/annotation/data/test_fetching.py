@@ -12,7 +12,7 @@ import pytest
 
 from annotation.data.url_fetch import addresses, pages, texts
 from annotation.data.url_fetch.addresses import is_public
-from annotation.data.url_fetch.pages import Limits, fetch
+from annotation.data.url_fetch.pages import FetchLimits, fetch
 from corpus.errors import BadInput
 from tests.open_web import NOISY, PUBLIC, Web, open_web
 
@@ -146,7 +146,7 @@ def test_a_huge_page_is_refused_whether_it_says_so_or_not(web: Web) -> None:
     web.answers["/does"] = endless
     for path in ("/says", "/does"):
         with pytest.raises(BadInput, match="larger than 2 MB"):
-            fetch(f"http://ice.example{path}", Limits(bytes=2_000_000))
+            fetch(f"http://ice.example{path}", FetchLimits(bytes=2_000_000))
 
 
 def test_a_small_answer_that_unpacks_to_a_huge_one_is_refused(web: Web) -> None:
@@ -154,7 +154,7 @@ def test_a_small_answer_that_unpacks_to_a_huge_one_is_refused(web: Web) -> None:
     web.page("/fine", gzip.compress(b"<p>small</p>"), Content_Encoding="gzip")
     assert fetch("http://ice.example/fine").body == b"<p>small</p>"
     with pytest.raises(BadInput, match="larger than 2 MB"):
-        fetch("http://ice.example/bomb", Limits(bytes=2_000_000))
+        fetch("http://ice.example/bomb", FetchLimits(bytes=2_000_000))
 
 
 def drip(handler: BaseHTTPRequestHandler, head: bool) -> None:
@@ -174,15 +174,15 @@ def test_a_page_that_drips_is_given_up_when_the_time_is_over(web: Web, head: boo
     web.answers["/"] = lambda handler: drip(handler, head)
     began = time.monotonic()
     with pytest.raises(BadInput, match="did not come within"):
-        fetch("http://ice.example/", Limits(seconds=0.5))
-    assert time.monotonic() - began < Limits().seconds, "its own limit, on a page without an end"
+        fetch("http://ice.example/", FetchLimits(seconds=0.5))
+    assert time.monotonic() - began < FetchLimits().seconds, "its own limit, on a page without an end"
 
 
 def test_a_server_that_says_nothing_is_given_up_too(web: Web) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         web.port = silent.getsockname()[1]
         with pytest.raises(BadInput, match="did not come within"):
-            fetch("http://ice.example/", Limits(seconds=0.4))
+            fetch("http://ice.example/", FetchLimits(seconds=0.4))
 
 
 def test_redirects_share_the_time_of_one_page(web: Web) -> None:
@@ -194,7 +194,7 @@ def test_redirects_share_the_time_of_one_page(web: Web) -> None:
 
     web.answers["/"] = later
     with pytest.raises(BadInput, match="did not come within"):
-        fetch("http://ice.example/", Limits(seconds=0.5))
+        fetch("http://ice.example/", FetchLimits(seconds=0.5))
 
 
 @pytest.mark.parametrize(

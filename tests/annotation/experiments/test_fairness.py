@@ -18,7 +18,7 @@ from annotation.label_quality.kappas import kappas, read
 from annotation.models import Assignment, Membership, Role, Study
 from annotation.quality_control.exclusion import bring_back, set_aside
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.judging_time import median_seconds
 from annotation.queue.undo import undo
 from corpus.collections.configure import configure
@@ -34,7 +34,7 @@ REVEAL = {"shown": 0, "hidden": 0, "reveal": 1}
 
 def claim(member: Membership):
     member = Membership.objects.select_related("collection").get(pk=member.pk)
-    assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
+    assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
     return member.assignments.filter(state="open").select_related("item").first()
 
 
@@ -44,8 +44,8 @@ def answer(member: Membership, grade: int, *, seconds: float | None = None):
     Assignment.objects.filter(pk=lease.pk).update(lent_at=timezone.now() - timedelta(minutes=5))
     member = Membership.objects.select_related("collection").get(pk=member.pk)
     ms = None if seconds is None else round(seconds * 1000)
-    given = Answer(lease.item_id, lease.token, grade, milliseconds=ms)
-    assignment.in_transaction(lambda db: submitting.submit(db, Desk.of(member), given))
+    given = SubmittedAnswer(lease.item_id, lease.token, grade, milliseconds=ms)
+    assignment.in_transaction(lambda db: submitting.submit(db, AnnotatorContext.of(member), given))
     return lease
 
 
@@ -75,7 +75,7 @@ def test_the_flip_table_equals_a_count_by_hand(books):
             answer(bob, 0)
         else:
             assignment.in_transaction(
-                lambda db, own=lease: submitting.skip(db, Desk.of(bob), own.item_id, own.token, "other")
+                lambda db, own=lease: submitting.skip(db, AnnotatorContext.of(bob), own.item_id, own.token, "other")
             )
     found = report.document(books, report.arms(books), [])
     flips = found["flips"]
@@ -241,7 +241,9 @@ def test_a_study_that_ends_early_withdraws_what_is_open(books):
     assert Study.objects.get().ended_at is not None
     with pytest.raises(assignment.Lost):
         assignment.in_transaction(
-            lambda db: submitting.submit(db, Desk.of(members[0]), Answer(lease.item_id, lease.token, 1))
+            lambda db: submitting.submit(
+                db, AnnotatorContext.of(members[0]), SubmittedAnswer(lease.item_id, lease.token, 1)
+            )
         )
     again = make_study(by=None, collection=books, people=[m.pk for m in members], pairs=2, overlap=1, gold=False)
     assert again.items.count() == 4

@@ -8,7 +8,7 @@ import pytest
 from annotation.agreement.measures import measure
 from annotation.experiments import paired, votes
 from annotation.experiments.flips import both_votes, flip_table
-from annotation.experiments.paired import Cell, Judged, judged_pairs, paired_table
+from annotation.experiments.paired import ArmCell, JudgedPair, judged_pairs, paired_table
 from annotation.experiments.times import median, times
 from annotation.experiments.votes import MOMENTS, Vote, difference, gain, side_by_side
 
@@ -159,10 +159,10 @@ def test_agreement_of_the_reveal_arm_is_of_blind_votes_with_the_final_ones_apart
 YES3, YES2, YES1, YES0 = (T, T, T), (T, T, F), (T, F, F), (F, F, F)
 STUDY = [
     #       hidden                shown                 truth
-    Judged(1, Cell(YES3, (9,)), Cell(YES3, (6,)), T),
-    Judged(2, Cell(YES1, (20, 10, 30)), Cell(YES2, (10, 11, 12)), T),
-    Judged(3, Cell(YES0, (8,)), Cell(YES0, (8,)), F),
-    Judged(4, Cell(YES2, (12,)), Cell(YES0, (14,)), F),
+    JudgedPair(1, ArmCell(YES3, (9,)), ArmCell(YES3, (6,)), T),
+    JudgedPair(2, ArmCell(YES1, (20, 10, 30)), ArmCell(YES2, (10, 11, 12)), T),
+    JudgedPair(3, ArmCell(YES0, (8,)), ArmCell(YES0, (8,)), F),
+    JudgedPair(4, ArmCell(YES2, (12,)), ArmCell(YES0, (14,)), F),
 ]
 
 
@@ -187,7 +187,7 @@ def test_the_table_of_the_paired_study_by_hand():
 
 
 def test_fleiss_kappa_equals_the_one_of_the_agreement_page():
-    cells = [Cell(tuple(bool(int(vote)) for vote in votes)) for votes in ("111", "110", "000", "010", "111", "100")]
+    cells = [ArmCell(tuple(bool(int(vote)) for vote in votes)) for votes in ("111", "110", "000", "010", "111", "100")]
     grades = np.array([[int(cell.votes[person]) for cell in cells] for person in range(3)])
     mine = float(paired.fleiss(cells)(np.ones((1, len(cells))))[0])
     assert isclose(mine, measure(grades).fleiss.value)
@@ -201,15 +201,15 @@ def test_an_arm_has_fleiss_kappa_over_pairs_with_the_same_number_of_votes():
         for place in range(3)
     ]
     found = next(one for one in side_by_side(cast, bootstrap=0) if one.moment.key == "shown")
-    cells = [Cell(tuple(vote.relevant for vote in cast if vote.item == item)) for item in range(20)]
+    cells = [ArmCell(tuple(vote.relevant for vote in cast if vote.item == item)) for item in range(20)]
     assert found.fleiss.n == 20
     assert isclose(found.fleiss.value, float(paired.fleiss(cells)(np.ones((1, 20)))[0]))
 
 
 def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
-    started = Judged(5, Cell((T, T)), Cell(YES3), T)
+    started = JudgedPair(5, ArmCell((T, T)), ArmCell(YES3), T)
     assert paired_table([*STUDY, started], 3, bootstrap=0).pairs == 4
-    tied = Judged(6, Cell((T, F)), Cell((T, T)), T)
+    tied = JudgedPair(6, ArmCell((T, F)), ArmCell((T, T)), T)
     table = paired_table([tied], 2, bootstrap=0)
     assert (table.known, table.ties, table.hidden.recall_relevant.value) == (1, 1, None)
     assert table.hidden.recall_relevant.reason == paired.NO_GOLD
@@ -221,15 +221,15 @@ def test_a_study_without_votes_is_undefined_with_reasons():
         assert row.fleiss.value is None and row.fleiss.reason == "no pair has all votes of both groups yet"
         assert row.balanced.value is None and row.balanced.reason
         assert row.seconds.value is None and row.seconds.reason
-    everybody_says_yes = [Judged(1, Cell(YES3), Cell(YES3), T)]
+    everybody_says_yes = [JudgedPair(1, ArmCell(YES3), ArmCell(YES3), T)]
     assert paired_table(everybody_says_yes, 3).hidden.fleiss.reason.startswith("every grade is the same")
 
 
 def test_rows_become_pairs():
     rows = [(7, "hidden", T, 3.0, NONE), (7, "shown", F, None, NONE), (8, "shown", T, 2.0, T)]
     assert judged_pairs(rows) == [
-        Judged(7, Cell((T,), (3.0,)), Cell((F,)), NONE),
-        Judged(8, Cell(()), Cell((T,), (2.0,)), T),
+        JudgedPair(7, ArmCell((T,), (3.0,)), ArmCell((F,)), NONE),
+        JudgedPair(8, ArmCell(()), ArmCell((T,), (2.0,)), T),
     ]
 
 

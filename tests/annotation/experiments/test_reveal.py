@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.assignment import Lost, final_token
 from annotation.queue.undo import undo
 from corpus.labels import rebuild_labels
@@ -43,7 +43,7 @@ def bob(collection):
 
 def claim(member: Membership) -> Assignment | None:
     member.refresh_from_db()
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
@@ -51,7 +51,7 @@ def submit(member: Membership, item: int, token: str, grade: int, **values: obje
     member.refresh_from_db()
     Assignment.objects.filter(item=item).update(lent_at=timezone.now() - timedelta(minutes=1))
     lent = assignment.in_transaction(
-        lambda db: submitting.submit(db, Desk.of(member), Answer(item, token, grade, **values))
+        lambda db: submitting.submit(db, AnnotatorContext.of(member), SubmittedAnswer(item, token, grade, **values))
     )
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
@@ -201,7 +201,7 @@ def test_a_late_first_vote_counts_while_nobody_else_has_the_item(collection, ali
 
 def queue_skip(member: Membership, lease: Assignment) -> None:
     member.refresh_from_db()
-    desk = Desk.of(member)
+    desk = AnnotatorContext.of(member)
     assignment.in_transaction(lambda db: submitting.skip(db, desk, lease.item_id, lease.token, "other"))
 
 
@@ -220,7 +220,7 @@ def test_skip_and_flag_work_after_the_first_vote_and_undo_leads_back_to_it(colle
     (item,) = make_scene(collection, 1)
     lease = claim(alice)
     once = submit(alice, item.pk, lease.token, 0)
-    desk = Desk.of(alice)
+    desk = AnnotatorContext.of(alice)
     assignment.in_transaction(lambda db: submitting.flag(db, desk, item.pk, once.token, "odd"))
     assert Item.objects.get(pk=item.pk).state == "conflict"
     undo(alice, item.pk)

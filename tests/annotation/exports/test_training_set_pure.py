@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from annotation.exports.sets import near
 from annotation.exports.sets.balancing import LENGTHS, balance, cells_of, spread
 from annotation.exports.sets.choosing import choose
-from annotation.exports.sets.options import Options
-from annotation.exports.sets.rows import Query, Row, place
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.rows import SetQuery, SetRow, place
 from annotation.exports.sets.splitting import split
 from corpus.errors import BadInput
 
@@ -21,11 +21,11 @@ from corpus.errors import BadInput
 def row(doc, relevant=False, query="q1", key=1, **values):
     values = {"teacher": float(relevant), "origin": "ensemble", **values}
     document = values.pop("document", int(sha256(doc.encode()).hexdigest()[:8], 16))
-    return Row("books", query, doc, key, document, 1, int(relevant), values.pop("origin"), relevant, **values)
+    return SetRow("books", query, doc, key, document, 1, int(relevant), values.pop("origin"), relevant, **values)
 
 
 def query(name, *rows, key=1):
-    return Query("books", name, key, list(rows))
+    return SetQuery("books", name, key, list(rows))
 
 
 # Splits
@@ -145,7 +145,7 @@ def test_one_word_changed_in_a_short_passage_makes_a_near_duplicate():
 
 def chosen(rows, **options):
     left = Counter()
-    kept = choose([query("q1", *rows)], Options(**options), left)
+    kept = choose([query("q1", *rows)], SetOptions(**options), left)
     return [one.doc_id for q in kept for one in q.rows], dict(+left)
 
 
@@ -188,7 +188,7 @@ def test_a_fixed_number_of_documents_leaves_room_for_a_negative():
 )
 def test_options_that_make_no_sense_are_refused_by_name(options, said):
     with pytest.raises(BadInput, match=said):
-        Options(**options)
+        SetOptions(**options)
 
 
 # Balance

@@ -16,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.label_quality.canaries import LIMIT, Flips, alarms, flips, followed, judges_of
+from annotation.label_quality.canaries import LIMIT, CanaryFlips, alarms, flips, followed, judges_of
 from annotation.models import Role, User
 from corpus.models import Collection
 from jobs import workers
@@ -129,10 +129,10 @@ def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson() -> None:
     """3 of 60: 1.04% to 13.92%, no alarm at a limit of 2%; 4 of 60: 1.85% to 16.20%; 5 of 60: 2.76% to 18.39%."""
     cases = {3: (0.0104, 0.1392), 4: (0.0185, 0.1620), 5: (0.0276, 0.1839)}
     for number, (low, high) in cases.items():
-        one = Flips(1, "v1", 1, timezone.now(), 60, number, 0, 60, 60, ())
+        one = CanaryFlips(1, "v1", 1, timezone.now(), 60, number, 0, 60, 60, ())
         assert one.bounds == pytest.approx((low, high), abs=5e-5)
         assert one.alarm == (low > LIMIT) == bool(alarms([one]))
-    none = Flips(1, "v1", 1, timezone.now(), 0, 0, 0, 0, 60, ())
+    none = CanaryFlips(1, "v1", 1, timezone.now(), 0, 0, 0, 0, 60, ())
     assert none.rate is None and not none.alarm and "not measured" in none.words
 
 

@@ -13,7 +13,7 @@ from annotation.models import Role
 from annotation.policies import lara, lara_live
 from annotation.policies.waking import UNCERTAIN
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.tasks import go_on_with_lara
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Label
@@ -37,12 +37,12 @@ def people_answer(collection: Collection, truth: dict[int, int], member: object)
     done = 0
     while True:
         member.refresh_from_db()
-        desk = Desk.of(member)
+        desk = AnnotatorContext.of(member)
         lent = assignment.in_transaction(lambda db, desk=desk: submitting.claim(db, desk))
         if lent is None:
             return done
         lease = member.assignments.get(pk=lent)
-        given = Answer(lease.item_id, lease.token, truth[lease.item.pair_id])
+        given = SubmittedAnswer(lease.item_id, lease.token, truth[lease.item.pair_id])
         assignment.in_transaction(lambda db, desk=desk, given=given: submitting.submit(db, desk, given))
         done += 1
 

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from annotation.label_quality import statistics
 from annotation.models import Computed, Role
 from annotation.policies import cached_results, crossing, page, reading
-from annotation.policies.crossing import Cell, expected_error, simulate
-from annotation.policies.people import People
+from annotation.policies.crossing import CrossingCell, expected_error, simulate
+from annotation.policies.people import SimulatedPeople
 from annotation.tasks import compare_policies
 from judges.campaigns import counters
 from judges.models import Campaign, Work
@@ -54,7 +54,7 @@ BY_HAND = {
 }  # fmt: skip
 
 
-def cells_of(campaign: Campaign) -> dict[str, Cell]:
+def cells_of(campaign: Campaign) -> dict[str, CrossingCell]:
     found = cached_results.standing(campaign.collection, campaign).document
     return {one["key"]: page.load_cell(one) for one in found["debate_by_ensemble"]}
 
@@ -103,16 +103,16 @@ def test_unknown_money_stays_unknown_and_nonsense_is_not_taken(campaign: Campaig
     assert "1 of 10 pairs (10.0%) go to people, 2 judgments; hours unknown, cost unknown." in shown
 
 
-CELLS = [Cell("1y", "5-0", 900, 1, False, 90, 90), Cell("1y", "3-2", 100, 1, False, 20, 10)]
-PRICED = People(overlap=2, seconds=30.0, hourly_rate=None)
+CELLS = [CrossingCell("1y", "5-0", 900, 1, False, 90, 90), CrossingCell("1y", "3-2", 100, 1, False, 20, 10)]
+PRICED = SimulatedPeople(overlap=2, seconds=30.0, hourly_rate=None)
 
 
 def test_an_expected_error_weights_cells_by_their_sizes_and_leaves_out_what_nobody_measured() -> None:
     error = expected_error(CELLS)
     assert error.value == pytest.approx(0.1 * 10 / 20), "a plain mean of the measured pairs would be 10 of 110"
     assert error.low < error.value < error.high and error.n == 110
-    dark = Cell("2y", "3-2", 50, 1, False, 0, 0)
-    found = simulate([*CELLS, dark, Cell("open", "2-2", 7, None, True, 3, 0)], {"1y.3-2"}, PRICED)
+    dark = CrossingCell("2y", "3-2", 50, 1, False, 0, 0)
+    found = simulate([*CELLS, dark, CrossingCell("open", "2-2", 7, None, True, 3, 0)], {"1y.3-2"}, PRICED)
     assert (found.pairs, found.escalated, found.judgments, found.unmeasured) == (1057, 107, 214, 50)
     assert found.error.value == 0.0 and found.error.high > 0.0
     assert found.hours == pytest.approx(214 * 30 / 3600) and found.money is None

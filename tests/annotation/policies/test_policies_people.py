@@ -9,8 +9,8 @@ import pytest
 from annotation.policies.reading import read, settled_weights, truths_of
 from annotation.policies.replay import replay
 from annotation.policies.report import evaluate
-from annotation.policies.rules import Panel, Rule
-from annotation.policies.stored import Gathered, Group, Stored, Truth, gather
+from annotation.policies.rules import PolicyPanel, Rule
+from annotation.policies.stored import AnswerGroup, Gathered, StoredAnswers, Truth, gather
 from corpus.collections.task_order import next_place
 from corpus.models import Item
 from judges.models import Audit, Campaign, Work
@@ -20,7 +20,7 @@ from tests.factories import make_item
 from tests.policies_scene import pairs_of, scripted_campaign
 
 YES, NO = Turn(1, ""), Turn(0, "")
-FIVE = Panel(judges=("a", "b", "c", "d", "e"))
+FIVE = PolicyPanel(judges=("a", "b", "c", "d", "e"))
 ENSEMBLE, SINGLE = Rule("ensemble", majority=4, name="4 of 5"), Rule("single", majority=1, place=0, name="single")
 
 
@@ -51,7 +51,7 @@ def campaign_of(known: World, draw: random.Random | None, *, naive: bool = False
         told = Truth(people=truth, weight=1.0 if naive else 1 / probability) if draw else Truth(gold=truth)
         votes = {place: YES if place < yes else NO for place in range(5)}
         truths = Counter({told: drawn, Truth(): pairs - drawn})
-        groups.append(Group({}, votes, {}, frozenset(), pairs, truths))
+        groups.append(AnswerGroup({}, votes, {}, frozenset(), pairs, truths))
     return Gathered(groups)
 
 
@@ -164,7 +164,7 @@ def test_people_who_judged_every_pair_are_measured_against_the_reference(campaig
 
 
 def test_where_there_is_neither_gold_nor_people_nothing_is_measured(campaign: Campaign) -> None:
-    found = gather([Stored(1, votes={place: YES for place in range(5)})])
+    found = gather([StoredAnswers(1, votes={place: YES for place in range(5)})])
     one = replay(ENSEMBLE, FIVE, found, reference="none")
     assert one.own.balanced.value is None and one.own.balanced.reason == "not measured"
     assert (one.labelled, one.escalated) == (1, 0), "what needs no truth is known"

@@ -26,7 +26,7 @@ from annotation.quality_control import (
 )
 from annotation.quality_control.matching import Form
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.assignment import Lost
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
@@ -40,8 +40,8 @@ pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
 
 
-def desk(member: Membership) -> Desk:
-    return Desk.of(Membership.objects.select_related("collection").get(pk=member.pk))
+def desk(member: Membership) -> AnnotatorContext:
+    return AnnotatorContext.of(Membership.objects.select_related("collection").get(pk=member.pk))
 
 
 def claim(member: Membership) -> Assignment | None:
@@ -50,7 +50,7 @@ def claim(member: Membership) -> Assignment | None:
 
 
 def submit(member: Membership, lease: Assignment, grade: int) -> Assignment | None:
-    answer = Answer(lease.item_id, lease.token, grade, "", 1000)
+    answer = SubmittedAnswer(lease.item_id, lease.token, grade, "", 1000)
     lent = assignment.in_transaction(lambda db: submitting.submit(db, desk(member), answer))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
@@ -147,7 +147,7 @@ def test_whole_queries_make_up_for_the_places_that_a_page_passes_over():
         if lease is None:
             break
         for held in Assignment.objects.filter(membership=alice, state="open").select_related("item"):
-            answer = Answer(held.item_id, held.token, 1, "", 1000)
+            answer = SubmittedAnswer(held.item_id, held.token, 1, "", 1000)
             assignment.in_transaction(lambda db, answer=answer: assignment.settle(db, desk(alice), answer))
     lent = Assignment.objects.filter(membership=alice, item__reason="check").count()
     assert lent >= 2 * (60 // 20) - 1, "the places that pages of five pass over would leave two of ten"

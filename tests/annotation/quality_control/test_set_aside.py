@@ -14,7 +14,7 @@ from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import Batch, Consent, GoldPair, SettingAside
 from annotation.quality_control import consent, exclusion, gold
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.assignment import Lost
 from annotation.queue.undo import undo
 from corpus.collections.removal import delete_collection
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 def claim(member: Membership) -> Assignment | None:
     member = Membership.objects.select_related("collection").get(pk=member.pk)
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
@@ -39,8 +39,8 @@ def judge(member: Membership, grades: list[int]) -> list[Assignment]:
     for grade in grades:
         lease = claim(member)
         assert lease is not None
-        desk = Desk.of(Membership.objects.select_related("collection").get(pk=member.pk))
-        answer = Answer(lease.item_id, lease.token, grade, "why", 1200)
+        desk = AnnotatorContext.of(Membership.objects.select_related("collection").get(pk=member.pk))
+        answer = SubmittedAnswer(lease.item_id, lease.token, grade, "why", 1200)
         assignment.in_transaction(lambda db, desk=desk, answer=answer: submitting.submit(db, desk, answer))
         done.append(lease)
     return done
@@ -206,7 +206,9 @@ def test_the_open_items_of_a_paused_person_return_and_nothing_of_theirs_counts_u
     paused = Membership.objects.select_related("collection").get(pk=alice.pk)
     assert claim(alice) is None
     with pytest.raises(Lost, match="paused"):
-        assignment.in_transaction(lambda db: submitting.submit(db, Desk.of(paused), Answer(item.pk, held.token, 1)))
+        assignment.in_transaction(
+            lambda db: submitting.submit(db, AnnotatorContext.of(paused), SubmittedAnswer(item.pk, held.token, 1))
+        )
     with pytest.raises(Lost, match="paused"):
         undo(paused, item.pk)
     assert claim(bob).item_id == item.pk

@@ -5,7 +5,7 @@ import pytest
 from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment, undo
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from corpus.models import Collection, Item, Judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 
@@ -28,8 +28,8 @@ def items_of_query(collection: Collection, number: int, text: str = "tides") -> 
     return [make_item(pair) for pair in pairs]
 
 
-def desk(member: Membership) -> Desk:
-    return Desk.of(Membership.objects.select_related("collection").get(pk=member.pk))
+def desk(member: Membership) -> AnnotatorContext:
+    return AnnotatorContext.of(Membership.objects.select_related("collection").get(pk=member.pk))
 
 
 def claim_query(member: Membership) -> list[Assignment]:
@@ -42,7 +42,7 @@ def held(member: Membership) -> list[Assignment]:
 
 
 def settle(member: Membership, lease: Assignment, grade: int) -> None:
-    answer = Answer(lease.item_id, lease.token, grade)
+    answer = SubmittedAnswer(lease.item_id, lease.token, grade)
     assignment.in_transaction(lambda db: assignment.settle(db, desk(member), answer))
 
 
@@ -92,7 +92,7 @@ def test_the_page_of_single_pairs_works_a_group_off(collection, alice):
     items_of_query(collection, 1, "moons")
     first, second = claim_query(alice)
     for lease in (first, second):
-        answer = Answer(lease.item_id, lease.token, 1)
+        answer = SubmittedAnswer(lease.item_id, lease.token, 1)
         assignment.in_transaction(lambda db, answer=answer: submitting.submit(db, desk(alice), answer))
     (left,) = held(alice)
     assert left.item.pair.query.text == "What about moons?" and left.place == 0

@@ -14,7 +14,7 @@ from annotation.adjudication import conflicts
 from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role, Snapshot
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.assignment import Lost, Unknown
 from annotation.queue.undo import undo
 from corpus.labels import rebuild_labels
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.django_db
 
 def claim(member: Membership) -> Assignment | None:
     member.refresh_from_db()
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
 def submit(member: Membership, lease: Assignment, grade: int, **values: object) -> Assignment | None:
     member.refresh_from_db()
-    answer = Answer(lease.item_id, lease.token, grade, **values)
-    lent = assignment.in_transaction(lambda db: submitting.submit(db, Desk.of(member), answer))
+    answer = SubmittedAnswer(lease.item_id, lease.token, grade, **values)
+    lent = assignment.in_transaction(lambda db: submitting.submit(db, AnnotatorContext.of(member), answer))
     return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
@@ -88,7 +88,7 @@ def test_two_claims_of_one_member_at_the_same_moment_are_one_lease(collection, a
 
             def once() -> int | None:
                 with db.transaction():
-                    return submitting.claim(db, Desk.of(alice))
+                    return submitting.claim(db, AnnotatorContext.of(alice))
 
             lent.append(assignment.retried(once))
 
@@ -204,7 +204,7 @@ def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection,
     (item,) = items(collection, 1, overlap=3)
     lease, other = claim(alice), claim(bob)
     assignment.in_transaction(
-        lambda db: submitting.flag(db, Desk.of(alice), item.pk, lease.token, "two questions in one")
+        lambda db: submitting.flag(db, AnnotatorContext.of(alice), item.pk, lease.token, "two questions in one")
     )
     assert Item.objects.get(pk=item.pk).state == "conflict"
     assert claim(charlie) is None
@@ -216,7 +216,9 @@ def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection,
 def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper(collection, alice, bob):
     item, second = items(collection, 2)
     lease = claim(alice)
-    assignment.in_transaction(lambda db: submitting.skip(db, Desk.of(alice), item.pk, lease.token, "language"))
+    assignment.in_transaction(
+        lambda db: submitting.skip(db, AnnotatorContext.of(alice), item.pk, lease.token, "language")
+    )
     returned = Item.objects.get(pk=item.pk)
     assert returned.taken == 0
     assert returned.place != item.place
@@ -299,11 +301,11 @@ def test_undo_reopens_the_same_lease_withdraws_and_gives_the_next_one_back(colle
 def test_undo_of_a_skip_and_of_a_flag(collection, alice):
     (item,) = items(collection, 1)
     lease = claim(alice)
-    assignment.in_transaction(lambda db: submitting.skip(db, Desk.of(alice), item.pk, lease.token, "other"))
+    assignment.in_transaction(lambda db: submitting.skip(db, AnnotatorContext.of(alice), item.pk, lease.token, "other"))
     undo(alice, item.pk)
     lease = claim(alice)
     assert lease.item_id == item.pk
-    assignment.in_transaction(lambda db: submitting.flag(db, Desk.of(alice), item.pk, lease.token, "odd"))
+    assignment.in_transaction(lambda db: submitting.flag(db, AnnotatorContext.of(alice), item.pk, lease.token, "odd"))
     undo(alice, item.pk)
     fresh = Item.objects.get(pk=item.pk)
     assert (fresh.state, fresh.taken, fresh.done) == ("open", 1, 0)
@@ -345,10 +347,10 @@ def test_nobody_can_answer_for_an_item_that_they_were_never_lent(collection, ali
 def test_eight_raw_clients_race_without_deadlock_and_nothing_is_taken_twice(collection):
     """Eight psycopg connections submit and claim as fast as they can; every statement is the web's own."""
     items(collection, 40, overlap=3)
-    desks = [Desk.of(make_member(collection, f"annotator{n}")) for n in range(8)]
+    desks = [AnnotatorContext.of(make_member(collection, f"annotator{n}")) for n in range(8)]
     failed: list[BaseException] = []
 
-    def work(desk: Desk) -> None:
+    def work(desk: AnnotatorContext) -> None:
         try:
             _judge_all(desk)
         except BaseException as error:
@@ -376,7 +378,7 @@ def connect() -> psycopg.Connection:
     return psycopg.connect(host=host, port=port, dbname=settings["NAME"], user=settings["USER"], autocommit=True)
 
 
-def _judge_all(desk: Desk) -> None:
+def _judge_all(desk: AnnotatorContext) -> None:
     with connect() as db:
 
         def inside(call):
@@ -397,7 +399,7 @@ def _judge_all(desk: Desk) -> None:
             (lease,) = assignment.rows(
                 db, "SELECT item_id, token FROM annotation_assignment WHERE id = %(lent)s", lent=lent
             )
-            answer = Answer(lease["item_id"], lease["token"], (lease["item_id"] + desk.membership) % 2)
+            answer = SubmittedAnswer(lease["item_id"], lease["token"], (lease["item_id"] + desk.membership) % 2)
             lent = inside(lambda db, desk, answer=answer: submitting.submit(db, desk, answer))
 
 

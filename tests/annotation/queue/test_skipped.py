@@ -7,7 +7,7 @@ from annotation.adjudication import conflicts
 from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role
 from annotation.queue import assignment
-from annotation.queue.annotators import Desk
+from annotation.queue.annotators import AnnotatorContext
 from annotation.queue.skipped import hand_over, skipped_by_all
 from corpus.models import Collection, Item
 from judges.models import Campaign
@@ -32,13 +32,15 @@ def bob(collection: Collection) -> Membership:
 
 
 def claim(member: Membership) -> Assignment:
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
     return Assignment.objects.get(pk=lent)
 
 
 def skip(member: Membership) -> Item:
     lease = claim(member)
-    assignment.in_transaction(lambda db: submitting.skip(db, Desk.of(member), lease.item_id, lease.token, "language"))
+    assignment.in_transaction(
+        lambda db: submitting.skip(db, AnnotatorContext.of(member), lease.item_id, lease.token, "language")
+    )
     return lease.item
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from annotation.scale_study.scales import Scored, measure, ndcg, score_of
+from annotation.scale_study.scales import ScoredScale, measure, ndcg, score_of
 from corpus.models import Assessor, Judgment
 from judges.records import Turn
 from tests.conftest import Manage
@@ -24,11 +24,11 @@ def test_a_score_is_s_times_its_probability_and_yes_over_yes_and_no() -> None:
 
 def test_the_measures_by_hand() -> None:
     scored = [
-        Scored(1, 0.999995, 1),
-        Scored(1, 0.5, 0),
-        Scored(1, 0.5, 1),
-        Scored(2, 0.0, 0),
-        Scored(2, 0.0, None),
+        ScoredScale(1, 0.999995, 1),
+        ScoredScale(1, 0.5, 0),
+        ScoredScale(1, 0.5, 1),
+        ScoredScale(2, 0.0, 0),
+        ScoredScale(2, 0.0, None),
     ]
     found = measure(scored)
     assert found.histogram == (2, 0, 0, 0, 0, 2, 0, 0, 0, 1)

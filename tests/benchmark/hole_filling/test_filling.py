@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from benchmark import hole_filling, qrels
 from benchmark.hole_filling import Funnel, starting
 from benchmark.hole_filling.sending import informative
@@ -64,15 +64,17 @@ def alice(books: Collection) -> Membership:
 def judge_all(member: Membership, most: int = 1000) -> list[tuple[str, str]]:
     """The member judges what the queue lends, truthfully; the pairs in the order of lending."""
     seen: list[tuple[str, str]] = []
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(member)))
+    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
     while lent is not None and len(seen) < most:
         lease = Assignment.objects.select_related("item__pair__query", "item__pair__document").get(pk=lent)
         pair = lease.item.pair
         seen.append((pair.query.external_id, pair.document.external_id))
         grade = TRUTH.get(seen[-1][0], {}).get(seen[-1][1], 0)
         member.refresh_from_db()
-        answer = Answer(lease.item_id, lease.token, grade)
-        lent = assignment.in_transaction(lambda db, answer=answer: submitting.submit(db, Desk.of(member), answer))
+        answer = SubmittedAnswer(lease.item_id, lease.token, grade)
+        lent = assignment.in_transaction(
+            lambda db, answer=answer: submitting.submit(db, AnnotatorContext.of(member), answer)
+        )
     return seen
 
 
@@ -161,7 +163,7 @@ def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(
     books: Collection, runs: list[Run], alice: Membership
 ) -> None:
     begun = hole_filling.start(collection=books, runs=runs, depth=3, policy="people")
-    assignment.in_transaction(lambda db: submitting.claim(db, Desk.of(alice)))
+    assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(alice)))
     hole_filling.cancel(begun)
     assert sorted(Item.objects.values_list("state", flat=True)) == ["open"] + ["withdrawn"] * 4
     with pytest.raises(BadInput, match="is over already"):

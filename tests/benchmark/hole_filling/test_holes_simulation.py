@@ -15,7 +15,7 @@ from django.core.management import call_command
 from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from benchmark import hole_filling, qrels
 from benchmark.measures.rankings import evaluate
 from benchmark.models import Run
@@ -102,7 +102,7 @@ def judge_by(members: Sequence[Membership], hidden: Grades) -> int:
     count, idle = 0, 0
     for member in cycle(members):
         member.refresh_from_db()
-        lent = assignment.in_transaction(lambda db, member=member: submitting.claim(db, Desk.of(member)))
+        lent = assignment.in_transaction(lambda db, member=member: submitting.claim(db, AnnotatorContext.of(member)))
         idle = 0 if lent is not None else idle + 1
         if idle == len(members):
             return count
@@ -111,9 +111,9 @@ def judge_by(members: Sequence[Membership], hidden: Grades) -> int:
             assert lease.item.reason == "hole"
             pair = lease.item.pair
             grade = hidden.get(pair.query.external_id, {}).get(pair.document.external_id, 0)
-            answer = Answer(lease.item_id, lease.token, grade)
+            answer = SubmittedAnswer(lease.item_id, lease.token, grade)
             lent = assignment.in_transaction(
-                lambda db, member=member, answer=answer: submitting.submit(db, Desk.of(member), answer)
+                lambda db, member=member, answer=answer: submitting.submit(db, AnnotatorContext.of(member), answer)
             )
             count += 1
     return count

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects
 from benchmark.measures.rankings import ranked
-from corpus.aspects.files import Row
+from corpus.aspects.files import AspectRow
 from corpus.errors import BadInput
 
 # Weights 0.5, 0.3, 0.2; x and y support the first aspect, z the second, and b both the second and the third.
@@ -109,12 +109,12 @@ def test_ties_are_broken_as_trec_eval_breaks_them() -> None:
     assert ranked({"a": 1.0 + 1e-9, "b": 1.0, "c": 2.0}) == ["c", "b", "a"]
 
 
-def rows() -> list[Row]:
+def rows() -> list[AspectRow]:
     return [
-        Row(1, "q1", "a1", "Flow", "", 5, ("x", "y")),
-        Row(2, "q1", "a2", "Heat", "", 3, ("z", "b")),
-        Row(3, "q1", "a3", "Snow", "", 2, ("b",)),
-        Row(4, "q2", "a1", "Other", "", 1, ("x",)),
+        AspectRow(1, "q1", "a1", "Flow", "", 5, ("x", "y")),
+        AspectRow(2, "q1", "a2", "Heat", "", 3, ("z", "b")),
+        AspectRow(3, "q1", "a3", "Snow", "", 2, ("b",)),
+        AspectRow(4, "q2", "a1", "Other", "", 1, ("x",)),
     ]
 
 

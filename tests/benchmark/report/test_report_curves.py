@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.report import curves, measures
-from benchmark.report.computing import Question, System, compute
+from benchmark.report.computing import ReportQuestion, ReportSystem, compute
 from benchmark.report.graded_runs import NONE, Version, coded, stack
 from benchmark.report.verdict import verdict, words
 
@@ -69,10 +69,10 @@ def test_the_last_growth_rate_is_exact_over_all_systems_and_no_sample_of_orders(
     assert rates.tolist() == [0, 0, 0.5]
 
 
-def question(runs: list[list[int]], after: dict[int, int]) -> Question:
-    systems = [System(at, f"s{at}", "bm25", {0: np.array(one, np.int64)}) for at, one in enumerate(runs)]
+def question(runs: list[list[int]], after: dict[int, int]) -> ReportQuestion:
+    systems = [ReportSystem(at, f"s{at}", "bm25", {0: np.array(one, np.int64)}) for at, one in enumerate(runs)]
     judged = {0: (np.array(list(after), np.int64), np.array(list(after.values()), np.int16))}
-    return Question(systems, {0: (np.array([1]), np.array([1], np.int16))}, judged, k=10)
+    return ReportQuestion(systems, {0: (np.array([1]), np.array([1], np.int16))}, judged, k=10)
 
 
 def test_the_report_says_the_exact_last_rate_and_the_verdict_follows_it() -> None:
@@ -83,7 +83,7 @@ def test_the_report_says_the_exact_last_rate_and_the_verdict_follows_it() -> Non
     runs = [list(range(2, 9)) for _ in range(11)] + [list(range(30, 37))]
     asked = question(runs, {document: 1 for document in (*range(1, 9), 30, 31, 32, 33)})
     for seed in range(5):
-        result = compute(Question(asked.systems, asked.before, asked.after, 10, seed=seed)).result
+        result = compute(ReportQuestion(asked.systems, asked.before, asked.after, 10, seed=seed)).result
         assert result["growth"][-1]["rate"] == pytest.approx((4 / 7) / 12)
         assert result["verdict"]["growth"] == result["growth"][-1]["rate"]
 
@@ -191,7 +191,7 @@ def test_the_verdict_follows_its_rule(
 def test_one_system_alone_gets_a_report_without_curves() -> None:
     rankings = {0: np.array([1, 2])}
     judged = {0: (np.array([1]), np.array([1], np.int16))}
-    result = compute(Question([System(1, "one", "bm25", rankings)], judged, judged, k=2)).result
+    result = compute(ReportQuestion([ReportSystem(1, "one", "bm25", rankings)], judged, judged, k=2)).result
     assert result["growth"] == [
         {"systems": 1, "holes": 0.0, "holes_low": 0.0, "holes_high": 0.0, "rate": None, "low": None, "high": None}
     ]

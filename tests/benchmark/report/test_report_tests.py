@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from benchmark.measures.rankings import compare
 from benchmark.report import shifts, tabling
-from benchmark.report.computing import Aspected, Computed, Question, System, compute
-from benchmark.report.downloads import Figure, Table
+from benchmark.report.computing import Aspected, ComputedReport, ReportQuestion, ReportSystem, compute
+from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.verdict import recall_shift
 from benchmark.significance import paired
 from benchmark.significance import tests as tested
@@ -127,16 +127,18 @@ def test_ranks_and_tau_by_hand() -> None:
     assert shifts.swapped([3, 2, 1], [1, 2, 3]) == 3 and shifts.swapped([3, 2, 2], [3, 1, 2]) == 0
 
 
-def report(*, names: tuple[str, str] = ("=cmd()", "dense_50%"), queries: int = 30, aspects: bool = False) -> Computed:
+def report(
+    *, names: tuple[str, str] = ("=cmd()", "dense_50%"), queries: int = 30, aspects: bool = False
+) -> ComputedReport:
     """The first system finds a hole in every query, the second the known document."""
     rankings = [{query: np.array(found) for query in range(queries)} for found in ([2, 3], [1, 3])]
     before = {query: (np.array([1]), np.array([1], np.int16)) for query in range(queries)}
     after = {query: (np.array([1, 2]), np.array([1, 1], np.int16)) for query in range(queries)}
     values = {key: np.full((2, 3), 0.25) for key in ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")}
     systems = [
-        System(at + 1, name, "bm25", found) for at, (name, found) in enumerate(zip(names, rankings, strict=True))
+        ReportSystem(at + 1, name, "bm25", found) for at, (name, found) in enumerate(zip(names, rankings, strict=True))
     ]
-    asked = Question(systems, before, after, k=2, aspects=Aspected([4, 5, 6], values, 25) if aspects else None)
+    asked = ReportQuestion(systems, before, after, k=2, aspects=Aspected([4, 5, 6], values, 25) if aspects else None)
     return compute(asked)
 
 
@@ -174,7 +176,7 @@ def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below() -
 
 
 def test_a_blank_figure_is_an_empty_cell() -> None:
-    table = Table(
+    table = DownloadTable(
         "t",
         "A & B",
         ("system", "m"),
@@ -209,14 +211,14 @@ def test_aspects_have_their_own_queries_and_table() -> None:
     assert tabling.aspects(report().result) is None
 
 
-def uneven() -> Computed:
+def uneven() -> ComputedReport:
     """The first system answers both queries, the second q0 alone, where it is the better one; q2 is judged later."""
     first = {0: np.array([2, 3]), 1: np.array([1]), 2: np.array([1])}
     second = {0: np.array([1, 3]), 2: np.array([1])}
     grade = (np.array([1]), np.array([1], np.int16))
     before, after = {0: grade, 1: grade}, {0: grade, 1: grade, 2: grade}
-    systems = [System(1, "first", "bm25", first), System(2, "second", "bm25", second)]
-    return compute(Question(systems, before, after, k=2))
+    systems = [ReportSystem(1, "first", "bm25", first), ReportSystem(2, "second", "bm25", second)]
+    return compute(ReportQuestion(systems, before, after, k=2))
 
 
 def test_the_headline_is_over_the_queries_that_every_system_and_both_versions_have() -> None:

@@ -11,10 +11,10 @@ from benchmark.measures.aspects import evaluate_aspects
 from benchmark.measures.rankings import evaluate
 from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.qrels import named, store
-from benchmark.qrels.reading import Row
+from benchmark.qrels.reading import ReadQrel
 from benchmark.report import reports, tabling
 from benchmark.report.instructions import following
-from benchmark.runs.rankings import Ranked, as_run
+from benchmark.runs.rankings import RankedQuery, as_run
 from benchmark.runs.rankings import store as store_rankings
 from corpus.aspects.exchange import import_aspects
 from corpus.aspects.files import read_aspects
@@ -50,7 +50,7 @@ class World:
     def run(self, name: str, ranked: list[str]) -> Run:
         run = Run.objects.create(collection=self.collection, name=name, kind=Run.Kind.IMPORTED, state=JobState.READY)
         found = {
-            query.pk: Ranked([self.key(one) for one in names], [10.0 - at for at in range(len(names))])
+            query.pk: RankedQuery([self.key(one) for one in names], [10.0 - at for at in range(len(names))])
             for query, names in zip(self.queries, ranked, strict=True)
             if names
         }
@@ -62,7 +62,7 @@ class World:
         for query in self.queries:
             given = sorted((self.key(name), grade) for name, grade in grades[query.external_id].items())
             keys, values = zip(*given, strict=True)
-            rows[query.pk] = Row(np.array(keys, np.int64), np.array(values, np.int16), ["original"] * len(keys))
+            rows[query.pk] = ReadQrel(np.array(keys, np.int64), np.array(values, np.int16), ["original"] * len(keys))
         return store(self.collection, kind, rows, by="alice")
 
     def ask(self, **options: int) -> Report:

@@ -8,7 +8,7 @@ from django.core.management import call_command
 
 from benchmark.models import Ranking, Run
 from benchmark.runs import builders, hybrid_scores, rankings
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.search.bm25 import Index, index_for
 from jobs import leases
@@ -95,8 +95,8 @@ def wings(settings, tmp_path, db):
     queries = {name: make_query(collection, "wing lift", external_id=name).pk for name in ("q1", "q2", "q3")}
     run = Run.objects.create(collection=collection, name="reranked", kind="imported", state="ready")
     given = [keys[name] for name in ("d2", "d4", "d1", "d3")]
-    rankings.store(run, {queries["q1"]: Ranked(given, [2.0, 1.0, 0.0, -2.0])})
-    rankings.store(run, {queries["q2"]: Ranked([keys["d4"]], [0.5])})
+    rankings.store(run, {queries["q1"]: RankedQuery(given, [2.0, 1.0, 0.0, -2.0])})
+    rankings.store(run, {queries["q2"]: RankedQuery([keys["d4"]], [0.5])})
     return collection
 
 
@@ -133,7 +133,7 @@ def test_shares_are_taken_as_they_are_and_a_recipe_may_say_otherwise(wings):
     shares = Run.objects.create(collection=wings, name="shares", kind="imported", state="ready")
     (query,) = (one.pk for one in rankings.queries(wings) if one.external_id == "q1")
     documents = list(Ranking.objects.get(run__name="reranked", query=query).documents)
-    rankings.store(shares, {query: Ranked(documents, [0.9, 0.8, 0.3, 0.0])})
+    rankings.store(shares, {query: RankedQuery(documents, [0.9, 0.8, 0.3, 0.0])})
     assert start(wings, "plain", run="shares").recipe["scores"] == "plain"
     assert start(wings, "told", run="shares", scores="margins").recipe["scores"] == "margins"
     run = make(start(wings, "sum", run="shares", method="sum"))

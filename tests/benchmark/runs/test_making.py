@@ -88,7 +88,7 @@ def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monke
     run = start(wings)
     held = leases.claim(Run)
     first = rankings.queries(wings)[0]
-    rankings.store(held, {first.pk: rankings.Ranked([], [])})
+    rankings.store(held, {first.pk: rankings.RankedQuery([], [])})
     assert builders.cancel(run) and not builders.cancel(run)
     builders.work(held, never)
     run.refresh_from_db()

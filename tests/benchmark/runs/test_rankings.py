@@ -5,7 +5,7 @@ import pytest
 
 from benchmark.models import Ranking, Run
 from benchmark.runs import rankings
-from benchmark.runs.rankings import Ranked
+from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from jobs import leases
 from tests.factories import make_collection, make_document, make_query
@@ -29,7 +29,7 @@ def make_run(collection, name="one", **values):
 def test_equal_scores_stand_by_document_id_descending(books):
     collection, keys, queries = books
     run = make_run(collection)
-    found = Ranked([keys["a"], keys["c"], keys["d"], keys["b"]], [1.0, 2.0, 1.0, 1.0])
+    found = RankedQuery([keys["a"], keys["c"], keys["d"], keys["b"]], [1.0, 2.0, 1.0, 1.0])
     rankings.store(run, {queries["q1"]: found})
     assert list(rankings.write_trec(run)) == [
         "q1 Q0 c 1 2 one\n",
@@ -43,7 +43,7 @@ def test_scores_that_differ_beyond_32_bits_are_equal(books):
     """0.1 and 0.1 + 1e-12 are one float32, so b stands before a by its id, as in trec_eval."""
     collection, keys, queries = books
     run = make_run(collection)
-    rankings.store(run, {queries["q1"]: Ranked([keys["a"], keys["b"]], [0.1 + 1e-12, 0.1])})
+    rankings.store(run, {queries["q1"]: RankedQuery([keys["a"], keys["b"]], [0.1 + 1e-12, 0.1])})
     assert list(rankings.as_run(run)["q1"]) == ["b", "a"]
 
 
@@ -51,7 +51,7 @@ def test_what_a_query_excludes_is_left_out_before_the_cut(books):
     collection, keys, queries = books
     query = make_query(collection, "query q3", external_id="q3", metadata={"excluded_ids": ["b", "N/A"]})
     run = make_run(collection, depth=2)
-    found = Ranked([keys["b"], keys["a"], keys["c"]], [3.0, 2.0, 1.0])
+    found = RankedQuery([keys["b"], keys["a"], keys["c"]], [3.0, 2.0, 1.0])
     rankings.store(run, {query.pk: found, queries["q1"]: found})
     assert rankings.as_run(run) == {"q1": {"b": 3.0, "a": 2.0}, "q3": {"a": 2.0, "c": 1.0}}
 
@@ -59,9 +59,9 @@ def test_what_a_query_excludes_is_left_out_before_the_cut(books):
 def test_loading_gives_arrays_by_run_and_query_to_the_depth(books):
     collection, keys, queries = books
     one, other, empty = make_run(collection), make_run(collection, "other"), make_run(collection, "empty")
-    rankings.store(one, {queries["q1"]: Ranked([keys["a"], keys["b"], keys["c"]], [3, 2, 1])})
-    rankings.store(one, {queries["q2"]: Ranked([], [])})
-    rankings.store(other, {queries["q2"]: Ranked([keys["d"]], [1])})
+    rankings.store(one, {queries["q1"]: RankedQuery([keys["a"], keys["b"], keys["c"]], [3, 2, 1])})
+    rankings.store(one, {queries["q2"]: RankedQuery([], [])})
+    rankings.store(other, {queries["q2"]: RankedQuery([keys["d"]], [1])})
     found = rankings.load([one.pk, other.pk, empty.pk], 2)
     assert {run: {query: row.tolist() for query, row in rows.items()} for run, rows in found.items()} == {
         one.pk: {queries["q1"]: [keys["a"], keys["b"]], queries["q2"]: []},
@@ -79,15 +79,15 @@ def test_loading_gives_arrays_by_run_and_query_to_the_depth(books):
 def test_a_ranking_that_is_none_is_refused(books, documents, scores, problem):
     collection, keys, queries = books
     with pytest.raises(BadInput, match=problem):
-        rankings.store(make_run(collection), {queries["q1"]: Ranked([keys[name] for name in documents], scores)})
+        rankings.store(make_run(collection), {queries["q1"]: RankedQuery([keys[name] for name in documents], scores)})
     assert not Ranking.objects.exists()
 
 
 def test_a_query_that_has_a_ranking_keeps_it(books):
     collection, keys, queries = books
     run = make_run(collection)
-    rankings.store(run, {queries["q1"]: Ranked([keys["a"]], [1])})
-    rankings.store(run, {queries["q1"]: Ranked([keys["b"]], [1]), queries["q2"]: Ranked([keys["c"]], [1])})
+    rankings.store(run, {queries["q1"]: RankedQuery([keys["a"]], [1])})
+    rankings.store(run, {queries["q1"]: RankedQuery([keys["b"]], [1]), queries["q2"]: RankedQuery([keys["c"]], [1])})
     assert rankings.as_run(run) == {"q1": {"a": 1.0}, "q2": {"c": 1.0}}
 
 
@@ -98,5 +98,5 @@ def test_whoever_lost_the_run_writes_nothing(books):
     holder = leases.claim(Run)
     assert holder is not None and leases.cancel(run)
     with pytest.raises(leases.JobLost):
-        rankings.store(holder, {queries["q1"]: Ranked([keys["a"]], [1])})
+        rankings.store(holder, {queries["q1"]: RankedQuery([keys["a"]], [1])})
     assert not Ranking.objects.exists()

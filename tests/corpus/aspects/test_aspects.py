@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from annotation.models import AuditEntry
 from corpus.aspects import documents, revising
-from corpus.aspects.entries import Entry, Wording, weights
+from corpus.aspects.entries import AspectEntry, Wording, weights
 from corpus.aspects.exchange import export_aspects, import_aspects
 from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
@@ -393,7 +393,7 @@ def test_aspects_written_before_there_were_revisions_are_not_lost(query: Query, 
     assert names(query) == ["old", "a1"]
     revising.undo(query, alice, revising.undoable(query).number)
     assert names(query) == ["old"]
-    assert Entry(**AspectRevision.objects.get(number=1).aspects[0]) == Entry("old", "Flow", "", 4)
+    assert AspectEntry(**AspectRevision.objects.get(number=1).aspects[0]) == AspectEntry("old", "Flow", "", 4)
 
 
 def test_the_export_of_aspects_is_the_same_file_with_a_manifest(query: Query, alice: Assessor, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from corpus.aspects.passages import (
     OVERLAP,
     SEGMENTS,
-    Passage,
+    AspectPassage,
+    PassageSource,
     Portion,
-    Source,
     gaps,
     in_order,
     joinable,
@@ -26,23 +26,23 @@ URL = "https://ice.example/why"
 @pytest.mark.parametrize(
     ("id", "metadata", "source"),
     [
-        ("Primate_3_14", {}, Source("Primate_3", 14, 14)),
-        ("biology-86/extraction_0", {}, Source("biology-86/extraction", 0, 0)),
-        ("doc-12#1", {}, Source("doc-12", 1, 1)),
-        ("d12", {}, Source("d12", None, None)),
-        ("x_2", {"url": URL}, Source(URL, 2, 2)),
-        ("x_2", {"source": URL}, Source(URL, 2, 2)),
-        ("passage-ab", {"source": {"kind": "url", "url": URL}, "chunks": [4, 6]}, Source(URL, 4, 6)),
-        ("passage-ab", {"source": {"kind": "paste"}}, Source("passage-ab", None, None)),
-        ("passage-ab", {"source": {"kind": "upload", "file": "notes.txt"}}, Source("notes.txt", None, None)),
+        ("Primate_3_14", {}, PassageSource("Primate_3", 14, 14)),
+        ("biology-86/extraction_0", {}, PassageSource("biology-86/extraction", 0, 0)),
+        ("doc-12#1", {}, PassageSource("doc-12", 1, 1)),
+        ("d12", {}, PassageSource("d12", None, None)),
+        ("x_2", {"url": URL}, PassageSource(URL, 2, 2)),
+        ("x_2", {"source": URL}, PassageSource(URL, 2, 2)),
+        ("passage-ab", {"source": {"kind": "url", "url": URL}, "chunks": [4, 6]}, PassageSource(URL, 4, 6)),
+        ("passage-ab", {"source": {"kind": "paste"}}, PassageSource("passage-ab", None, None)),
+        ("passage-ab", {"source": {"kind": "upload", "file": "notes.txt"}}, PassageSource("notes.txt", None, None)),
     ],
 )
-def test_where_a_passage_comes_from(id: str, metadata: dict[str, object], source: Source) -> None:
+def test_where_a_passage_comes_from(id: str, metadata: dict[str, object], source: PassageSource) -> None:
     assert source_of(id, metadata) == source
 
 
-def passage(name: str, text: str) -> Passage:
-    return Passage(name, "", text, source_of(name, {}))
+def passage(name: str, text: str) -> AspectPassage:
+    return AspectPassage(name, "", text, source_of(name, {}))
 
 
 def test_only_neighbours_of_one_source_are_joinable_and_an_overlap_bridges_a_gap() -> None:

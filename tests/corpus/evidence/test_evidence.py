@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.evidence import measures
-from corpus.evidence.measures import Malformed, Target, measure
+from corpus.evidence.measures import EvidenceTarget, Malformed, measure
 from judges.evidence import quality
 
 GOOD = "<contribution>It states the boiling point.</contribution>\n<evidence>Water boils at 100 °C.</evidence>"
@@ -45,7 +45,7 @@ def test_the_format_score_of_every_branch(output: str, score: float) -> None:
 def test_an_output_is_read_into_verdict_and_fields() -> None:
     output = measures.parse_output(f"yes\n{GOOD}")
     assert (output.verdict, output.target) == (1, measures.parse_target(GOOD))
-    assert measures.parse_output("no") == measures.Output(0, None, None, "")
+    assert measures.parse_output("no") == measures.EvidenceOutput(0, None, None, "")
     assert measures.parse_output("perhaps").verdict is None
     assert measures.parse_output("yes\n<contribution>only this one</contribution>").target is None
 
@@ -72,7 +72,7 @@ words = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1).fi
 
 @given(words, words)
 def test_what_is_written_is_read_back(contribution: str, text: str) -> None:
-    target = Target(contribution.strip(), text.strip())
+    target = EvidenceTarget(contribution.strip(), text.strip())
     if any(tag in f"{contribution} {text}" for tag in measures.TAGS):
         with pytest.raises(Malformed):
             measures.check(contribution, text)
@@ -97,7 +97,9 @@ def test_dates_percentages_and_numbers_are_entities_each_once() -> None:
 
 def test_fidelity_is_the_share_of_entities_that_stand_in_the_document() -> None:
     """Of six, two are not there: 100 is part of 100.5, and nobody is called Berger."""
-    told = Target("It gives the boiling point.", "On 12 May 2021 Anna Berger found 100 °C, 100.5, 3% and 1,200.")
+    told = EvidenceTarget(
+        "It gives the boiling point.", "On 12 May 2021 Anna Berger found 100 °C, 100.5, 3% and 1,200."
+    )
     found = measure(told, query="When does water boil?", document=DOCUMENT, named=["Anna Berger", "not in the text"])
     assert set(found.entities) == {"12 May 2021", "100", "100.5", "3%", "1,200", "Anna Berger"}
     assert set(found.missing) == {"100", "Anna Berger"}
@@ -140,20 +142,27 @@ SCORES = dict.fromkeys(quality.DIMENSIONS, 5)
 
 
 def test_rules_cap_what_a_judge_overlooks() -> None:
-    altered = measure(Target("It says when.", "Water boils at 101 °C, he found."), query="?", document=DOCUMENT)
+    altered = measure(EvidenceTarget("It says when.", "Water boils at 101 °C, he found."), query="?", document=DOCUMENT)
     assert quality.capped(SCORES, altered)["evidence_faithfulness"] == 1
-    copied = measure(Target("It says when.", DOCUMENT), query="?", document=DOCUMENT)
+    copied = measure(EvidenceTarget("It says when.", DOCUMENT), query="?", document=DOCUMENT)
     assert quality.capped(SCORES, copied) == {**SCORES, "evidence_concision": 3}
-    foreign = measure(Target("It says when.", "The cat is in the house of the dog."), query="?", document=GERMAN)
+    foreign = measure(
+        EvidenceTarget("It says when.", "The cat is in the house of the dog."), query="?", document=GERMAN
+    )
     assert quality.capped(SCORES, foreign)["language"] == 1
-    assert quality.capped(SCORES, measure(Target("It says when.", "It boils."), query="?", document=DOCUMENT)) == SCORES
+    assert (
+        quality.capped(SCORES, measure(EvidenceTarget("It says when.", "It boils."), query="?", document=DOCUMENT))
+        == SCORES
+    )
 
 
 def test_problems_are_said_in_words() -> None:
-    rules = measure(Target("It is. It was.", "Water boils at 101 °C."), query="?", document=DOCUMENT)
+    rules = measure(EvidenceTarget("It is. It was.", "Water boils at 101 °C."), query="?", document=DOCUMENT)
     told = " / ".join(quality.problems(rules, {**SCORES, "contribution_coverage": 2}))
     assert "2 sentences" in told
     assert "not in the document: “101”" in told
     assert "leaves out a point, or repeats one (2 of 5)" in told
-    fine = measure(Target("It gives the boiling point.", "Water boils at 100.5 °C."), query="?", document=DOCUMENT)
+    fine = measure(
+        EvidenceTarget("It gives the boiling point.", "Water boils at 100.5 °C."), query="?", document=DOCUMENT
+    )
     assert quality.problems(fine, SCORES) == ()

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from corpus.errors import BadInput
-from corpus.importing.service import Files, import_collection
+from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,7 @@ def files(tmp_path):
                 values[name] = save(tmp_path / name, values[name])
         if "runs" in values:
             values["runs"] = tuple(save(tmp_path / f"run{n}", run) for n, run in enumerate(values["runs"]))
-        return Files(**values)
+        return ImportFiles(**values)
 
     return write
 
@@ -234,7 +234,7 @@ def test_the_command_prints_one_json_document_and_says_when_there_are_no_pairs(f
 
 @pytest.mark.skipif(not CRANFIELD.is_dir(), reason="shared/data/cranfield is not beside the checkout: 1 test not run")
 def test_cranfield_imports_completely():
-    files = Files(
+    files = ImportFiles(
         corpus=CRANFIELD / "cran.all.1400.xml",
         queries=CRANFIELD / "cran.qry.xml",
         qrels=CRANFIELD / "cranqrel.trec.txt",

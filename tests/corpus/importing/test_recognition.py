@@ -22,7 +22,7 @@ from corpus.aspects.files import read_aspects
 from corpus.collections.configure import read_settings
 from corpus.errors import BadInput
 from corpus.importing import recognition, records
-from corpus.importing.files import Source
+from corpus.importing.files import FileSource
 from corpus.importing.grades import grades, top_of_run
 from judges.management.commands import measure_evidence
 from judges.panels import judges_file
@@ -32,8 +32,8 @@ ROW = {"_id": "d1", "title": "A title", "text": "Some text that says something."
 LINES = "".join(json.dumps({**ROW, "_id": f"d{n}"}) + "\n" for n in range(200))
 
 
-def all_of(read: Callable[[Source], object]) -> Callable[[Path], object]:
-    return lambda path: list(read(Source(path)))  # type: ignore[call-overload]
+def all_of(read: Callable[[FileSource], object]) -> Callable[[Path], object]:
+    return lambda path: list(read(FileSource(path)))  # type: ignore[call-overload]
 
 
 IMPORTERS = {
@@ -133,7 +133,7 @@ def test_without_a_mark_and_inside_gzip_too(data: bytes, what: str, tmp_path: Pa
     path = tmp_path / "given"
     path.write_bytes(data)
     with pytest.raises(BadInput, match=f"this is {what}"):
-        list(records.documents(Source(path)))
+        list(records.documents(FileSource(path)))
 
 
 LABEL_STUDIO = [{"id": 1, "data": {"text": "x"}, "annotations": [{"result": [], "lead_time": 3}]}]
@@ -169,7 +169,7 @@ def test_a_table_of_documents_is_named(line: str, what: str, tmp_path: Path) -> 
     path = tmp_path / "collection.tsv"
     path.write_text(line)
     with pytest.raises(BadInput, match=f"neither JSON .* nor TREC XML .*: this is {what}"):
-        list(records.documents(Source(path)))
+        list(records.documents(FileSource(path)))
 
 
 def test_what_is_ours_is_never_taken_for_another() -> None:

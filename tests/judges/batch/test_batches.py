@@ -99,7 +99,7 @@ def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     collection_of(PAIRS)
     make_panel(model_server, debate=("converge", "converge"), provider="openai")
     model_server.batch_delay(1.5)
-    wanted = configurations.configuration(policy="debate", options=configurations.Options(batch=True))
+    wanted = configurations.configuration(policy="debate", options=configurations.CampaignOptions(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
     campaign = lifecycle.start_or_join(collection=collection, wanted=wanted).campaign
     assert campaign is not None
@@ -145,7 +145,9 @@ def begun(models: LocalModels, provider: str, pairs: int = 3, **settings: object
     make_panel(models, provider=provider)
     before = models.stats()["batch_posts"]
     models.batches(**settings)
-    wanted = configurations.configuration(policy="single", voters=["v1"], options=configurations.Options(batch=True))
+    wanted = configurations.configuration(
+        policy="single", voters=["v1"], options=configurations.CampaignOptions(batch=True)
+    )
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
     started = lifecycle.start_or_join(collection=collection, wanted=wanted)
     assert started.campaign is not None
@@ -370,7 +372,7 @@ def test_no_call_is_larger_in_its_batch_than_was_counted(
 
 def judge_in_background(*options: str) -> None:
     """Start it without waiting."""
-    wanted = configurations.configuration(policy=options[1], options=configurations.Options(batch=True))
+    wanted = configurations.configuration(policy=options[1], options=configurations.CampaignOptions(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
     lifecycle.start_or_join(collection=collection, wanted=wanted)
 

@@ -15,12 +15,12 @@ from annotation.label_quality.audits import verdict
 from annotation.models import Role
 from annotation.policies.reading import truths_of
 from annotation.queue import assignment
-from annotation.queue.annotators import Answer, Desk
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from corpus.collections.task_order import next_place
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.campaigns import audit_sampling, counters, selectors
-from judges.campaigns.stopped_routes import Answered
+from judges.campaigns.stopped_routes import AnsweredAudits
 from judges.domain.audits import Route, allocate, chance, route_of, target
 from judges.models import Audit, Campaign, Work
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
@@ -103,17 +103,17 @@ def test_the_bound_for_repeated_looks_holds_at_every_look_where_the_exact_one_do
 
 def test_a_route_is_over_or_under_the_limit_only_where_the_bound_is_sure():
     def said(right: int, n: int) -> str:
-        return verdict(over=Answered(n, n, right).over, low=sequence(right, n).low)
+        return verdict(over=AnsweredAudits(n, n, right).over, low=sequence(right, n).low)
 
     assert [said(2, 10), said(9, 10), said(100, 100), said(0, 0)] == ["over", "open", "enough", "open"]
 
 
 def test_a_route_is_over_the_limit_by_all_its_parts_weighted_by_size():
     """A part of 100 pairs with 30 audits must not speak for one of 10,000 with 30."""
-    bad, good = Answered(30, 30, 15, size=100), Answered(30, 30, 30, size=10_000)
-    assert Answered.together({0: bad}).over and not Answered.together({1: good}).over
-    assert not Answered.together({0: bad, 1: good}).over
-    assert Answered.together({0: bad, 1: Answered(30, 30, 15, size=10_000)}).over
+    bad, good = AnsweredAudits(30, 30, 15, size=100), AnsweredAudits(30, 30, 30, size=10_000)
+    assert AnsweredAudits.together({0: bad}).over and not AnsweredAudits.together({1: good}).over
+    assert not AnsweredAudits.together({0: bad, 1: good}).over
+    assert AnsweredAudits.together({0: bad, 1: AnsweredAudits(30, 30, 15, size=10_000)}).over
     low, high = weighted_sequence([Stratum(100, 30, 15), Stratum(10_000, 30, 30)])
     assert low <= (50 + 10_000) / 10_100 <= high and low > sequence(45, 60).low
     assert weighted_sequence([Stratum(50, 30, 15)]) == sequence(15, 30) and weighted_sequence([]) == (0, 1)
@@ -161,13 +161,15 @@ def audited(collection: Collection, campaign: Campaign, route: Route, size: int,
 def answer(member, grade):
     """The member judges the next item; its id, or None when nothing is left."""
     member.refresh_from_db()
-    desk = Desk.of(member)
+    desk = AnnotatorContext.of(member)
     lent = assignment.in_transaction(lambda db: submitting.claim(db, desk))
     if lent is None:
         return None
     lease = member.assignments.get(pk=lent)
     grade = grade(lease.item) if callable(grade) else grade
-    assignment.in_transaction(lambda db: submitting.submit(db, desk, Answer(lease.item_id, lease.token, grade)))
+    assignment.in_transaction(
+        lambda db: submitting.submit(db, desk, SubmittedAnswer(lease.item_id, lease.token, grade))
+    )
     return lease.item_id
 
 

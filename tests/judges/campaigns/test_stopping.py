@@ -47,7 +47,7 @@ def test_a_route_that_is_surely_over_the_limit_stops_and_stays_stopped(campaign:
     assert of(campaign) == {ROUTE}
     assert counters.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
     assert of(campaign) == {ROUTE} and counters.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
-    none = {ROUTE: stopped_routes.Answered(10, 10, 10, 0)}
+    none = {ROUTE: stopped_routes.AnsweredAudits(10, 10, 10, 0)}
     assert stopped_routes.stopped(none, counters.read(campaign.pk)) == {ROUTE}, (
         "later right answers do not start it again"
     )

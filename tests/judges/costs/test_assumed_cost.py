@@ -76,7 +76,7 @@ def test_tokens_that_openai_wrote_to_its_cache_are_read_and_cost_their_price() -
 
 
 def test_a_check_of_a_judge_does_not_say_that_such_a_call_cost_nothing() -> None:
-    checked = checks.Checked(Judge(1, "j", "openai", "m"), "vote", "", prices.Price(1.0, 1.0, 2.0), usage=Usage())
+    checked = checks.CheckedJudge(Judge(1, "j", "openai", "m"), "vote", "", prices.Price(1.0, 1.0, 2.0), usage=Usage())
     assert checked.cost is None
 
 

@@ -24,7 +24,7 @@ from judges.costs import budget
 from judges.costs.spending_limits import caps_of
 from judges.engine import worker_pool
 from judges.evidence import measuring
-from judges.evidence.outputs import Row
+from judges.evidence.outputs import OutputRow
 from judges.models import Attempt, Campaign, Panel, Reservation
 from judges.models.costs import Account, Ledger
 from judges.tasks import database
@@ -226,7 +226,7 @@ def test_measuring_by_a_command_stays_within_the_cap_too(instance: object, model
     configure(collection, {"budget": 0.0})
     make_judge(model_server, "measurer", input_price=100.0, output_price=200.0)
     said = "yes\n<contribution>It helps a little.</contribution>\n<evidence>Mapping values.</evidence>"
-    rows = [Row(pair.pk, "q", "d", 1, said, True) for pair in pairs_of(collection)]
+    rows = [OutputRow(pair.pk, "q", "d", 1, said, True) for pair in pairs_of(collection)]
     assert measuring.measure(collection, "measurer", rows).lost == 3
     assert not model_server.requests()
     configure(collection, {"budget": 50.0})

@@ -8,7 +8,7 @@ from judges.campaigns.estimates import CampaignOptions, Range, estimate
 from judges.costs.prices import FREE, Price, price, upper_bound
 from judges.domain.debate import FOR
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
-from judges.records import Inputs, Judge, Prompt, Request, Usage
+from judges.records import Inputs, Judge, ModelRequest, Prompt, Usage
 
 INPUTS = Inputs("What does a mapping map?", ("Hashable values.",), "", "A mapping maps hashable values. " * 20)
 PROMPTS = [turn_prompt(INPUTS, FOR, 1), vote_prompt(INPUTS)]
@@ -72,7 +72,7 @@ def test_the_cost_counts_cached_input_once_at_its_own_price() -> None:
 def test_the_upper_bound_is_at_least_the_bytes_that_are_sent(document: str) -> None:
     inputs = replace(INPUTS, document=document)
     prompt = vote_prompt(inputs)
-    request = Request(OWN, prompt, VOTE_SCHEMA, inputs, "vote")
+    request = ModelRequest(OWN, prompt, VOTE_SCHEMA, inputs, "vote")
     assert upper_bound(request) >= len((prompt.system + prompt.user).encode())
     assert Price(1.0, 1.0, 4.0).bound(request) == pytest.approx((upper_bound(request) * 1 + 512 * 4) / 1e6)
 
@@ -114,7 +114,7 @@ def test_the_upper_cost_holds_every_bound_of_the_calls() -> None:
     known = Price(1.0, 1.0, 4.0)
     bounds = [(turn, TURN_SCHEMA, 2), (longer, TURN_SCHEMA, 2), (vote, VOTE_SCHEMA, 5)]
     reserved = sum(
-        number * known.bound(Request(OWN, prompt, schema, INPUTS, "vote")) for prompt, schema, number in bounds
+        number * known.bound(ModelRequest(OWN, prompt, schema, INPUTS, "vote")) for prompt, schema, number in bounds
     )
     whole = estimate(replace(options("debate+ensemble"), pairs=1), PROMPTS)
     assert whole.cost is not None

@@ -20,7 +20,7 @@ from judges.engine.plan import judge_of
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
 from judges.probes import canaries, canary_texts, known_orders, self_check
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, ballot, fitted
-from judges.records import Inputs, Judge, Prompt, Request, Usage
+from judges.records import Inputs, Judge, ModelRequest, Prompt, Usage
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
@@ -211,7 +211,7 @@ SHOWN = Inputs("What is a mapping?", ("a table",), "Mappings", "A mapping object
 def bounds(told: float, one: Judge, number: int) -> None:
     """`told` is what the engine would reserve for so many votes of the judge."""
     prompt, schema = ballot(SHOWN, one)
-    reserved = upper_bound(Request(one, fitted(prompt, one, schema), schema, SHOWN, "vote"))
+    reserved = upper_bound(ModelRequest(one, fitted(prompt, one, schema), schema, SHOWN, "vote"))
     assert told == pytest.approx(number * reserved)
 
 
@@ -253,10 +253,12 @@ def test_every_estimate_counts_a_judges_own_ballot(parameters: dict[str, Any]) -
         "self-check": self_check.forecast([one], [probe], 1).tokens_in.upper,
     }
     prompt, schema = ballot(shown, one)
-    reserved = upper_bound(Request(one, prompt, schema, shown, "vote"))
+    reserved = upper_bound(ModelRequest(one, prompt, schema, shown, "vote"))
     assert upper == dict.fromkeys(upper, pytest.approx(2 * reserved))
     asked = [(canary, *ballot(canary.inputs, one)) for canary in canary_texts.canaries()]
-    most = sum(upper_bound(Request(one, prompt, schema, canary.inputs, "vote")) for canary, prompt, schema in asked)
+    most = sum(
+        upper_bound(ModelRequest(one, prompt, schema, canary.inputs, "vote")) for canary, prompt, schema in asked
+    )
     assert canaries.forecast([one]).tokens_in.upper == pytest.approx(most)
 
 
@@ -267,7 +269,9 @@ def test_without_debates_for_people_an_estimate_counts_no_late_ones() -> None:
         JudgeVersion.objects.create(name=name, model="m", provider="openai")
     Panel.objects.update(is_default=False)
     Panel.objects.create(name="main", debate=names[:2], ensemble=names, majority=2, is_default=True)
-    none = configurations.configuration(policy="ensemble", options=configurations.Options(debate_for_people=False))
+    none = configurations.configuration(
+        policy="ensemble", options=configurations.CampaignOptions(debate_for_people=False)
+    )
     assert forecasts.expected(none, 10, []).calls.upper == 10 * 3
     late = configurations.configuration(policy="ensemble")
     assert forecasts.expected(late, 10, []).calls.upper == 10 * (3 + 2 * late.rounds)

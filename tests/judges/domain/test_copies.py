@@ -16,9 +16,9 @@ from annotation.agreement.assessments import assessments, choose, known_assessor
 from annotation.agreement.report import agreement_report, document
 from annotation.dashboard.collection import kappa_bar
 from annotation.exports.formats import FORMATS
-from annotation.exports.sets.options import Options
-from annotation.exports.sets.rows import Row
-from annotation.exports.sets.source import Source, votes
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.rows import SetRow
+from annotation.exports.sets.source import SetSource, votes
 from annotation.exports.snapshots import begin, fill
 from annotation.label_quality import kappas, statistics
 from annotation.label_quality.records import dump
@@ -114,7 +114,7 @@ def test_agreement_says_whose_kappa_is_that_of_one_model_with_itself(sampled: Ca
 
 def test_stored_figures_of_samples_keep_who_they_are(sampled: Campaign) -> None:
     books, known = sampled.collection, known_assessors(sampled.collection)
-    asked = agreement_page.Asked(tuple(choose(known)), "all", "kappa", None, True)
+    asked = agreement_page.AgreementFilters(tuple(choose(known)), "all", "kappa", None, True)
     row, _made = cached_results.StoredAgreement.objects.update_or_create(
         collection=books, key=cached_results.key_of(asked), defaults={"options": cached_results._options(asked)}
     )
@@ -166,7 +166,7 @@ def test_exports_keep_the_samples_apart(sampled: Campaign, tmp_path: Path) -> No
         for pair, verdicts in zip(pairs, SAID, strict=True)
         for n in range(3)
     )
-    assert set(Source(books).judges.values()) == {"judge #1", "judge #2", "judge #3"}
+    assert set(SetSource(books).judges.values()) == {"judge #1", "judge #2", "judge #3"}
     assert list(votes([pairs[0].pk])[pairs[0].pk].values()) == list(SAID[0])
 
 
@@ -174,16 +174,16 @@ def test_exports_keep_the_samples_apart(sampled: Campaign, tmp_path: Path) -> No
     ("panel", "cast", "share"), [(5, 5, 0.6), (5, 4, None), (3, 3, 1.0), (3, 2, None), (1, 1, 1.0), (7, 5, None)]
 )
 def test_the_share_of_votes_needs_all_votes_of_the_panel(panel: int, cast: int, share: float | None) -> None:
-    row = Row("books", "q", "d", 1, 1, 1, 1, "ensemble", True, yes=min(cast, 3), votes=cast, panel=panel)
+    row = SetRow("books", "q", "d", 1, 1, 1, 1, "ensemble", True, yes=min(cast, 3), votes=cast, panel=panel)
     assert row.annotated_score == share
 
 
 def test_a_judge_alone_gives_no_share_of_a_panels_votes(sampled: Campaign) -> None:
     Campaign.objects.filter(pk=sampled.pk).update(policy="single")
-    rows = Source(sampled.collection).rows(Options(teacher="labels"), Counter())
+    rows = SetSource(sampled.collection).rows(SetOptions(teacher="labels"), Counter())
     assert {row.annotated_score for row in rows} == {None}
     Campaign.objects.filter(pk=sampled.pk).update(policy="ensemble")
-    rows = Source(sampled.collection).rows(Options(teacher="votes"), Counter())
+    rows = SetSource(sampled.collection).rows(SetOptions(teacher="votes"), Counter())
     assert sorted(row.teacher for row in rows if row.teacher is not None) == [0, 1 / 3, 2 / 3, 1]
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.domain.debate import AGAINST, FOR, Agreed, Ask, Broken, Disagreed, next_move
+from judges.domain.debate import AGAINST, FOR, Agreed, Broken, Disagreed, TurnRequest, next_move
 from judges.domain.verdicts import Gone
 from judges.records import Seat, Turn
 
@@ -25,7 +25,7 @@ def _turns(*rounds: tuple[Turn | Gone | None, Turn | Gone | None]) -> dict[tuple
 
 
 def test_round_one_asks_both_sides_at_once_without_history():
-    assert next_move({}, 2) == Ask(1, None, (FOR, AGAINST))
+    assert next_move({}, 2) == TurnRequest(1, None, (FOR, AGAINST))
 
 
 def test_equal_responses_end_it_in_any_round():
@@ -37,8 +37,8 @@ def test_equal_responses_end_it_in_any_round():
 
 def test_the_next_round_gets_both_turns_of_the_round_before_it_only():
     other = Turn(1, "still yes"), Turn(0, "still no")
-    assert next_move(_turns((YES, NO)), 2) == Ask(2, _said((YES, NO)))
-    assert next_move(_turns((YES, NO), other), 3) == Ask(3, _said(other))
+    assert next_move(_turns((YES, NO)), 2) == TurnRequest(2, _said((YES, NO)))
+    assert next_move(_turns((YES, NO), other), 3) == TurnRequest(3, _said(other))
 
 
 def test_swapped_sides_are_a_disagreement():
@@ -51,13 +51,13 @@ def test_no_agreement_after_the_last_round_is_a_disagreement():
 
 
 def test_after_a_stop_between_two_turns_only_the_missing_side_is_asked():
-    assert next_move(_turns((YES, None)), 2) == Ask(1, None, (AGAINST,))
-    assert next_move(_turns((YES, NO), (None, NO)), 2) == Ask(2, _said((YES, NO)), (FOR,))
+    assert next_move(_turns((YES, None)), 2) == TurnRequest(1, None, (AGAINST,))
+    assert next_move(_turns((YES, NO), (None, NO)), 2) == TurnRequest(2, _said((YES, NO)), (FOR,))
 
 
 def test_a_lost_turn_ends_it_once_the_other_side_is_in():
     gone = Gone("refused")
-    assert next_move(_turns((gone, None)), 2) == Ask(1, None, (AGAINST,))
+    assert next_move(_turns((gone, None)), 2) == TurnRequest(1, None, (AGAINST,))
     assert next_move(_turns((gone, NO)), 2) == Broken(1)
     assert next_move(_turns((YES, NO), (YES, gone)), 2) == Broken(2)
 
@@ -74,7 +74,7 @@ CALLS = st.sampled_from([YES, NO, Gone("refused"), Gone("unparsed"), Gone("error
 def test_a_debate_that_is_played_as_told_ends_in_time_and_says_the_truth(rounds, answers):
     turns: dict[tuple[int, Seat], Turn | Gone] = {}
     asked = 0
-    while isinstance(move := next_move(turns, rounds), Ask):
+    while isinstance(move := next_move(turns, rounds), TurnRequest):
         asked += 1
         assert move.round == asked <= rounds
         assert move.seats == (FOR, AGAINST)

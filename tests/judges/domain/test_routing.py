@@ -6,9 +6,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judges.domain.debate import FOR, PAIR, Agreed, Ask, next_move
+from judges.domain.debate import FOR, PAIR, Agreed, TurnRequest, next_move
 from judges.domain.ensemble import count
-from judges.domain.routing import Gone, NotOver, Outcome, Policy, Reason, State, decide, stopped
+from judges.domain.routing import (
+    EscalationReason,
+    Gone,
+    NotOver,
+    RoutingOutcome,
+    RoutingPolicy,
+    RoutingState,
+    decide,
+    stopped,
+)
 from judges.records import Turn
 
 YES, NO = Turn(1, ""), Turn(0, "")
@@ -98,7 +107,7 @@ def test_single_labels_by_a_verdict_and_fails_without_one(vote, state, label, re
 
 
 def test_failed_pairs_go_to_people_only_where_asked_for():
-    for policy in set(Policy) - {Policy.HUMAN}:
+    for policy in set(RoutingPolicy) - {RoutingPolicy.HUMAN}:
         turns, votes = _debate((ERROR, YES)), _votes(ERROR)
         assert decide(policy, 2, 3, turns, votes).state == "failed"
         sent = decide(policy, 2, 3, turns, votes, failed_to_people=True)
@@ -135,23 +144,27 @@ MOSTLY = st.sampled_from([YES, YES, NO, NO, REFUSED, UNPARSED, ERROR])
 def evidence(draw):
     rounds = draw(st.integers(1, 5))
     turns = {}
-    while isinstance(move := next_move(turns, rounds), Ask):
+    while isinstance(move := next_move(turns, rounds), TurnRequest):
         turns |= {(move.round, side): draw(CALL if draw(st.booleans()) else MOSTLY) for side in PAIR}
     votes = _votes(*draw(st.lists(CALL | MOSTLY, min_size=1, max_size=5)))
     return rounds, turns, votes
 
 
-@given(st.sampled_from(list(Policy)), st.integers(1, 5), evidence(), st.booleans())
+@given(st.sampled_from(list(RoutingPolicy)), st.integers(1, 5), evidence(), st.booleans())
 def test_every_evidence_has_one_outcome_and_no_label_without_verdicts(policy, majority, given_evidence, to_people):
     rounds, turns, votes = given_evidence
     outcome = decide(policy, rounds, majority, turns, votes, failed_to_people=to_people)
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, RoutingOutcome)
     assert outcome == decide(policy, rounds, majority, turns, votes, failed_to_people=to_people)
-    assert (outcome.label is not None) == (outcome.state is State.LABELLED) == (outcome.reason is Reason.NONE)
+    assert (
+        (outcome.label is not None)
+        == (outcome.state is RoutingState.LABELLED)
+        == (outcome.reason is EscalationReason.NONE)
+    )
     assert 0.0 <= outcome.uncertainty <= 1.0
-    if outcome.state is State.FAILED:
+    if outcome.state is RoutingState.FAILED:
         assert not to_people
-    if outcome.state is State.LABELLED:
+    if outcome.state is RoutingState.LABELLED:
         _check_label(policy, rounds, majority, turns, votes, outcome)
 
 
@@ -162,15 +175,15 @@ def _check_label(policy, rounds, majority, turns, votes, outcome):
         assert [turns[last, side].verdict for side in PAIR] == [outcome.label] * 2
         assert not any(isinstance(turn, Gone) for turn in turns.values())
         assert next_move(turns, rounds) == Agreed(last, outcome.label)
-    if policy in (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE):
+    if policy in (RoutingPolicy.ENSEMBLE, RoutingPolicy.DEBATE_ENSEMBLE):
         assert sum(vote == Turn(outcome.label, "") for vote in votes.values()) >= majority
-    if policy is Policy.SINGLE:
+    if policy is RoutingPolicy.SINGLE:
         assert outcome.label in {vote.verdict for vote in votes.values() if isinstance(vote, Turn)}
     used = list(turns.values()) * policy.debates + list(votes.values()) * policy.votes
     assert ERROR not in used
 
 
-@given(st.sampled_from(list(Policy)), evidence())
+@given(st.sampled_from(list(RoutingPolicy)), evidence())
 def test_the_label_follows_when_every_verdict_is_turned_round(policy, given_evidence):
     rounds, turns, votes = given_evidence
     one = decide(policy, rounds, 3, turns, votes)
@@ -221,11 +234,11 @@ def test_a_narrower_margin_never_lowers_uncertainty(cast):
 
 
 def test_human_hands_every_pair_to_people_whatever_was_said():
-    assert decide("human", 2, 3, {}, {}) == Outcome("escalated", None, "policy", None, 1.0)
+    assert decide("human", 2, 3, {}, {}) == RoutingOutcome("escalated", None, "policy", None, 1.0)
     assert decide("human", 2, 3, AGREED, FIVE_YES).reason == "policy"
-    assert not Policy.HUMAN.debates and not Policy.HUMAN.votes
+    assert not RoutingPolicy.HUMAN.debates and not RoutingPolicy.HUMAN.votes
 
 
 def test_a_stopped_route_takes_the_label_and_leaves_the_rest():
     labelled = decide(BOTH, 2, 3, AGREED, FIVE_YES)
-    assert stopped(labelled) == Outcome("escalated", None, "stopped", 1, labelled.uncertainty)
+    assert stopped(labelled) == RoutingOutcome("escalated", None, "stopped", 1, labelled.uncertainty)

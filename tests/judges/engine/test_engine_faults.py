@@ -15,7 +15,7 @@ from corpus.models import Label
 from corpus.rubric import BY_QUERY
 from judges.campaigns import configurations, counters, lifecycle
 from judges.costs.prices import Price
-from judges.domain.routing import Gone, Outcome, Reason, State
+from judges.domain.routing import EscalationReason, Gone, RoutingOutcome, RoutingState
 from judges.engine import leases, pairs
 from judges.engine import plan as plans
 from judges.engine.answers import Sent, dump, load
@@ -23,7 +23,7 @@ from judges.engine.pending_answers import Spool, orphans
 from judges.engine.plan import Plan
 from judges.engine.recovery import take_over
 from judges.engine.rows import Attempted, Decided, Row, store
-from judges.engine.writer import Writer
+from judges.engine.writer import ResultWriter
 from judges.models import Attempt, AttemptBody, Campaign, Work
 from judges.records import BadAnswer, Body, Overloaded, ProviderError, RateLimited, Reply
 from judges.tasks import database
@@ -48,7 +48,7 @@ def claim(plan: Plan, lease: float) -> list[leases.Claimed]:
 
 
 def outcome_of(plan: Plan, claimed: leases.Claimed) -> Decided:
-    return pairs.decided(plan, claimed, Outcome(State.LABELLED, 1, Reason.NONE, 1, 0.0))
+    return pairs.decided(plan, claimed, RoutingOutcome(RoutingState.LABELLED, 1, EscalationReason.NONE, 1, 0.0))
 
 
 def write(*ended: Attempted | Decided) -> None:
@@ -129,7 +129,7 @@ def test_a_dead_workers_spool_is_taken_over_once(plan: Plan, tmp_path: Path) -> 
 
 
 async def taken_over(folder: Path) -> int:
-    writer = Writer(database(), folder, 0)
+    writer = ResultWriter(database(), folder, 0)
     writer.start()
     try:
         return await take_over(writer, folder)

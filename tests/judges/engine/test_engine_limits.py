@@ -13,7 +13,7 @@ from redis.asyncio import Redis as AsyncRedis
 from corpus.models import Collection
 from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import status
-from judges.engine.limits import Account, Limits
+from judges.engine.limits import AccountLimits, RateLimits
 from judges.models import Attempt, Campaign, JudgeVersion, Work
 from tests.engine_parts import (
     _standing_worker,
@@ -119,8 +119,8 @@ def test_what_ended_last_is_told_before_the_connection_is_released(instance: obj
     """Else its place would be held until the lease of a process that is gone has run out."""
     account = ("openai-compatible", "http://127.0.0.1:9", "KEY")
 
-    async def call() -> Account:
-        limits = Limits(lambda: AsyncRedis.from_url(settings.REDIS_URL), settings.PREFIX, "one")
+    async def call() -> AccountLimits:
+        limits = RateLimits(lambda: AsyncRedis.from_url(settings.REDIS_URL), settings.PREFIX, "one")
         permit = await limits.account(account).acquire(10, lambda: False)
         limits.account(account).release(permit, 10)
         await limits.close()

@@ -17,7 +17,7 @@ from corpus.models import Collection, Label
 from corpus.rubric import BY_QUERY
 from judges.campaigns import configurations, lifecycle
 from judges.engine import leases
-from judges.engine.writer import Writer
+from judges.engine.writer import ResultWriter
 from judges.models import Campaign, Work
 from judges.tasks import database
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, worker
@@ -141,7 +141,7 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
     values = {"campaign": campaign.pk, "collection": collection.pk, "rubric": collection.relevance, "lease": 0.0}
 
     async def main() -> list[int]:
-        writer = Writer(database(), tmp_path, 0)
+        writer = ResultWriter(database(), tmp_path, 0)
         writer.start()
         claim = partial(leases.claim, **values, stalled=partial(writer.stalled, 60.0))
         try:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from corpus.evidence.measures import Target
+from corpus.evidence.measures import EvidenceTarget
 from judges import prompts
 from judges.domain.debate import AGAINST, FOR
 from judges.engine import cache
@@ -32,7 +32,7 @@ from judges.prompts.writing import (
     write_prompt,
 )
 from judges.providers import close_providers, open_provider
-from judges.records import Inputs, Judge, Prompt, Quote, Request, Turn
+from judges.records import Inputs, Judge, ModelRequest, Prompt, Quote, Turn
 from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "model_server"]
@@ -56,7 +56,7 @@ SAID = {
     FOR: Turn(1, "It names them.", (Quote("A mapping maps hashable values.", 0, 31),)),
     AGAINST: Turn(0, "It does not say what to.", (Quote("It is frozen."),)),
 }
-TARGET = Target("It says what a mapping maps.", "A mapping maps hashable values.")
+TARGET = EvidenceTarget("It says what a mapping maps.", "A mapping maps hashable values.")
 
 
 def read(name: str) -> JudgesFile:
@@ -70,26 +70,26 @@ def judges_in(name: str) -> list[Judge]:
     return [judge_of(JudgeVersion(**asdict(entry))) for entry in read(name).judges]
 
 
-def questions(judge: Judge) -> dict[str, Request]:
+def questions(judge: Judge) -> dict[str, ModelRequest]:
     """What such a judge is asked, by the role and what distinguishes it."""
     if judge.provider == "embed-endpoint":
         texts = ("A mapping.", "A set.")
-        return {"embed": Request(judge, plain_prompt("embed", texts), {}, INPUTS, "embed", documents=texts)}
+        return {"embed": ModelRequest(judge, plain_prompt("embed", texts), {}, INPUTS, "embed", documents=texts)}
     prompt, schema = prompts.ballot(INPUTS, judge)
     votes = {
-        "vote": Request(judge, prompt, schema, INPUTS, "vote"),
-        "filter": Request(judge, prompt, schema, INPUTS, "filter"),
-        "generation, second": Request(judge, prompt, schema, INPUTS, "generation", sample=1),
+        "vote": ModelRequest(judge, prompt, schema, INPUTS, "vote"),
+        "filter": ModelRequest(judge, prompt, schema, INPUTS, "filter"),
+        "generation, second": ModelRequest(judge, prompt, schema, INPUTS, "generation", sample=1),
     }
     if judge.provider == "rerank-endpoint":
         texts = ("A mapping.", "A set.")
-        return votes | {"rank": Request(judge, plain_prompt("rank", texts), {}, INPUTS, "rank", documents=texts)}
+        return votes | {"rank": ModelRequest(judge, plain_prompt("rank", texts), {}, INPUTS, "rank", documents=texts)}
     votes["vote, repaired"] = replace(votes["vote"], prompt=prompts.repair_prompt(prompt, "it was empty"))
     if judge.decides:
         return votes
 
-    def asked(role: str, prompt: Prompt, schema: dict[str, Any], **more: Any) -> Request:
-        return Request(judge, prompt, schema, INPUTS, role, **more)
+    def asked(role: str, prompt: Prompt, schema: dict[str, Any], **more: Any) -> ModelRequest:
+        return ModelRequest(judge, prompt, schema, INPUTS, role, **more)
 
     turn = prompts.TURN_SCHEMA
     later = {"round": 2, "history": SAID}
@@ -104,7 +104,7 @@ def questions(judge: Judge) -> dict[str, Request]:
     }
 
 
-def sent_of(models: LocalModels, asked: list[Request]) -> list[dict[str, Any]]:
+def sent_of(models: LocalModels, asked: list[ModelRequest]) -> list[dict[str, Any]]:
     """Path and JSON of each request, as the server got it; long texts by their hash, properties in their order."""
     models.reset()
 

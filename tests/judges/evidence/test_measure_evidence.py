@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from corpus.models import Label, Target
-from judges.evidence.outputs import Judged, Row, means, table
+from judges.evidence.outputs import JudgedOutput, OutputRow, means, table
 from judges.evidence.quality import DIMENSIONS
 from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
@@ -27,31 +27,33 @@ def said(contribution: str, evidence: str) -> str:
 
 def test_a_table_by_hand() -> None:
     rows = [
-        Row(1, "?", DOCUMENT, 1, said("It counts to ten.", "one two three 10 and 11")),  # fidelity 1/2, ratio 6/10
-        Row(2, "?", DOCUMENT, 1, "no"),
-        Row(3, "?", DOCUMENT, 0, said("It counts again.", "one two three")),  # ratio 3/10; not yes/yes
-        Row(4, "?", DOCUMENT, 0, "no"),
-        Row(5, "?", DOCUMENT, None, "perhaps"),
-        Row(6, "?", DOCUMENT, 1, "yes\n<contribution>It counts a third time.</contribution>"),
+        OutputRow(
+            1, "?", DOCUMENT, 1, said("It counts to ten.", "one two three 10 and 11")
+        ),  # fidelity 1/2, ratio 6/10
+        OutputRow(2, "?", DOCUMENT, 1, "no"),
+        OutputRow(3, "?", DOCUMENT, 0, said("It counts again.", "one two three")),  # ratio 3/10; not yes/yes
+        OutputRow(4, "?", DOCUMENT, 0, "no"),
+        OutputRow(5, "?", DOCUMENT, None, "perhaps"),
+        OutputRow(6, "?", DOCUMENT, 1, "yes\n<contribution>It counts a third time.</contribution>"),
     ]
     found = table(rows)
     assert found["label_match"] == pytest.approx(3 / 5)
     assert found["format"] == pytest.approx((1 + 1 + 1 + 1 + 0 + 0.7) / 6)
     assert found["fidelity"] == 0.5
     assert found["fidelity_prism"] == 0.5
-    part = table([Row(1, "?", "It is 120 metres.", 1, said("It counts to twelve.", "It says 12 metres."))])
+    part = table([OutputRow(1, "?", "It is 120 metres.", 1, said("It counts to twelve.", "It says 12 metres."))])
     assert (part["fidelity"], part["fidelity_prism"]) == (0.0, 1.0), "12 stands in 120 as a substring only"
     assert (found["rows"], found["labelled"], found["said_yes"], found["yes_yes"]) == (6, 5, 3, 2)
     assert (found["with_fields"], found["with_ratio"]) == (1, 2)
     assert found["compression"] == {
         "p10": pytest.approx(0.33), "median": pytest.approx(0.45), "p90": pytest.approx(0.57),
     }  # fmt: skip
-    assert table(rows, {1: Judged(("two three", "10"), None)})["fidelity"] == pytest.approx(2 / 3)
-    empty = table([Row(1, "?", DOCUMENT, None, "no")])
+    assert table(rows, {1: JudgedOutput(("two three", "10"), None)})["fidelity"] == pytest.approx(2 / 3)
+    empty = table([OutputRow(1, "?", DOCUMENT, None, "no")])
     assert (empty["label_match"], empty["fidelity"], empty["compression"]["median"]) == (None, None, None)
     assert set(empty["reasons"]) == {"label_match", "fidelity", "fidelity_prism", "language_by_rule", "compression"}
     scores = dict.fromkeys(DIMENSIONS, 4)
-    judged = {1: Judged((), scores), 2: Judged((), {**scores, "language": 5}), 3: Judged((), None)}
+    judged = {1: JudgedOutput((), scores), 2: JudgedOutput((), {**scores, "language": 5}), 3: JudgedOutput((), None)}
     assert means(judged)["language"] == 4.5
     assert means({})["language"] is None
 

@@ -23,7 +23,7 @@ from judges.panels.offline_panel import OFFLINE_DEBATE, OFFLINE_ENSEMBLE, ensure
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import open_provider
 from judges.providers.offline import CollectionLexicon, answer
-from judges.records import Inputs, Judge, Quote, Rejected, Request, Seat, Side, Turn
+from judges.records import Inputs, Judge, ModelRequest, Quote, Rejected, Seat, Side, Turn
 from tests.factories import make_collection, make_document
 from tests.speed import slowness
 
@@ -44,17 +44,17 @@ def _judge(model: str) -> Judge:
     return Judge(id=1, name=f"offline-{model}", provider="offline", model=model)
 
 
-def _request(model: str, role: str, inputs: Inputs, history: dict[Seat, Turn] | None = None) -> Request:
+def _request(model: str, role: str, inputs: Inputs, history: dict[Seat, Turn] | None = None) -> ModelRequest:
     prompt = (
         vote_prompt(inputs) if role == "vote" else turn_prompt(inputs, Seat(Side(role)), 2 if history else 1, history)
     )
     schema = VOTE_SCHEMA if role == "vote" else TURN_SCHEMA
-    return Request(_judge(model), prompt, schema, inputs, role, round=2 if history else 1, history=history)
+    return ModelRequest(_judge(model), prompt, schema, inputs, role, round=2 if history else 1, history=history)
 
 
 def _play(inputs: Inputs, lexicon: judges.Lexicon) -> dict[tuple[int, Seat], Turn]:
     turns: dict[tuple[int, Seat], Turn] = {}
-    while isinstance(move := debate.next_move(turns, 2), debate.Ask):
+    while isinstance(move := debate.next_move(turns, 2), debate.TurnRequest):
         for seat in move.seats:
             told = answer(_request(seat.side.value, seat.side.value, inputs, move.history), lexicon)
             turns[move.round, seat] = parse_turn(json.dumps(told), inputs.document)
@@ -208,7 +208,7 @@ def bundled(tmp_path_factory) -> Bundled:
     return Bundled(tmp_path_factory.mktemp("bundled"))
 
 
-def _decide(inputs: Inputs, lexicon: judges.Lexicon) -> routing.Outcome:
+def _decide(inputs: Inputs, lexicon: judges.Lexicon) -> routing.RoutingOutcome:
     votes = {place: Turn(*assess(model, inputs, lexicon)) for place, model in enumerate(ASSESSORS)}
     return routing.decide("debate+ensemble", 2, 3, _play(inputs, lexicon), votes)
 

@@ -13,7 +13,7 @@ import pytest
 
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion
-from judges.panels.file_lines import Lines
+from judges.panels.file_lines import KeyLines
 from judges.panels.judge_keys import JUDGE_KEYS, JudgeEntry, read_judge
 from judges.panels.judges_file import read
 from judges.presets import PRESETS
@@ -32,7 +32,7 @@ BLOCKS = re.findall(r"^```toml\n(\[\[judge\]\]\n.*?)^```$", DOCUMENT, re.DOTALL 
 
 def entry_of(block: str) -> JudgeEntry:
     (entry,) = tomllib.loads(block)["judge"]
-    return read_judge(Lines(block, "judges.toml"), "judge 1", entry)
+    return read_judge(KeyLines(block, "judges.toml"), "judge 1", entry)
 
 
 def provider_of(block: str) -> str:

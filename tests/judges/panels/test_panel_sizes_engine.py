@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.agreement.assessments import assessments, known_assessors
-from annotation.exports.sets.source import Source, votes
+from annotation.exports.sets.source import SetSource, votes
 from config.env import ROOT
 from judges.models import Attempt, Campaign
 from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, sums_up, worker
@@ -96,7 +96,7 @@ def test_one_model_sampled_five_times_labels_by_a_majority_of_three(
     pair = pairs_of(collection)[0].pk
     said = votes([pair])[pair]
     assert (len(said), sum(said.values())) == (5, 3)
-    assert set(Source(collection).judges.values()) == {f"judge #{number}" for number in range(1, 6)}
+    assert set(SetSource(collection).judges.values()) == {f"judge #{number}" for number in range(1, 6)}
 
     again = judge("--again", check=True).json
     assert (again["labelled"], again["calls"], again["calls_cached"]) == (PAIRS, 0, 5 * PAIRS)

@@ -13,7 +13,7 @@ import pytest
 from corpus.errors import BadInput
 from judges.domain import verdicts
 from judges.domain.unwrapping import unwrapped
-from judges.panels.file_lines import Lines
+from judges.panels.file_lines import KeyLines
 from judges.panels.judge_keys import JudgeEntry, read_judge
 from judges.presets import PRESETS
 from judges.presets.context import context_length
@@ -21,7 +21,7 @@ from judges.presets.record import Context
 from judges.probes.checks import check
 from judges.prompts import VOTE_SCHEMA, fitted, vote_prompt
 from judges.providers import close_providers, open_provider
-from judges.records import Inputs, Judge, Refused, Rejected, Reply, Request
+from judges.records import Inputs, Judge, ModelRequest, Refused, Rejected, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.local import CONTEXT, LOCAL, MODEL, OLLAMA_CONTEXT, PLAIN
@@ -204,7 +204,7 @@ def entry(name: str, lines: str = "") -> JudgeEntry:
     needed = 'base_url = "http://127.0.0.1:1/v1"\n' if "base_url" in PRESETS[name].needs else ""
     given = f'[[judge]]\nname = "j"\nprovider = "{name}"\n{needed if "base_url" not in lines else ""}{lines}'
     given += "" if "model =" in lines else '\nmodel = "yes"'
-    return read_judge(Lines(given, "judges.toml"), "judge 1", tomllib.loads(given)["judge"][0])
+    return read_judge(KeyLines(given, "judges.toml"), "judge 1", tomllib.loads(given)["judge"][0])
 
 
 def judge(models: LocalModels, name: str, lines: str = "", alike: str = "") -> Judge:
@@ -216,7 +216,7 @@ def judge(models: LocalModels, name: str, lines: str = "", alike: str = "") -> J
 
 def ask(one: Judge, times: int = 1) -> list[Reply]:
     """The vote, so many times, through the SDK."""
-    request = Request(one, fitted(VOTE, one, VOTE_SCHEMA), VOTE_SCHEMA, INPUTS, "vote")
+    request = ModelRequest(one, fitted(VOTE, one, VOTE_SCHEMA), VOTE_SCHEMA, INPUTS, "vote")
 
     async def asked() -> list[Reply]:
         try:
@@ -274,7 +274,7 @@ def test_servers_without_one_port_need_an_address() -> None:
     for name in ("llama-cpp", "tgi"):
         given = f'[[judge]]\nname = "j"\nprovider = "{name}"\nmodel = "m"'
         with pytest.raises(BadInput, match="base_url is missing"):
-            read_judge(Lines(given, "judges.toml"), "judge 1", tomllib.loads(given)["judge"][0])
+            read_judge(KeyLines(given, "judges.toml"), "judge 1", tomllib.loads(given)["judge"][0])
 
 
 @pytest.mark.parametrize("name", [one.name for one in LOCAL if one.name.endswith("+key")])

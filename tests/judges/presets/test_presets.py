@@ -22,7 +22,7 @@ from judges.presets.thinking import THINKING
 from judges.prompts import answering
 from judges.providers import CLASSES, close_providers, open_provider
 from judges.providers.openai import joined, usage
-from judges.records import Inputs, Judge, Reply, Request
+from judges.records import Inputs, Judge, ModelRequest, Reply
 from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, worker
 from tests.factories import make_member
 from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
@@ -71,17 +71,19 @@ def record(text: str) -> Judge:
     return replace(judge_of(JudgeVersion(**asdict(entry))), id=1)
 
 
-def requests(asked: Judge) -> list[Request]:
+def requests(asked: Judge) -> list[ModelRequest]:
     """Two pairs: both turns of a first round, and a vote."""
     found = []
     for inputs in PAIRS:
         for seat in PAIR:
-            found.append(Request(asked, prompts.turn_prompt(inputs, seat, 1), prompts.TURN_SCHEMA, inputs, seat.side))
-        found.append(Request(asked, *prompts.ballot(inputs, asked), inputs, "vote"))
+            found.append(
+                ModelRequest(asked, prompts.turn_prompt(inputs, seat, 1), prompts.TURN_SCHEMA, inputs, seat.side)
+            )
+        found.append(ModelRequest(asked, *prompts.ballot(inputs, asked), inputs, "vote"))
     return [replace(one, prompt=prompts.fitted(one.prompt, asked, one.schema)) for one in found]
 
 
-def answers(asked: Sequence[Request]) -> list[Reply]:
+def answers(asked: Sequence[ModelRequest]) -> list[Reply]:
     async def main() -> list[Reply]:
         try:
             return [await open_provider(one.judge).complete(one) for one in asked]

@@ -14,7 +14,7 @@ from corpus.errors import BadInput
 from judges.domain.debate import PAIR
 from judges.domain.unwrapping import unwrapped
 from judges.domain.verdicts import parse
-from judges.panels.file_lines import Lines
+from judges.panels.file_lines import KeyLines
 from judges.panels.judge_keys import read_judge
 from judges.presets import PRESETS
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, ballot, turn_prompt, vote_prompt
@@ -22,7 +22,7 @@ from judges.prompts.answering import fitted
 from judges.providers import close_providers, open_provider
 from judges.providers.openai import joined
 from judges.providers.replies import refusal
-from judges.records import BadAnswer, Inputs, Judge, Overloaded, RateLimited, Refused, Rejected, Reply, Request
+from judges.records import BadAnswer, Inputs, Judge, ModelRequest, Overloaded, RateLimited, Refused, Rejected, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 
@@ -177,20 +177,20 @@ def judge_of(models: LocalModels, preset: str, model: str = "yes", **keys: Any) 
     """A judge as a file with these keys makes it, at the look-alike."""
     home = f"{models.google}/{preset}{LOOK_ALIKES[preset].home}"
     entry = {"name": "j", "provider": preset, "model": model, "base_url": home, "api_key_env": KEY_ENV, **keys}
-    return Judge(id=1, **asdict(read_judge(Lines("", "judges.toml"), "judge 1", entry)))
+    return Judge(id=1, **asdict(read_judge(KeyLines("", "judges.toml"), "judge 1", entry)))
 
 
-def vote_of(judge: Judge) -> Request:
+def vote_of(judge: Judge) -> ModelRequest:
     prompt, schema = ballot(INPUTS, judge)
-    return Request(judge, fitted(prompt, judge, schema), schema, INPUTS, "vote")
+    return ModelRequest(judge, fitted(prompt, judge, schema), schema, INPUTS, "vote")
 
 
-def turn_of(judge: Judge) -> Request:
+def turn_of(judge: Judge) -> ModelRequest:
     prompt = turn_prompt(INPUTS, PAIR[0], 1)
-    return Request(judge, fitted(prompt, judge, TURN_SCHEMA), TURN_SCHEMA, INPUTS, "for")
+    return ModelRequest(judge, fitted(prompt, judge, TURN_SCHEMA), TURN_SCHEMA, INPUTS, "for")
 
 
-def ask(*requests: Request) -> list[Reply]:
+def ask(*requests: ModelRequest) -> list[Reply]:
     """The replies to these requests, all under way together, through the real SDK."""
 
     async def whole() -> list[Reply]:

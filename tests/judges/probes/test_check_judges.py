@@ -22,7 +22,7 @@ from judges.panels import judges_file
 from judges.panels.judge_keys import decided
 from judges.presets import PRESETS, SCHEMA_MODES
 from judges.probes import remedies
-from judges.probes.checks import Checked, check
+from judges.probes.checks import CheckedJudge, check
 from judges.probes.stored import SHOWN
 from judges.providers import open_provider
 from judges.records import Judge, Rejected, Reply
@@ -38,7 +38,7 @@ SENT = [(name, mode) for name, mode in WRONG if (PRESETS[name].wire, mode) != ("
 """Messages have no way to say json_object: a request in that mode is one of mode text."""
 
 
-def probe(*judges: Judge, role: str = "vote") -> list[Checked]:
+def probe(*judges: Judge, role: str = "vote") -> list[CheckedJudge]:
     """What a check of them shows."""
     return asyncio.run(check([(judge, role) for judge in judges]))
 
@@ -168,11 +168,11 @@ def test_what_the_file_says_about_reading_is_kept_in_another_mode(alike: Any) ->
 def test_a_second_mode_is_read_as_strictly_as_its_file_would_read_it(alike: Any) -> None:
     judge = alike("groq", "m")
     refused = Rejected("host: 400 response_format", status=400)
-    first = remedies.Tried(judge, "vote", "", error=refused)
+    first = remedies.TriedCall(judge, "vote", "", error=refused)
     other = remedies.next_try(first)
     assert other is not None and other.schema_mode == "json_schema"
     fenced = Reply(raw="", text='```json\n{"reason": "It does.", "response": "Yes"}\n```')
-    said = remedies.problem(first, remedies.Tried(other, "vote", "", reply=fenced))
+    said = remedies.problem(first, remedies.TriedCall(other, "vote", "", reply=fenced))
     assert 'set schema_mode = "json_schema"' in said and 'set unwrap = "fence" and ignore_case = true' in said
 
 
@@ -181,10 +181,10 @@ def test_a_refused_summary_of_reasoning_is_thinking_s(alike: Any) -> None:
     message = "Your organization must be verified to generate reasoning summaries."
     raw = json.dumps({"error": {"message": message, "param": "reasoning.summary", "code": "unsupported_value"}})
     for error in (Rejected(f"host: 400 {message}", status=400, raw=raw), Rejected(f"host: 400 {message}", status=400)):
-        first = remedies.Tried(judge, "vote", "", error=error)
+        first = remedies.TriedCall(judge, "vote", "", error=error)
         other = remedies.next_try(first)
         assert other is not None and other.schema_mode == judge.schema_mode and "thinking" not in other.parameters
-        second = remedies.Tried(other, "vote", "", reply=asyncio.run(_reply(other)))
+        second = remedies.TriedCall(other, "vote", "", reply=asyncio.run(_reply(other)))
         assert remedies.problem(first, second).endswith("it does not take thinking: remove it")
 
 
@@ -244,11 +244,11 @@ def test_a_refused_temperature_is_tried_without_and_named(alike: Any, model_serv
     judge = alike("openai", "m")
     body = {"error": {"message": "Unsupported value", "param": "temperature", "code": "unsupported_value"}}
     error = Rejected("host: 400 Unsupported value", status=400, raw=json.dumps(body))
-    first = remedies.Tried(judge, "vote", "", error=error)
+    first = remedies.TriedCall(judge, "vote", "", error=error)
     other = remedies.next_try(first)
     assert other is not None and other.parameters["temperature"] == "default"
     reply = asyncio.run(_reply(other))
-    second = remedies.Tried(other, "vote", "", reply=reply)
+    second = remedies.TriedCall(other, "vote", "", reply=reply)
     assert 'takes no temperature 0: set temperature = "default"' in remedies.problem(first, second)
 
 

@@ -15,7 +15,7 @@ from corpus.models import Collection
 from corpus.rubric import SUFFICIENCY
 from judges.models import Attempt, Panel
 from judges.probes import self_check as asking
-from judges.probes.known_orders import Couples, Findings, Probe, built_in, findings
+from judges.probes.known_orders import Findings, OrderedCouples, Probe, built_in, findings
 from judges.records import Inputs
 from tests.engine_parts import make_judge
 from tests.evidence import make_assessor, make_judgment
@@ -37,16 +37,16 @@ FIRSTS = [probe.documents[0][1].document for probe in built_in(answers=False)]
 def test_couples_are_counted_by_how_far_their_levels_are_apart():
     """Grades 3, 3, 0: the clear couple (3, 0) is right; of the near ones (3, 3) is tied and (3, 0) right."""
     found = findings([PROBE], {("p", 0): [3, 3], ("p", 1): [3, 2], ("p", 2): [0, 0]})
-    assert found.clear == Couples(right=1)
-    assert found.near == Couples(right=1, tied=1)
+    assert found.clear == OrderedCouples(right=1)
+    assert found.near == OrderedCouples(right=1, tied=1)
     assert (found.asked, found.answered) == (6, 6)
     assert (found.repeated, found.repeats) == (2, 3), "the second document got 3 and then 2"
 
 
 def test_what_was_not_answered_makes_no_couple_and_the_first_verdict_counts():
     found = findings([PROBE, OWN], {("p", 0): [None, 1], ("p", 1): [None, None], ("p", 2): [0, 0]} | own(0, 1))
-    assert found.clear == Couples(right=1) and found.near == Couples()
-    assert found.own == Couples(reversed=1)
+    assert found.clear == OrderedCouples(right=1) and found.near == OrderedCouples()
+    assert found.own == OrderedCouples(reversed=1)
     assert (found.asked, found.answered, found.repeats, found.repeated) == (10, 7, 3, 3)
 
 
@@ -54,20 +54,20 @@ def own(first, second):
     return {("q", 0): [first, first], ("q", 1): [second, second]}
 
 
-GOOD = Findings(48, 48, Couples(8), Couples(8, 8), Couples(), 24, 24)
+GOOD = Findings(48, 48, OrderedCouples(8), OrderedCouples(8, 8), OrderedCouples(), 24, 24)
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
         ({}, None),
-        ({"clear": Couples(7, 1)}, None),
-        ({"clear": Couples(6, 1, 1)}, "6 of 8 couples in the known order (1 tied, 1 reversed)"),
-        ({"clear": Couples()}, "0 of 0 couples in the known order (0 tied, 0 reversed)"),
+        ({"clear": OrderedCouples(7, 1)}, None),
+        ({"clear": OrderedCouples(6, 1, 1)}, "6 of 8 couples in the known order (1 tied, 1 reversed)"),
+        ({"clear": OrderedCouples()}, "0 of 0 couples in the known order (0 tied, 0 reversed)"),
         ({"answered": 45}, "3 of 48 questions brought no verdict"),
-        ({"near": Couples(8, 5, 3)}, "3 of 16 neighbouring levels reversed"),
-        ({"own": Couples(3, 3, 2)}, None),
-        ({"own": Couples(2, 4, 2)}, "2 of 8 couples of the collection against its reference"),
+        ({"near": OrderedCouples(8, 5, 3)}, "3 of 16 neighbouring levels reversed"),
+        ({"own": OrderedCouples(3, 3, 2)}, None),
+        ({"own": OrderedCouples(2, 4, 2)}, "2 of 8 couples of the collection against its reference"),
         ({"repeated": 21}, "the same answer twice on 21 of 24 documents"),
     ],
 )
@@ -222,8 +222,8 @@ def test_bad_input_asks_nobody(books):
 
 
 def checked(collection: Collection, judge, passes: bool = True) -> SelfCheck:
-    found = GOOD if passes else replace(GOOD, clear=Couples(2, 6))
-    values = self_checks._values(asking.Checked(judge), found)
+    found = GOOD if passes else replace(GOOD, clear=OrderedCouples(2, 6))
+    values = self_checks._values(asking.SelfCheckResult(judge), found)
     return SelfCheck.objects.create(collection=collection, judge=judge, passes=passes, findings=values)
 
 

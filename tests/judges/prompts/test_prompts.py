@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.evidence.measures import Target
+from corpus.evidence.measures import EvidenceTarget
 from corpus.rubric import HELPFULNESS, SUFFICIENCY, Rubric
 from judges.domain.debate import AGAINST, FOR, PAIR
 from judges.prompts import (
@@ -129,7 +129,7 @@ def test_queries_without_answers_have_prompt_versions_of_their_own():
 def test_every_rendered_prompt_carries_the_hash_of_its_version():
     prompts = [vote_prompt(ASKED), vote_prompt(PLAIN), turn_prompt(PLAIN, FOR, 2, SAID)]
     prompts += [write_prompt(ASKED), write_prompt(ASKED, None, ["too short"]), entity_prompt("It maps.")]
-    prompts += [measure_prompt(ASKED, Target("It tells what maps.", "It maps."))]
+    prompts += [measure_prompt(ASKED, EvidenceTarget("It tells what maps.", "It maps."))]
     prompts += [rewrite_prompt(method, "What maps?") for method in METHODS]
     prompts += [reason_prompt("What maps?"), plain_prompt("rank", ["a"]), plain_prompt("embed", ["a"])]
     prompts += [repair_prompt(prompt, "it was empty") for prompt in prompts]

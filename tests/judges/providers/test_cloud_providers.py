@@ -29,7 +29,7 @@ from judges import providers
 from judges.domain.verdicts import parse as read
 from judges.domain.verdicts import parse_vote
 from judges.panels.configuration import take_over
-from judges.panels.file_lines import Lines
+from judges.panels.file_lines import KeyLines
 from judges.panels.judge_keys import read_judge
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
@@ -39,7 +39,7 @@ from judges.prompts.answering import fitted
 from judges.providers import close_providers, open_provider
 from judges.providers import tokens as access
 from judges.providers.tokens import Tokens, from_command
-from judges.records import Inputs, Judge, Prompt, ProviderError, Refused, Rejected, Reply, Request
+from judges.records import Inputs, Judge, ModelRequest, Prompt, ProviderError, Refused, Rejected, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.claude import ACCESS_KEY, SECRET_KEY
@@ -54,8 +54,8 @@ RECORDED = Path(__file__).parents[2] / "cloud_requests"
 NAMES = [one.name for one in NATIVE]
 
 
-def request(judge: Judge, prompt: Prompt | None = None) -> Request:
-    return Request(judge, prompt or vote_prompt(INPUTS), VOTE_SCHEMA, INPUTS, "vote")
+def request(judge: Judge, prompt: Prompt | None = None) -> ModelRequest:
+    return ModelRequest(judge, prompt or vote_prompt(INPUTS), VOTE_SCHEMA, INPUTS, "vote")
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
@@ -515,7 +515,7 @@ def test_a_command_that_fails_never_shows_what_it_printed(command: tuple[str, ..
 def test_whoever_needs_a_token_that_is_being_fetched_waits_for_it() -> None:
     fetched: list[int] = []
 
-    def fetch() -> access.Token:
+    def fetch() -> access.AccessToken:
         time.sleep(0.05)
         fetched.append(1)
         return access.lasting("t")
@@ -664,15 +664,15 @@ def filed(models: LocalModels, preset: str, model: str, **keys: Any) -> Judge:
     entry = {"name": "j", "provider": preset, "model": model, "base_url": home, **own, **keys}
     if "token_command" not in entry and preset != "bedrock":
         entry["api_key_env"] = KEY_ENV
-    return Judge(id=1, **asdict(read_judge(Lines("", "judges.toml"), "judge 1", entry)))
+    return Judge(id=1, **asdict(read_judge(KeyLines("", "judges.toml"), "judge 1", entry)))
 
 
-def vote(judge: Judge) -> Request:
+def vote(judge: Judge) -> ModelRequest:
     prompt, schema = ballot(INPUTS, judge)
-    return Request(judge, fitted(prompt, judge, schema), schema, INPUTS, "vote")
+    return ModelRequest(judge, fitted(prompt, judge, schema), schema, INPUTS, "vote")
 
 
-def ask_all(requests: list[Request]) -> list[Reply]:
+def ask_all(requests: list[ModelRequest]) -> list[Reply]:
     async def whole() -> list[Reply]:
         return list(await asyncio.gather(*(open_provider(one.judge).complete(one) for one in requests)))
 

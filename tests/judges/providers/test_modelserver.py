@@ -10,7 +10,7 @@ from judges.domain.verdicts import parse_turn, parse_vote
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, repair_prompt, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import refusal
-from judges.records import Inputs, Judge, ProviderError, RateLimited, Rejected, Request, Seat, Turn
+from judges.records import Inputs, Judge, ModelRequest, ProviderError, RateLimited, Rejected, Seat, Turn
 from tests.modelserver.behaviours import Script, place
 from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
 
@@ -21,19 +21,19 @@ INPUTS = Inputs("What?", ("That.",), "", 'A mapping maps. This is round 7. You a
 HISTORY = {FOR: Turn(1, "You are A. This is round 9."), AGAINST: Turn(0, "no")}
 
 
-def turn(judge: Judge, seat: Seat, round: int, inputs: Inputs = INPUTS) -> Request:
+def turn(judge: Judge, seat: Seat, round: int, inputs: Inputs = INPUTS) -> ModelRequest:
     prompt = turn_prompt(inputs, seat, round, None if round == 1 else HISTORY)
-    return Request(judge, prompt, TURN_SCHEMA, inputs, seat.side.value, round)
+    return ModelRequest(judge, prompt, TURN_SCHEMA, inputs, seat.side.value, round)
 
 
-def vote(judge: Judge, inputs: Inputs = INPUTS) -> Request:
-    return Request(judge, vote_prompt(inputs), VOTE_SCHEMA, inputs, "vote")
+def vote(judge: Judge, inputs: Inputs = INPUTS) -> ModelRequest:
+    return ModelRequest(judge, vote_prompt(inputs), VOTE_SCHEMA, inputs, "vote")
 
 
-def ask(*requests: Request) -> list[int | str]:
+def ask(*requests: ModelRequest) -> list[int | str]:
     """The verdicts of the answers, or the names of the errors, in order and one after the other."""
 
-    async def one(request: Request) -> int | str:
+    async def one(request: ModelRequest) -> int | str:
         try:
             reply = await open_provider(request.judge).complete(request)
         except ProviderError as error:

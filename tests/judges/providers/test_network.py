@@ -13,7 +13,7 @@ import pytest
 
 from judges.prompts import VOTE_SCHEMA, vote_prompt
 from judges.providers import close_providers, environment, open_provider
-from judges.records import Body, Inputs, Judge, ProviderError, Refused, Request, Unreachable
+from judges.records import Body, Inputs, Judge, ModelRequest, ProviderError, Refused, Unreachable
 from tests.modelserver.fixtures import KEY, KEY_ENV
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -58,7 +58,9 @@ async def post(url: str, sdk: str = "openai-compatible", question: str = "?") ->
     kept: list[Body] = []
     prompt = replace(vote_prompt(INPUTS), user=question)
     try:
-        await open_provider(judge).complete(Request(judge, prompt, VOTE_SCHEMA, INPUTS, "vote", arrived=kept.append))
+        await open_provider(judge).complete(
+            ModelRequest(judge, prompt, VOTE_SCHEMA, INPUTS, "vote", arrived=kept.append)
+        )
     except ProviderError:
         if not kept:
             raise
@@ -337,7 +339,7 @@ async def refused(url: str) -> str:
     judge = Judge(1, "j", "openai-compatible", "m", base_url=url)
     inputs = Inputs("?", (), "", "")
     with pytest.raises(Refused) as error:
-        await open_provider(judge).complete(Request(judge, vote_prompt(inputs), VOTE_SCHEMA, inputs, "vote"))
+        await open_provider(judge).complete(ModelRequest(judge, vote_prompt(inputs), VOTE_SCHEMA, inputs, "vote"))
     return str(error.value)
 
 

@@ -27,12 +27,12 @@ from judges.records import (
     BadAnswer,
     Inputs,
     Judge,
+    ModelRequest,
     Overloaded,
     ProviderError,
     RateLimited,
     Rejected,
     Reply,
-    Request,
     Unreachable,
 )
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
@@ -58,8 +58,8 @@ ODD_BODIES = [
 INPUTS = Inputs("What does a mapping map?", ("Hashable values.",), "", "A mapping maps hashable values. It is mutable.")
 
 
-def request(judge: Judge) -> Request:
-    return Request(judge, vote_prompt(INPUTS), VOTE_SCHEMA, INPUTS, "vote")
+def request(judge: Judge) -> ModelRequest:
+    return ModelRequest(judge, vote_prompt(INPUTS), VOTE_SCHEMA, INPUTS, "vote")
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
@@ -76,7 +76,7 @@ def ask(judge: Judge) -> Reply:
     return ask_with(request(judge))
 
 
-def ask_with(asked: Request) -> Reply:
+def ask_with(asked: ModelRequest) -> Reply:
     async def once() -> Reply:
         return await open_provider(asked.judge).complete(asked)
 
@@ -256,7 +256,7 @@ def test_anthropics_breakpoints_stand_where_the_prompt_stops_repeating(model_ser
     judge = model_server.judge("yes", "anthropic")
     asked = [(request(judge), 1)]
     asked += [
-        (Request(judge, turn_prompt(INPUTS, seat, 1), TURN_SCHEMA, INPUTS, seat.side.value, 1), 2) for seat in PAIR
+        (ModelRequest(judge, turn_prompt(INPUTS, seat, 1), TURN_SCHEMA, INPUTS, seat.side.value, 1), 2) for seat in PAIR
     ]
     for one, breakpoints in asked:
         model_server.reset()

@@ -25,11 +25,11 @@ from judges.domain.verdicts import parse_vote  # noqa: E402
 from judges.prompts import ballot  # noqa: E402
 from judges.providers import close_providers, open_provider  # noqa: E402
 from judges.records import Inputs, Judge, Reply  # noqa: E402
-from judges.records import Request as JudgeRequest  # noqa: E402
+from judges.records import ModelRequest as JudgeRequest  # noqa: E402
 from tests.called import call  # noqa: E402
 from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
-from training.recipes.rendering import Written  # noqa: E402
+from training.recipes.rendering import RenderedPair  # noqa: E402
 from training.serving.app import Rerank  # noqa: E402
 from training.serving.batcher import Batcher, Full  # noqa: E402
 from training.serving.protocol import Wrong, read  # noqa: E402
@@ -239,15 +239,20 @@ def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "wanted"),
     [
-        (Written("yes\n<contribution>C</contribution>\n<evidence>E</evidence>"), ("C", "E", "stop", False)),
-        (Written("yes\n<contribution>C</contribution>\n<evidence>all of", True), ("C", "all of", "length", True)),
-        (Written("yes\n<contribution>C</contribution>\n<evidence>all</evid", True), ("C", "all", "length", True)),
-        (Written("yes\n<contribution>as far", True), ("as far", "", "length", True)),
-        (Written("yes\n<contribution>C</contribution>\n<evidence>E</evidence> and", True), ("C", "E", "length", False)),
-        (Written("no"), ("", "", "stop", False)),
+        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>E</evidence>"), ("C", "E", "stop", False)),
+        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>all of", True), ("C", "all of", "length", True)),
+        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>all</evid", True), ("C", "all", "length", True)),
+        (RenderedPair("yes\n<contribution>as far", True), ("as far", "", "length", True)),
+        (
+            RenderedPair("yes\n<contribution>C</contribution>\n<evidence>E</evidence> and", True),
+            ("C", "E", "length", False),
+        ),
+        (RenderedPair("no"), ("", "", "stop", False)),
     ],
 )
-def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(written: Written, wanted: tuple[Any, ...]) -> None:
+def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(
+    written: RenderedPair, wanted: tuple[Any, ...]
+) -> None:
     class Writing:
         threshold = 0.5
         words = "test"
@@ -258,7 +263,7 @@ def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(written: Writt
         def score(self, margin: float) -> float:
             return 0.5
 
-        def generate(self, *asked: Any) -> Written:
+        def generate(self, *asked: Any) -> RenderedPair:
             return written
 
     service = Rerank(Writing(), "m")  # type: ignore[arg-type]

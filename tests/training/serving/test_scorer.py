@@ -14,8 +14,8 @@ from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
 from training.recipes import rendering  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
-from training.serving.scorer import Asked, CausalScorer, open_scorer  # noqa: E402
-from training.trainers.causal import LoraTrained, Prompt  # noqa: E402
+from training.serving.scorer import CausalScorer, ScoringRequest, open_scorer  # noqa: E402
+from training.trainers.causal import LoraTrained, PromptTokens  # noqa: E402
 from training.trainers.finishing import finish  # noqa: E402
 
 TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 20, "yes", "键必须可哈希", "a " * 300]
@@ -27,7 +27,7 @@ def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     """A model of ours, of each shape."""
     folder = tmp_path_factory.mktemp("scorer")
     base, yes_id, no_id = tiny(folder / "base", request.param)
-    one = LoraTrained(base, adapter_of(base, folder / "adapter"), Prompt(rendering.render, yes_id, no_id, 384))
+    one = LoraTrained(base, adapter_of(base, folder / "adapter"), PromptTokens(rendering.render, yes_id, no_id, 384))
     record = Record(
         "causal", "prism", "tiny", {}, {}, Calibration(), prompt=rendering.prompt_text(),
         prompt_sha256=rendering.prompt_sha256(), yes_id=yes_id, no_id=no_id, max_length=384, tiny=True,
@@ -44,7 +44,7 @@ def test_many_documents_score_as_one_by_one_and_as_other_libraries_say(published
     assert together[:5] == pytest.approx(by_transformers(published, pairs), abs=1e-5)
     assert together[:5] == pytest.approx(by_cross_encoder(published, pairs), abs=1e-5)
     assert len({round(value, 7) for value in together}) == len(TEXTS)
-    asked = [Asked(QUERY, TEXTS[:2]), Asked("other", TEXTS[:1], "Only code counts.")]
+    asked = [ScoringRequest(QUERY, TEXTS[:2]), ScoringRequest("other", TEXTS[:1], "Only code counts.")]
     assert [len(found) for found in scorer.margins_of(asked)] == [2, 1]
     assert scorer.margins(QUERY, []) == [] and scorer.words == "tiny model, CPU"
 

@@ -10,7 +10,7 @@ from training.recipes.data import Example, TrainingSet  # noqa: E402
 from training.recipes.table import options  # noqa: E402
 from training.trainers.batching import Epochs, pack  # noqa: E402
 from training.trainers.cross_encoder import CrossEncoder, features  # noqa: E402
-from training.trainers.recipe import Task  # noqa: E402
+from training.trainers.recipe import TrainingTask  # noqa: E402
 from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
 
@@ -42,7 +42,7 @@ def recipe(base, loss, rows, **changes):
     """The recipe at work on some rows."""
     chosen = options("cross-encoder", {"preset": "tiny", "loss": loss} | changes)
     data = TrainingSet(rows, [], "labels", "learnable", "0" * 64)
-    return CrossEncoder(Task("cross-encoder", base, "tiny:encoder", data, chosen, "cpu", True))
+    return CrossEncoder(TrainingTask("cross-encoder", base, "tiny:encoder", data, chosen, "cpu", True))
 
 
 def test_targets_are_labels_for_bce_and_teacher_scores_for_mse(tokenizer):

@@ -15,7 +15,7 @@ from training.trainers import outputs_job  # noqa: E402
 from training.trainers.base import tiny_base  # noqa: E402
 from training.trainers.generating import generate  # noqa: E402
 from training.trainers.loop import Cancelled  # noqa: E402
-from training.trainers.outputs_job import Writer, write  # noqa: E402
+from training.trainers.outputs_job import OutputWriter, write  # noqa: E402
 from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
 
@@ -70,7 +70,7 @@ def test_a_cancelled_job_goes_on_where_it_was(made, tmp_path):
 
 @pytest.mark.parametrize("shape", ["qwen3", "qwen3.5"])
 def test_answers_of_a_batch_are_those_of_single_prompts(shape, tmp_path):
-    writer = Writer(tiny_base(tmp_path, shape=shape), "cpu", 8)
+    writer = OutputWriter(tiny_base(tmp_path, shape=shape), "cpu", 8)
     texts = [rendering.render("q", "word " * count) for count in (1, 30, 7)]
     together = generate(writer.model, writer.tokenizer, texts, max_length=512, tail=rendering.TAIL, max_new_tokens=8)
     alone = [
@@ -82,7 +82,7 @@ def test_answers_of_a_batch_are_those_of_single_prompts(shape, tmp_path):
 
 def test_an_answer_begins_with_what_the_score_reads(made):
     base, _, _ = made
-    writer = Writer(base, "cpu", 1)
+    writer = OutputWriter(base, "cpu", 1)
     text = rendering.render("q", "d")
     ids = writer.tokenizer(text, return_tensors="pt", add_special_tokens=False)
     with torch.no_grad():

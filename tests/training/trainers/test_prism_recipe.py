@@ -17,8 +17,8 @@ from training.recipes import data, rendering, table  # noqa: E402
 from training.trainers.base import load_tokenizer, tiny_base  # noqa: E402
 from training.trainers.batching import Epochs, pack  # noqa: E402
 from training.trainers.loop import Loop, learning_rate  # noqa: E402
-from training.trainers.prism import Prism, label_logits  # noqa: E402
-from training.trainers.recipe import Task  # noqa: E402
+from training.trainers.prism import PrismRecipe, label_logits  # noqa: E402
+from training.trainers.recipe import TrainingTask  # noqa: E402
 from training.trainers.world import World  # noqa: E402
 
 SHAPES = ("qwen3", "qwen3.5")
@@ -35,15 +35,15 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> data.TrainingSet:
     return data.read(write_set(tmp_path_factory.mktemp("sets") / "prism"))
 
 
-def make_task(base: Path, found: data.TrainingSet, **options: Any) -> Task:
+def make_task(base: Path, found: data.TrainingSet, **options: Any) -> TrainingTask:
     given = {"preset": "tiny", "max_steps": 20, "lora_rank": 4, "lora_alpha": 8, **options}
-    return Task("prism", base, "tiny", found, table.options("prism", given), "cpu", True)
+    return TrainingTask("prism", base, "tiny", found, table.options("prism", given), "cpu", True)
 
 
 class Plain:
     """One row at a time, all logits, plain torch: what the recipe is held to."""
 
-    def __init__(self, recipe: Prism, task: Task) -> None:
+    def __init__(self, recipe: PrismRecipe, task: TrainingTask) -> None:
         self.recipe, self.task = recipe, task
         self.tokenizer = load_tokenizer(task.base)
 
@@ -74,9 +74,9 @@ def test_twenty_steps_have_the_losses_of_a_plain_implementation(
     shape: str, reduction: str, bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path
 ) -> None:
     task = make_task(bases[shape], rows, sft_reduction=reduction, token_budget=500)
-    recipe = Prism(task)
+    recipe = PrismRecipe(task)
     loop = Loop(JobFolder(tmp_path), task, recipe, World(), lambda: False)
-    plain = Prism(task)
+    plain = PrismRecipe(task)
     reference = Plain(plain, task)
     trained = [value for value in plain.model.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=0.0, weight_decay=task.options.weight_decay)
@@ -97,7 +97,7 @@ def test_twenty_steps_have_the_losses_of_a_plain_implementation(
 def test_label_position_logits_are_those_of_all_positions(
     shape: str, bases: dict[str, Path], rows: data.TrainingSet
 ) -> None:
-    recipe = Prism(make_task(bases[shape], rows))
+    recipe = PrismRecipe(make_task(bases[shape], rows))
     chosen = recipe.rows[:5]
     with torch.no_grad():
         ours = label_logits(recipe.model, chosen, 0)
@@ -110,7 +110,7 @@ def test_label_position_logits_are_those_of_all_positions(
 
 
 def test_packed_rows_do_not_see_each_other(bases: dict[str, Path], rows: data.TrainingSet) -> None:
-    recipe = Prism(make_task(bases["qwen3"], rows, packing=True))
+    recipe = PrismRecipe(make_task(bases["qwen3"], rows, packing=True))
     chosen = recipe.rows[:6]
     with torch.no_grad():
         packed, padded = (label_logits(recipe.model, chosen, 0, packed=flag) for flag in (True, False))
@@ -119,7 +119,7 @@ def test_packed_rows_do_not_see_each_other(bases: dict[str, Path], rows: data.Tr
 
 def test_packing_is_refused_where_it_leaks(bases: dict[str, Path], rows: data.TrainingSet) -> None:
     with pytest.raises(BadInput, match="packing is not exact on qwen3_5_text"):
-        Prism(make_task(bases["qwen3.5"], rows, packing=True))
+        PrismRecipe(make_task(bases["qwen3.5"], rows, packing=True))
 
 
 def test_a_smaller_token_budget_gives_the_same_gradient(
@@ -128,7 +128,7 @@ def test_a_smaller_token_budget_gives_the_same_gradient(
     found = []
     for budget in (384, 4096):
         task = make_task(bases["qwen3"], rows, token_budget=budget)
-        loop = Loop(JobFolder(tmp_path / str(budget)), task, Prism(task), World(), lambda: False)
+        loop = Loop(JobFolder(tmp_path / str(budget)), task, PrismRecipe(task), World(), lambda: False)
         loop.gradients(loop.epochs.step(0))
         found.append([value.grad.clone() for value in loop.trained])
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(*found, strict=True))
@@ -139,7 +139,7 @@ def test_memory_that_runs_out_halves_the_budget_and_the_step_is_done_all_the_sam
 ) -> None:
     """The error is torch's own, raised by the test where a pass is larger than it allows."""
     task = make_task(bases["qwen3"], rows, token_budget=4096)
-    recipe, plain = Prism(task), Prism(task)
+    recipe, plain = PrismRecipe(task), PrismRecipe(task)
     forward = recipe.forward
 
     def small(model: Any, numbers: Any) -> Any:
@@ -215,23 +215,23 @@ def test_passes_stay_within_the_budget_and_hold_every_row() -> None:
 def test_a_teacher_score_must_not_be_missing(tmp_path: Path, bases: dict[str, Path]) -> None:
     found = data.read(write_set(tmp_path / "set", revised_score=None))
     with pytest.raises(BadInput, match=r"96 of 96 rows have no teacher score: export with --teacher votes or labels"):
-        Prism(make_task(bases["qwen3"], found))
+        PrismRecipe(make_task(bases["qwen3"], found))
 
 
 def test_the_document_is_cut_and_never_the_end_of_the_prompt(bases: dict[str, Path], tmp_path: Path) -> None:
     found = data.read(write_set(tmp_path / "set", document="a long text about keys " * 300))
-    recipe = Prism(make_task(bases["qwen3"], found, max_length=320, token_budget=320))
+    recipe = PrismRecipe(make_task(bases["qwen3"], found, max_length=320, token_budget=320))
     tail = recipe.tokenizer(rendering.TAIL, add_special_tokens=False)["input_ids"]
     for row in recipe.rows[:4]:
         assert len(row.ids) == 320 and row.ids[row.start - len(tail) : row.start] == tail
     with pytest.raises(BadInput, match="does not fit into max_length 60 even without its document"):
-        Prism(make_task(bases["qwen3"], found, max_length=60, token_budget=60))
+        PrismRecipe(make_task(bases["qwen3"], found, max_length=60, token_budget=60))
 
 
 def test_a_training_that_cannot_fit_is_refused_with_both_numbers(
     bases: dict[str, Path], rows: data.TrainingSet
 ) -> None:
     task = make_task(bases["qwen3"], rows)
-    small = Task(**{**vars(task), "memory_mb": 1.0})
+    small = TrainingTask(**{**vars(task), "memory_mb": 1.0})
     with pytest.raises(BadInput, match=r"needs at least 0\.\d+ GiB of memory and 0\.00 GiB are free"):
-        Prism(small)
+        PrismRecipe(small)

@@ -78,7 +78,7 @@ class Command(QuorumCommand):
         """Until it is over; a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
         told, line = 0.0, ""
         try:
-            with worker_pool.Own() as own:
+            with worker_pool.OwnWorker() as own:
                 while not job.is_over:
                     if job.state == Job.State.QUEUED:
                         own.ensure(job.device)
