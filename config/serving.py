@@ -53,7 +53,7 @@ class ServingStopped(BaseException):
 
 
 def stop_on_signals() -> None:
-    """SIGINT and SIGTERM raise `ServingStopped` in the main thread; with QUORUM_WITH_PARENT the end of our parent counts, too."""
+    """SIGINT and SIGTERM raise `ServingStopped` in the main thread; with QUORUM_WITH_PARENT our parent's end counts."""
 
     def raise_stopped(number: int, frame: FrameType | None) -> None:
         global _asked

@@ -87,7 +87,7 @@ class QuorumCommand(BaseCommand):
                 self._record(options, outcome=outcome, began=began)
 
     def _record(self, options: dict[str, Any], **details: object) -> int:
-        from corpus.auditing import record, shell
+        from corpus.collections.audit_log import record, shell
         from corpus.models import Collection
 
         name = str(options.get("name") or "")

@@ -22,7 +22,7 @@ from annotation.accounts.members import add_member
 from annotation.audit_log.recording import record
 from annotation.models import Membership, Role, User
 from annotation.permissions import Scope, SiteScope
-from corpus.auditing import shell
+from corpus.collections.audit_log import shell
 from corpus.models import Collection
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from benchmark.models import Qrels, Run
 from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
-from corpus.auditing import record
+from corpus.collections.audit_log import record
 from corpus.errors import BadInput
 
 

@@ -19,7 +19,7 @@ from benchmark.report import tables
 from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
-from corpus.auditing import record
+from corpus.collections.audit_log import record
 from corpus.errors import BadInput
 
 SHOWN = 30

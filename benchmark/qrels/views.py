@@ -19,7 +19,7 @@ from benchmark.report.views.downloads import download
 from benchmark.runs.uploads import kept
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
-from corpus.auditing import record
+from corpus.collections.audit_log import record
 from corpus.errors import BadInput
 
 KINDS: tuple[What, ...] = ("added", "removed", "changed")

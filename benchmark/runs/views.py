@@ -20,7 +20,7 @@ from benchmark.runs import builders, importing, limits, rankings
 from benchmark.runs.uploads import kept
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
-from corpus.auditing import record
+from corpus.collections.audit_log import record
 from corpus.errors import BadInput
 from jobs.models import JobState
 

@@ -21,7 +21,7 @@ from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import ASPECTS, label
 from benchmark.significance.tests import Values, add_tests, plain, together
-from corpus.auditing import record, shell
+from corpus.collections.audit_log import record, shell
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState

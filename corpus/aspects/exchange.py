@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from corpus.aspects.entries import AspectEntry, Entries
 from corpus.aspects.files import AspectRow, Bad, by_query, line, parse, refuse
 from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, hold, revise
-from corpus.auditing import record
+from corpus.collections.audit_log import record
 from corpus.importing.files import FileSource
 from corpus.models import Assessor, Collection, Document, Query
 

@@ -11,7 +11,7 @@ import pgtrigger
 from django.conf import settings
 from django.db import connection, models, transaction
 
-from corpus.auditing import record, shell
+from corpus.collections.audit_log import record, shell
 from corpus.models import Collection
 from corpus.search.bm25 import forget
 

@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from corpus.access import AccessScope, action
-from corpus.auditing import record
 from corpus.chart_downloads import download
+from corpus.collections.audit_log import record
 from corpus.errors import BadInput
 from jobs import leases
 from training.jobs import graded_outputs, lifecycle, pages, written

@@ -14,7 +14,7 @@ from benchmark.models import Filling, Qrels, Run
 from benchmark.runs import builders, rankings
 from benchmark.runs.files import read_run
 from benchmark.runs.importing import import_runs
-from corpus.auditing import shell
+from corpus.collections.audit_log import shell
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from benchmark.runs.importing import Imported, import_runs, name_of
-from corpus.auditing import shell
+from corpus.collections.audit_log import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.importing.staging import ProgressLine

@@ -14,7 +14,7 @@ from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
 from benchmark.report.verdict import recall_shift, words
 from benchmark.runs import builders
-from corpus.auditing import shell
+from corpus.collections.audit_log import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection

@@ -11,7 +11,7 @@ from benchmark.runs import builders
 from benchmark.runs.cost import paid, spent
 from benchmark.runs.hybrid import SCORES
 from benchmark.runs.searching import BM25
-from corpus.auditing import shell
+from corpus.collections.audit_log import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection

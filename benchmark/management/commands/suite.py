@@ -11,7 +11,7 @@ from benchmark.report import reports
 from benchmark.report.measures import BY_VERSION
 from benchmark.report.naming import ASPECTS, label
 from benchmark.suites import groups
-from corpus.auditing import shell
+from corpus.collections.audit_log import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.management.commands.status import collection_named

@@ -17,7 +17,7 @@ from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
 from corpus.access import AccessScope, action
-from corpus.auditing import record
+from corpus.collections.audit_log import record
 from corpus.errors import BadInput
 
 
