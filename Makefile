@@ -14,7 +14,7 @@ help:
 	@echo "make demo      bring up the site with the bundled collection, judged offline (JUDGES=file: by real judges),"
 	@echo "               and set up the training extra behind it (TRAINING=0: do not)"
 	@echo "make test      run the tests (test-all: the slow ones too)"
-	@echo "make check     format, types, import direction, declared packages, migrations, deployment settings"
+	@echo "make check     format, types, templates, import direction, declared packages, migrations, deployment settings"
 	@echo "make bench     measure, and write docs/benchmarks.md"
 	@echo "make messages  collect the strings of all pages into locale/ and compile the catalogues"
 	@echo "make install   only set up $(VENV) (install-training: with the training extra, install-cloud: with what judges"
@@ -48,6 +48,7 @@ check: install-dev install-training
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy $(CODE)
+	$(VENV)/bin/djlint --lint --quiet templates
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/deptry .
 	$(PY) -W ignore manage.py makemigrations --check --dry-run
