@@ -74,7 +74,7 @@ def test_see_the_pairs_of_somebody_leads_to_them_and_is_not_offered_where_there_
     item = make_item(make_pair(books))
     make_judgment(item.pair, alice.assessor, 1, item=item)
     page = admin.get(f"/c/books/people/{alice.pk}/").text
-    address = re.search(r'href="(/c/books/pairs/\?a=alice[^"]*)">See the pairs', page)
+    address = re.search(r'href="(/c/books/pairs/\?a=alice[^"]*)">\s*See the pairs', page)
     assert address and admin.get(address[1].replace("&amp;", "&")).status_code == 200
     assert "See the pairs" not in admin.get(f"/c/books/people/{bob.pk}/").text
 
@@ -91,7 +91,9 @@ def test_a_training_set_cannot_be_chosen_while_no_pair_has_a_label(books: Collec
 def test_evidence_cannot_be_generated_for_no_pair(books: Collection) -> None:
     admin = signed_in(books)
     page = admin.get("/c/books/campaigns/").text
-    assert re.search(r'<button[^>]* disabled aria-describedby="write-why">Generate evidence</button>', page)
+    assert re.search(
+        r'<button[^>]*\s+disabled\s+aria-describedby="write-why"\s*>\s*Generate evidence\s*</button>', page
+    )
     assert "No pair is labelled relevant yet." in page
     pair = make_pair(books)
     Label.objects.create(pair=pair, grade=1, origin="debate")
@@ -113,10 +115,10 @@ def test_training_without_the_extra_cannot_be_started(books: Collection, setting
     rows = write_set(tmp_path / "exports" / "books" / "one")
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [])
     admin = signed_in(books)
-    assert re.search(r">Start training</button>", admin.get("/c/books/training/").text)
+    assert re.search(r">\s*Start training\s*</button>", admin.get("/c/books/training/").text)
     write_extra("left-out")
     page = admin.get("/c/books/training/").text
-    assert re.search(r'disabled aria-describedby="train-why">Start training', page)
+    assert re.search(r'disabled\s+aria-describedby="train-why"\s*>\s*Start training', page)
     assert "The training extra is not here: left out (TRAINING=0)." in page
     given = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu"}
     refused = admin.post("/c/books/training/start/", given)

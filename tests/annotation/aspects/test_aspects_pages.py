@@ -187,7 +187,7 @@ def test_the_list_says_how_far_each_query_is(desk: Desk, django_assert_max_num_q
         page = desk.client.get("/c/ice/aspects/").content.decode()
     assert "1 of 3 queries are decomposed" in page
     cells = page.split("q1</span></th>")[1].split("</tr>")[0]
-    assert [cells.split(">")[n].split("<")[0] for n in (1, 3, 5)] == ["1", "1", "3"]
+    assert [cells.split(">")[n].split("<")[0].strip() for n in (1, 3, 5)] == ["1", "1", "3"]
     for state, expected in (("none", ["q2", "q3"]), ("review", ["q1"]), ("done", [])):
         shown = desk.client.get(f"/c/ice/aspects/?state={state}").content.decode()
         assert [name for name in ("q1", "q2", "q3") if f">{name}</span>" in shown] == expected

@@ -169,7 +169,7 @@ def test_the_page_source_holds_nobody_elses_names_or_grades(collection, alice, c
 def test_graded_scales_have_a_button_for_each_grade(collection, client):
     make_scene(collection, 1)
     page = client.post("/c/books/judge/next/", headers=HTMX).text
-    assert re.findall(r'name="grade" value="(\d+)" data-key="(\d)"', page) == [(str(n), str(n)) for n in range(4)]
+    assert re.findall(r'name="grade"\s+value="(\d+)"\s+data-key="(\d)"', page) == [(str(n), str(n)) for n in range(4)]
 
 
 def test_texts_carry_their_language_and_direction(collection, client):

@@ -245,8 +245,8 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
     assert client.post("/c/books/care/checks/arguments/").status_code == 302
     asked = ArgumentsRequest.objects.get()
     assert asked.gold_set is None and asked.ended_at is None
-    page = client.get("/c/books/care/").text
-    assert "Asked for" in page and 'disabled aria-describedby="writing">Write arguments' in page
+    page = " ".join(client.get("/c/books/care/").text.split())
+    assert "Asked for" in page and re.search(r'disabled aria-describedby="writing" ?> ?Write arguments', page)
     assert client.post("/c/books/care/checks/arguments/").status_code == 422, "it is asked for already"
 
 
@@ -448,8 +448,8 @@ def test_what_cannot_be_made_has_a_disabled_button_with_the_reason():
     client.login(username="charlie", password="charlie-password")
 
     def disabled(button: str) -> bool:
-        page = client.get("/c/books/care/").text
-        found = re.search(rf'<button class="button[^"]*"( disabled aria-describedby="([^"]+)")?>{button}', page)
+        page = " ".join(client.get("/c/books/care/").text.split())
+        found = re.search(rf'<button class="button[^"]*"( disabled aria-describedby="([^"]+)")? ?> ?{button}', page)
         assert found and (not found[2] or f'id="{found[2]}"' in page)
         return bool(found[1])
 
