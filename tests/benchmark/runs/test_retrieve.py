@@ -94,8 +94,7 @@ def test_a_waiting_command_brings_its_own_worker(manage):
 SLOW = """
 import time, django
 django.setup()
-from benchmark import making
-from benchmark.runs.builders import looping
+from benchmark.runs import builders, looping
 from benchmark.models import Run
 looping.STORE_S = 0.0
 from corpus.search.bm25 import Index
@@ -104,7 +103,7 @@ def slowly(self, query, k):
     time.sleep(0.3)
     return search(self, query, k)
 Index.search = slowly
-making.work(Run.objects.get(), lambda: False)
+builders.work(Run.objects.get(), lambda: False)
 """
 
 
