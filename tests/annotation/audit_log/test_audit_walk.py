@@ -146,6 +146,10 @@ LEFT: dict[str, Act] = {
 """Addresses whose POST is an act, with what it takes for it to be one."""
 
 ELSEWHERE = {
+    "write_arguments": (
+        "tests.annotation.quality_control.test_care",
+        "test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do",
+    ),
     "make_checks": ("tests.annotation.quality_control.test_care", "test_checks_come_in_their_share_and_leave_no_label"),
     "make_test": ("tests.annotation.quality_control.test_care", "test_below_the_pass_mark_there_are_no_items"),
     "bring_back": ("tests.annotation.audit_log.test_audit_walk", "test_what_is_set_aside_and_brought_back_is_told"),

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.judging import submitting
-from annotation.models import Assignment, Membership, Role
+from annotation.models import Assignment, AuditEntry, Membership, Role
 from annotation.models.quality_control import ArgumentsRequest, Batch, Consent, GoldArguments
 from annotation.quality_control import (
     arguments,
@@ -245,6 +245,7 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
     assert client.post("/c/books/care/checks/arguments/").status_code == 302
     asked = ArgumentsRequest.objects.get()
     assert asked.gold_set is None and asked.ended_at is None
+    assert AuditEntry.objects.filter(act="arguments.asked", person__username="charlie").count() == 1
     page = " ".join(client.get("/c/books/care/").text.split())
     assert "Asked for" in page and re.search(r'disabled aria-describedby="writing" ?> ?Write arguments', page)
     assert client.post("/c/books/care/checks/arguments/").status_code == 422, "it is asked for already"
