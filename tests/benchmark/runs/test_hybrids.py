@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
+from benchmark.management.commands.retrieve import sentence
 from benchmark.models import Ranking, Run
 from benchmark.runs import builders, hybrid_scores, rankings
 from benchmark.runs.rankings import RankedQuery
@@ -195,7 +196,11 @@ def test_the_command_takes_the_reranked_run_and_bm25s_parameters(wings, capsys):
     call_command("retrieve", "wings", "--system", "hybrid", *options)
     told = capsys.readouterr()
     assert (json.loads(told.out)["run"], json.loads(told.out)["scores"]) == ("hybrid-zscore", "margins")
-    assert "scores of reranked: margins (log odds), the sigmoid was applied" in told.err
+    run = make(Run.objects.get(name="hybrid-zscore"))
+    document = {**json.loads(told.out), "queries": 2, "documents": 5, "empty": 1, "seconds_per_query": None}
+    assert "; scores of reranked: margins (log odds), the sigmoid was applied" in sentence(run, document)
+    call_command("retrieve", "wings", "--system", "hybrid", *options[:-1])
+    assert "scores of reranked: margins (log odds)" in capsys.readouterr().out, "as it is said once the run is ready"
     assert Run.objects.get(name="hybrid-zscore").recipe["k1"] == 0.9
 
 
