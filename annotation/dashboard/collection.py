@@ -169,10 +169,10 @@ def dashboard(collection: Collection, campaign: Campaign | None) -> Dashboard:
     story = overview(collection, campaign)
     stand = standing(collection, campaign)
     waiting = decisions(
-        collection,
         story.status,
         audits=stand.trust.audits,
         people=stand.people.people,
+        conflicts=story.conflicts,
         skipped=story.skipped,
         flips=canaries.flips(canaries.judges_of(campaign)),
     )

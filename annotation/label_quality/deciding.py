@@ -1,4 +1,4 @@
-"""What waits for somebody's decision now, from counters and small indexes."""
+"""What waits for somebody's decision now, said from what the page knows already."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,33 +7,29 @@ from django.utils.translation import gettext as _
 
 from annotation.label_quality import canaries
 from annotation.label_quality.records import Audits, PersonQuality, RouteDecision
-from annotation.queue.skipped import skipped_by_all
-from corpus.models import Collection, Item
 
 MANY = 1000
 """Counts are exact up to here."""
 
 
 def decisions(
-    collection: Collection,
     status: dict[str, Any],
     *,
     audits: Audits | None,
     people: Iterable[PersonQuality] | None,
-    skipped: int | None = None,
+    conflicts: int,
+    skipped: int,
     flips: Iterable[canaries.CanaryFlips] = (),
 ) -> list[RouteDecision]:
-    """Alarms first. `status`: the campaign's document; `skipped`: pairs that everybody skipped, where it is known;
-    `flips`: what the campaign's judges do with hostile text.
-
-    One statement, two where `skipped` is not given.
+    """Alarms first. `status`: the campaign's document; `conflicts`: pairs for an adjudicator; `skipped`: pairs
+    that everybody skipped; `flips`: what the campaign's judges do with hostile text.
     """
     found = [
         *(_over(audits) if audits else ()),
         *_annotators(people or ()),
         *canaries.alarms(flips),
-        *_conflicts(collection),
-        *_skipped(skipped_by_all(collection).order_by()[:MANY].count() if skipped is None else skipped),
+        *_conflicts(conflicts),
+        *_skipped(skipped),
         *_failed(status),
     ]
     return sorted(found, key=lambda one: one.severity != "alarm")
@@ -72,8 +68,7 @@ def _annotators(people: Iterable[PersonQuality]) -> list[RouteDecision]:
     ]
 
 
-def _conflicts(collection: Collection) -> list[RouteDecision]:
-    n = Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY].count()
+def _conflicts(n: int) -> list[RouteDecision]:
     words = _("%(many)s wait for an adjudicator: annotators differ, or somebody flagged the pair.") % {"many": _many(n)}
     return [RouteDecision("conflicts", "attention", words, n, "pairs", "state=conflict")] if n else []
 

@@ -191,7 +191,7 @@ def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(clie
     failed_route(books, campaign, judges)
     status = selectors.status(books, campaign)
     found = audits(books, campaign, counters.read(campaign.pk))
-    (alarm,) = decisions(books, status, audits=found, people=(), skipped=0)
+    (alarm,) = decisions(status, audits=found, people=(), conflicts=0, skipped=0)
     assert (alarm.kind, alarm.severity, alarm.count) == ("audit", "alarm", 10)
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     address = f"/c/books/audits/{campaign.pk}/to-people/"
@@ -219,11 +219,10 @@ def test_returned_pairs_are_those_of_the_route_alone(books, judges):
 
 
 def test_conflicts_failures_and_skipped_pairs_wait_for_a_decision(books, campaign):
-    make_item(make_pair(books), state="conflict")
     counters.add(campaign.pk, "failed", 3)
     counters.add(campaign.pk, "pairs", 3)
     status = selectors.status(books, campaign)
-    found = decisions(books, status, audits=None, people=None, skipped=2)
+    found = decisions(status, audits=None, people=None, conflicts=1, skipped=2)
     assert [(one.kind, one.count) for one in found] == [("conflicts", 1), ("skipped", 2), ("failed", 3)]
 
 
