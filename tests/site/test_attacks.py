@@ -181,11 +181,13 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
         "judges/providers": "the judges file of the owner",
         "judges/batch/endpoints.py": "the judges file of the owner",
         "judges/engine": "the name of this machine",
+        "judges/inline/runner.py": "the name of this machine",
         "judges/probes/self_check.py": "the name of this machine",
         "judges/probes/canaries.py": "the name of this machine",
         "jobs/workers.py": "the name of this machine",
         "training/jobs/supervisor.py": "the name of this machine",
         "config": "the instance's own services",
+        "embedded": "the instance's own services",
         "training/serving": "answers; it asks nobody",
     }
     libraries = {
@@ -201,7 +203,7 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
     }
     libraries |= {"smtplib", "trafilatura.fetch_url", "trafilatura.downloads"}
     found = set()
-    for app in ("annotation", "benchmark", "config", "corpus", "judges", "training"):
+    for app in ("annotation", "benchmark", "charts", "config", "corpus", "embedded", "jobs", "judges", "training"):
         for path in (env.ROOT / app).rglob("*.py"):
             for name in _imports(path):
                 if any(name == one or name.startswith(f"{one}.") for one in libraries):

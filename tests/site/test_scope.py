@@ -136,7 +136,7 @@ def test_an_htmx_request_without_a_session_moves_the_whole_page_to_sign_in() -> 
     assert response["HX-Redirect"] == "/accounts/login/?next=%2Fc%2Fbirds%2F"
 
 
-def test_user_membership_collection_and_assessor_cost_one_statement() -> None:
+def test_session_user_and_membership_cost_a_statement_each() -> None:
     client = signed_in(make_member(make_collection("birds"), "alice").user)
     client.get("/c/birds/judge/")
     with CaptureQueriesContext(
@@ -144,7 +144,7 @@ def test_user_membership_collection_and_assessor_cost_one_statement() -> None:
     ) as queries:
         response = client.get("/c/birds/judge/")
     assert response.content == b"alice birds alice annotator"
-    assert len(queries) == 0  # nothing beside the prepared statement of annotation/entry.py, which Django does not log
+    assert len(queries) == 3, "the membership brings its collection and assessor"
 
 
 def test_pages_for_members_are_never_stored_by_a_cache() -> None:

@@ -71,7 +71,7 @@ def make_conflicts(collection: Collection, count: int) -> None:
     Item.objects.update(state="conflict", taken=2, done=2)
 
 
-def test_a_decision_of_an_adjudicator_costs_nine_statements_and_brings_the_next(statements: list[str]) -> None:
+def test_a_decision_of_an_adjudicator_costs_seven_statements_and_brings_the_next(statements: list[str]) -> None:
     collection = make_collection("books")
     make_conflicts(collection, 5)
     client = Client()
@@ -88,9 +88,9 @@ def test_a_decision_of_an_adjudicator_costs_nine_statements_and_brings_the_next(
         assert response.status_code == 200 and f"<strong>{left}</strong>" in page
         decision = Judgment.objects.get(item=item, step="adjudication")
         assert (decision.grade, decision.milliseconds, decision.idle_milliseconds) == (1, 5000, 1000)
-    # Session, account, membership; the conflict locked; settled; the audit log; the next conflict; its texts; what was
+    # Membership; the conflict locked; settled; the audit log; the next conflict; its texts; what was
     # said about it.
-    assert max(costs[1:]) == 9, statements
+    assert max(costs[1:]) == 7, statements
     assert list(Label.objects.values_list("grade", "origin")) == [(1, "adjudicator")] * 4
     assert rebuild_labels(collection) == 0
     assert sum(Tally.objects.filter(key="settled").values_list("value", flat=True)) == 4

@@ -28,6 +28,7 @@ from judges.models.costs import Ledger
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment
 from tests.factories import make_collection, make_member
 from tests.money_scene import audits, judged_books
+from tests.reading import flat
 
 
 def test_what_is_unknown_is_said_and_never_counted_as_nothing() -> None:
@@ -228,7 +229,7 @@ def test_the_campaigns_page_and_the_home_say_at_least_and_which_cap(books: Colle
     campaigns = charlie.get(reverse("campaigns", args=["books"])).content.decode()
     assert "at least $1.00 (8 calls without a price)" in campaigns
     assert "It stopped at the collection&#x27;s budget for a day (UTC)" in campaigns and "midnight UTC" in campaigns
-    home = charlie.get(reverse("collection", args=["books"])).content.decode()
+    home = flat(charlie.get(reverse("collection", args=["books"])).content.decode())
     assert "at least $1.00" in home and "at least $2.00" in home, "judges, and together with people"
     assert reverse("ledger", args=["books", Campaign.objects.get().pk]) in home
 

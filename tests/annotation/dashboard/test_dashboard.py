@@ -14,6 +14,7 @@ from annotation.models import Computed, Role
 from corpus.models import Collection, Item, Pair
 from tests.admin_site import ROUTE, audited, judged_collection, people_at_work
 from tests.factories import make_collection, make_member, make_pair
+from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +34,7 @@ def charlie(books: Collection) -> Client:
 def get(client: Client, address: str) -> str:
     response = client.get(address)
     assert response.status_code == 200, address
-    return response.content.decode()
+    return flat(response.content.decode())
 
 
 def test_the_home_tells_the_story_from_top_to_bottom(books: Collection, charlie: Client) -> None:

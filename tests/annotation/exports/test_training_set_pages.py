@@ -11,6 +11,7 @@ from corpus.models import Pair
 from tests.evidence import make_judge
 from tests.factories import make_collection, make_member
 from tests.judged_books import make_books
+from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +41,7 @@ def test_alice_makes_a_training_set_and_downloads_its_files(client, books):
     assert post(client).status_code == 302
     snapshot = Snapshot.objects.get()
     assert (snapshot.state, snapshot.format) == ("ready", "prism")
-    page = client.get(reverse("exports", args=["books"])).content.decode()
+    page = flat(client.get(reverse("exports", args=["books"])).content.decode())
     assert "train 27 rows of 9 queries, 9 relevant; dev 3 rows of 1 queries, 1 relevant" in page
     response = client.get(reverse("export_file", args=["books", snapshot.pk, "train.jsonl"]))
     assert len(b"".join(response.streaming_content).splitlines()) == 27
@@ -124,7 +125,7 @@ def test_a_balanced_set_shows_its_cells_before_and_after(client, books):
 
 def test_statistics_say_what_there_is_and_the_funnel_ends_in_labels(client, books, django_assert_max_num_queries):
     with django_assert_max_num_queries(20):
-        page = client.get(reverse("statistics", args=["books"])).content.decode()
+        page = flat(client.get(reverse("statistics", args=["books"])).content.decode())
     for words in (
         "<dt>Documents</dt><dd>30, 22.0 words each on average</dd>",
         "<dt>Queries</dt><dd>10, 5.0 words each on average</dd>",
@@ -138,7 +139,7 @@ def test_statistics_say_what_there_is_and_the_funnel_ends_in_labels(client, book
 def test_statistics_of_an_empty_collection_have_no_means(client):
     empty = make_collection("empty")
     client.force_login(make_member(empty, "alice", Role.ADMIN).user)
-    page = client.get(reverse("statistics", args=["empty"])).content.decode()
+    page = flat(client.get(reverse("statistics", args=["empty"])).content.decode())
     assert "No campaign has judged yet" in page
     assert "<dt>Documents</dt><dd>0</dd>" in page
 

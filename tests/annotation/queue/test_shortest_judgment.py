@@ -32,7 +32,7 @@ def signed_in(member: Membership) -> Client:
 
 
 def fields(page: str, proof: str = "token") -> dict[str, str]:
-    return {name: re.search(rf'name="{name}" value="([^"]*)"', page)[1] for name in ("item", proof)}
+    return {name: re.search(rf'name="{name}"\s+value="([^"]*)"', page)[1] for name in ("item", proof)}
 
 
 def test_a_grade_right_after_its_pair_came_is_refused_and_the_text_kept() -> None:

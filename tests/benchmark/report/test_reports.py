@@ -25,6 +25,7 @@ from jobs.models import JobState
 from tests import factories
 from tests.bench.report_s import memory_mb, timed
 from tests.large_report import large_report
+from tests.rankings import make_next_report
 from tests.speed import slowness
 
 pytestmark = pytest.mark.django_db
@@ -74,7 +75,7 @@ def test_a_report_is_asked_for_once_and_made_by_whoever_takes_it_up() -> None:
     assert reports.current(world.collection, world.before, world.after, [world.one, world.two]) is None
     report = world.ask()
     assert report.state == JobState.WAITING and world.ask().pk == report.pk
-    assert reports.take_up() and not reports.take_up()
+    assert make_next_report() and not make_next_report()
     report.refresh_from_db()
     assert report.state == JobState.READY and report.ended_at
     assert reports.current(world.collection, world.before, world.after, [world.two, world.one]) == report

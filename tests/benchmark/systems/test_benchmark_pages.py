@@ -18,6 +18,7 @@ from judges.models import Campaign, JudgeVersion, Panel
 from tests import benchmark_scene as scene
 from tests.factories import make_collection, make_member, make_query
 from tests.rankings import make_next_report
+from tests.reading import flat
 from tests.site.test_statements import statements as statements
 
 pytestmark = pytest.mark.django_db
@@ -285,11 +286,6 @@ def facts_of(page: str) -> dict[str, str]:
     return dict(re.findall(r"<dt>\s*([^<]+?)\s*</dt>\s*<dd>\s*([^<]*?)\s*</dd>", page))
 
 
-def without_breaks(page: str) -> str:
-    """The page without the space beside its tags."""
-    return re.sub(r"\s+(?=<)|(?<=>)\s+", "", page)
-
-
 def calls_of(page: str) -> int:
     """How many calls an estimate expects at most."""
     found = re.search(r"calls, about \(at most ([\d,]+)\)", page)
@@ -445,7 +441,7 @@ def test_what_the_systems_returned_for_a_query_can_be_saved(whole: Client) -> No
 def test_a_query_shows_what_each_system_returned_and_what_it_is(whole: Client) -> None:
     collection = Collection.objects.get(name="books")
     queries, documents = scene.by_id(collection)
-    page = without_breaks(text(whole, f"{HOME}queries/{queries['q3'].pk}/"))
+    page = flat(text(whole, f"{HOME}queries/{queries['q3'].pk}/"))
     ranked = scene.rankings()
     returned = {document for found in ranked.values() for document in found["q3"][:10]}
     relevant = returned & scene.truth()["q3"]
@@ -453,7 +449,7 @@ def test_a_query_shows_what_each_system_returned_and_what_it_is(whole: Client) -
     assert f"hole, now known relevant {len(holes)}</span>" in page
     assert f">relevant {len(relevant) - len(holes)}</span>" in page
     assert ">unjudged 0</span>" in page, "the pool to depth 10 is judged whole"
-    deeper = without_breaks(text(whole, f"{HOME}queries/{queries['q3'].pk}/?k=20&run=bm25&run=dense-large"))
+    deeper = flat(text(whole, f"{HOME}queries/{queries['q3'].pk}/?k=20&run=bm25&run=dense-large"))
     assert ">unjudged 0</span>" not in deeper and "reranked</a></th>" not in deeper
     address = f"{HOME}queries/{queries['q3'].pk}/{documents['d3-1'].pk}/"
     assert documents["d3-1"].text[:40] in text(whole, address)
@@ -514,8 +510,8 @@ def test_lists_of_runs_fillings_and_versions_can_be_saved(whole: Client) -> None
 def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) -> None:
     other = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
     whole.post(f"{HOME}qrels/", {"file": other, "note": "ours", "what": "import"})
-    page = text(whole, f"{HOME}qrels/diff/?one=3&other=2")
-    given = dict(re.findall(r'<input type="hidden" name="(one|other)" value="(\d+)">', page))
+    page = flat(text(whole, f"{HOME}qrels/diff/?one=3&other=2"))
+    given = dict(re.findall(r'<input type="hidden" name="(one|other)"\s+value="(\d+)"\s*>', page))
     assert given == {"one": "3", "other": "2"}
     response = whole.post(f"{HOME}report/make/", given)
     report = Report.objects.latest("pk")
@@ -531,7 +527,7 @@ def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) ->
 
 
 def test_versions_of_the_qrels_are_listed_compared_and_saved(whole: Client) -> None:
-    page = text(whole, f"{HOME}qrels/")
+    page = flat(text(whole, f"{HOME}qrels/"))
     assert "1, original" in page and "2, filled" in page
     changed = text(whole, f"{HOME}qrels/diff/?one=1&other=2")
     one, two = Qrels.objects.order_by("number")

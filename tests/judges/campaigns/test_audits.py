@@ -27,6 +27,7 @@ from tests.engine_parts import _standing_worker, collection_of, judge, make_pane
 from tests.evidence import make_campaign, make_judge
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.reading import flat
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 SURE = Route(1, 5, 1)
@@ -477,7 +478,7 @@ def test_more_are_drawn_only_once_the_campaign_has_ended(books, campaign):
             assert answered.status_code == 200 and Audit.objects.count() == 0
             (said,) = answered.context["messages"]
             assert "More can be drawn once the campaign has ended" in str(said)
-        page = client.get("/c/books/audits/").text
+        page = flat(client.get("/c/books/audits/").text)
         assert page.count(' disabled aria-describedby="not-yet"') == page.count("more</button>") == 2
         assert 'id="not-yet"' in page
     stale = Campaign.objects.get(pk=campaign.pk)

@@ -305,7 +305,7 @@ def test_the_question_takes_few_statements_however_many_queries_have_a_reference
             make_judgment(make_pair(books, query), reference, grade)
     assert sum(probe.own for probe in self_checks.probes(books)) == self_checks.OWN
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(16):
         assert client.get("/c/books/panel/self-check/?panel=offline").status_code == 200
 
 
