@@ -51,11 +51,11 @@ call_command("judge", "owls", wait=True, workers=1)
 call_command("create_users", "owls", role="annotator", count=1)
 call_command("export", "owls", format="qrels", out=f"{var}/exports/owls/one")
 from pathlib import Path
-from training import jobs
+from training.jobs import lifecycle
 from corpus.models import Collection
 owls = Collection.objects.get(name="owls")
 models = {"tuned": f"{var}/models/owls/one"}
-jobs.begin(kind="rerank", options={"data": f"{var}/exports/owls/one", "models": models}, collection=owls)
+lifecycle.begin(kind="rerank", options={"data": f"{var}/exports/owls/one", "models": models}, collection=owls)
 vectors = Path(var, "vectors", "ab")
 vectors.mkdir(parents=True)
 (vectors / "hashes").write_bytes(b"hash" * 8)

@@ -312,18 +312,18 @@ import json, sys
 import numpy as np
 from annotation.agreement import aggregates
 from annotation.agreement.measures import measure
-from annotation.agreement.report import OneAssessor, Report, document
-from annotation.agreement.assessments import Assessments, Known
+from annotation.agreement.report import AgreementReport, OneAssessor, document
+from annotation.agreement.assessments import Assessments, KnownAssessors
 from tests.annotation.agreement.test_agreement_of_many import votes_of
 grades = np.full((956, 19168), -1, dtype=np.int16)
 for who, item, grade in votes_of(956, 19168, 3):
     grades[who, item] = grade
 assert (grades >= 0).sum() == 57504
 started = time.perf_counter()
-people = tuple(Known("human-import", n, f"worker-{{n}}") for n in range(956))
+people = tuple(KnownAssessors("human-import", n, f"worker-{{n}}") for n in range(956))
 ones = tuple(OneAssessor(one.name, one.kind, 60, 30) for one in people)
 found = Assessments(people, np.arange(19168), grades)
-report = Report("x", None, "all", ones, measure(grades, bootstrap={bootstrap}), found)
+report = AgreementReport("x", None, "all", ones, measure(grades, bootstrap={bootstrap}), found)
 told = json.dumps(document(report, aggregates.document(aggregates.second(report))))
 spent = time.perf_counter() - started
 with open("/proc/self/status") as status:  # not ru_maxrss, which a child takes over from its parent

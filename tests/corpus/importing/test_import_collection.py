@@ -256,8 +256,8 @@ MEMORY = """
 import sys
 import django
 django.setup()
-from corpus.importing.service import Files, import_collection
-report = import_collection("large", Files(*sys.argv[1:3], qrels=sys.argv[3]))
+from corpus.importing.service import ImportFiles, import_collection
+report = import_collection("large", ImportFiles(*sys.argv[1:3], qrels=sys.argv[3]))
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(report.documents, report.judgments, int(peak) // 1024)
 """

@@ -163,17 +163,17 @@ TWO = """
 import sys, json
 from pathlib import Path
 import torch
-from training import data, recipes
+from training.recipes import data, table
 from training.trainers.loop import Loop
-from training.trainers.prism import Prism
-from training.trainers.recipe import Task
+from training.trainers.prism import PrismRecipe
+from training.trainers.recipe import TrainingTask
 from training.trainers.world import Together
 from training.jobs.folder import JobFolder
 folder, base, rows, size = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
-options = recipes.options("prism", {"preset": "tiny", "lora_rank": 4, "token_budget": 500, "batch": 7})
-task = Task("prism", base, "tiny", data.read(rows), options, "cpu", True)
+options = table.options("prism", {"preset": "tiny", "lora_rank": 4, "token_budget": 500, "batch": 7})
+task = TrainingTask("prism", base, "tiny", data.read(rows), options, "cpu", True)
 with Together(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1:]]) as world:
-    loop = Loop(JobFolder(folder), task, Prism(task), world, lambda: False)
+    loop = Loop(JobFolder(folder), task, PrismRecipe(task), world, lambda: False)
     parts = loop.gradients(loop.epochs.step(3))
     if world.leads:
         torch.save({"parts": parts, "grads": [value.grad for value in loop.trained]}, folder / f"{size}.pt")
