@@ -16,7 +16,8 @@ from pathlib import Path
 from jobs.processes import PR_SET_PDEATHSIG
 
 CLONE_NEWUSER = 0x10000000
-PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 8, 47, 2
+PR_SET_KEEPCAPS, PR_SET_SECUREBITS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 8, 28, 47, 2
+SECBIT_NO_SETUID_FIXUP, SECBIT_KEEP_CAPS = 4, 16
 CAP_DAC_OVERRIDE = 1
 CAPABILITY_VERSION_3 = 0x20080522
 NOBODY = 65534
@@ -54,7 +55,9 @@ def in_namespace() -> None:
 
 def as_nobody() -> None:
     """Root becomes uid 65534 and keeps CAP_DAC_OVERRIDE alone."""
-    _libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    # Without the first bit access(2) forgets the capability, and PostgreSQL asks it whether its programs are there.
+    if _libc.prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_KEEP_CAPS, 0, 0, 0):
+        _libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)

@@ -295,7 +295,7 @@ class BatchFlight:
     async def _pause(self, batch: Out, why: str) -> None:
         """The campaign stands still: what was not sent goes back, and whoever mends the account resumes it."""
         because = one_line(f"{batch.judge.name}, account {' '.join(filter(None, batch.judge.account))}: {why}")
-        await self._ask(partial(store.pause, campaign=self.plan.campaign, why=because))
+        await self._ask(partial(store.pause, campaign=self.plan.campaign, starts=self.plan.starts, why=because))
         self.state, self.refusals = "paused", 0
 
     async def _take_in(self, endpoint: Endpoint, batch: Out) -> None:

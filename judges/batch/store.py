@@ -199,9 +199,9 @@ def unseen(connection: Connection[Any], batch: int, problem: str) -> None:
     connection.execute("UPDATE judges_batch SET problem = %s WHERE id = %s AND problem = ''", [problem, batch])
 
 
-def pause(connection: Connection[Any], campaign: int, why: str) -> None:
+def pause(connection: Connection[Any], campaign: int, starts: int, why: str) -> None:
     """The campaign stands still until somebody has mended what is wrong."""
-    connection.execute(leases.PAUSE, {"campaign": campaign, "why": why})
+    connection.execute(leases.PAUSE, {"campaign": campaign, "starts": starts, "why": why})
 
 
 def troubled(connection: Connection[Any], batch: int, problem: str) -> None:

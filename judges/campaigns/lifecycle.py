@@ -267,7 +267,7 @@ def _run(campaign: Campaign) -> None:
         campaign.refresh_from_db()
         return
     fresh = {"state": State.RUNNING, "stopped_by": "", "paused_because": "", "finished_at": None}
-    Campaign.objects.filter(pk=campaign.pk).update(**fresh)
+    Campaign.objects.filter(pk=campaign.pk).update(**fresh, starts=F("starts") + 1)
     campaign.refresh_from_db()
     _wake(campaign)
 
@@ -356,7 +356,8 @@ def _change(campaign: Campaign, state: str, from_states: Sequence[str]) -> Campa
         _lock(campaign.collection)
         finished = Now() if state == State.CANCELLED else None
         found = Campaign.objects.filter(Q(pk=campaign.pk), state__in=from_states)
-        changed = found.update(state=state, stopped_by="", paused_because="", finished_at=finished)
+        starts = F("starts") + int(state == State.RUNNING)
+        changed = found.update(state=state, stopped_by="", paused_because="", finished_at=finished, starts=starts)
         campaign = Campaign.objects.get(pk=campaign.pk)
     if not changed and campaign.state != state:
         raise BadInput(

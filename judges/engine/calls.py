@@ -7,6 +7,7 @@ the parser makes of it.
 import asyncio
 import json
 import logging
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -249,7 +250,7 @@ class Caller:
                 used = result.usage.input + result.usage.output
         finally:
             account.release(permit, used)
-        _tell(account, result)
+        _tell(account, result, call.begun)
         decision, attempted = sent.ended(result)
         if question.keep is not None and isinstance(decision, Turn):
             question.keep(decision)
@@ -359,7 +360,7 @@ class Call:
         """Send it; whatever goes wrong is a ProviderError."""
         row = self.sent.row
         row["started"] = datetime.now(UTC).isoformat()
-        self.begun = time.perf_counter()
+        self.begun = time.monotonic()
         try:
             return await open_provider(request.judge).complete(request)
         except ProviderError as error:
@@ -387,11 +388,11 @@ class Call:
             self.spool.done(self.segment)
 
     def _milliseconds(self) -> int:
-        return int((time.perf_counter() - self.begun) * 1000)
+        return int((time.monotonic() - self.begun) * 1000)
 
 
-def _tell(account: AccountLimits, result: Reply | ProviderError) -> None:
-    """What the account's limits and its circuit make of it."""
+def _tell(account: AccountLimits, result: Reply | ProviderError, sent: float = math.inf) -> None:
+    """What the account's limits and its circuit make of it; `sent`: when, by the monotonic clock."""
     if isinstance(result, Reply):
         account.answered()
         return
@@ -402,7 +403,7 @@ def _tell(account: AccountLimits, result: Reply | ProviderError) -> None:
         return
     account.responded()
     if isinstance(result, Refused):
-        account.deny(str(result))
+        account.deny(str(result), sent)
 
 
 def _tokens_bound(question: JudgeQuestion, prompt: Prompt) -> int:

@@ -100,7 +100,8 @@ WHERE c.id = %(campaign)s AND c.state = 'running' AND NOT EXISTS (
 """
 
 PAUSE = """
-UPDATE judges_campaign SET state = 'paused', paused_because = %(why)s WHERE id = %(campaign)s AND state = 'running'
+UPDATE judges_campaign SET state = 'paused', paused_because = %(why)s
+WHERE id = %(campaign)s AND state = 'running' AND starts = %(starts)s
 """
 
 WAITS_FOR = "UPDATE judges_campaign SET paused_because = %(why)s WHERE id = %(campaign)s AND state = 'running'"

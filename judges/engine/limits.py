@@ -29,7 +29,7 @@ CIRCUIT_MS = 2000
 GIVE_UP_AFTER = 6
 """How often the circuit opens before who cannot put a pair back is turned away: about two minutes."""
 REFUSED, REFUSED_MS = "refused", 3000
-"""Campaigns that are just being paused: faster than PostgreSQL is looked at. A start takes its campaign out."""
+"""Starts of campaigns that are just being paused: faster than PostgreSQL is looked at."""
 ONE_QUESTION = 4
 """Errors in a row that one question alone can cause: it is tried so often. More of them speak of the account."""
 
@@ -84,13 +84,14 @@ class AccountLimits:
     """One account in one worker process; it runs on the process's loop."""
 
     def __init__(
-        self, redis: "Redis", prefix: str, account: tuple[str, str, str], process: str, refused: set[int]
+        self, redis: "Redis", prefix: str, account: tuple[str, str, str], process: str, refused: set[str]
     ) -> None:
         name = sha256("\0".join(account).encode()).hexdigest()[:20]
         self.keys = [f"{prefix}:limit:{{{name}}}:{part}" for part in ("state", "processes", "held", "window")]
         self.name = " ".join(part for part in account if part)
         self.redis, self.script = redis, redis.register_script(SCRIPT)
         self.refusals, self.refused = f"{prefix}:{REFUSED}", refused
+        self.taken = 0.0
         self.process = process
         self.limit = Limit()
         self.waiters: deque[Waiter] = deque()
@@ -117,7 +118,7 @@ class AccountLimits:
 
     def take(self, limit: Limit) -> None:
         """Go on with what the account allows now; a refusal of earlier may be mended."""
-        self.limit, self.denied_until = limit, 0.0
+        self.limit, self.denied_until, self.taken = limit, 0.0, time.monotonic()
 
     @property
     def is_open(self) -> bool:
@@ -169,8 +170,10 @@ class AccountLimits:
         self.in_a_row += 1
         self.last_error = error
 
-    def deny(self, error: str) -> None:
-        """The account does not accept our key: no use in waiting for it."""
+    def deny(self, error: str, sent: float) -> None:
+        """The account does not accept our key: no use in waiting for it, unless the call was sent before `take`."""
+        if sent < self.taken:
+            return
         self.denied_until, self.last_error = time.monotonic() + DENIED_S, error
         while self.waiters:
             waiter = self.waiters.popleft()
@@ -241,7 +244,7 @@ class AccountLimits:
             self.ended, self.errors, self.pause_ms = self.ended + ended, self.errors + errors, max(pause, self.pause_ms)
             self.succeeded, self.back = self.succeeded or succeeded, back + self.back
             raise
-        self.refused |= set(map(int, refused))
+        self.refused |= {one.decode() for one in refused}
         if not self.succeeded:  # else an answer came meanwhile, which Redis is told next
             self.opened, self.open_until = opened, time.monotonic() + open_ms / 1000
         self._grant(asked, granted, bucket, tries=opened > 0)
@@ -282,8 +285,8 @@ class RateLimits:
         self.prefix = prefix
         self.process = process
         self.accounts: dict[tuple[str, str, str], AccountLimits] = {}
-        self.refused: set[int] = set()
-        """Campaigns of which an account refused a call, in whatever process."""
+        self.refused: set[str] = set()
+        """Starts of campaigns (`Plan.start`) of which an account refused a call, in whatever process."""
         self.telling: set[asyncio.Task[None]] = set()
 
     def account(self, name: tuple[str, str, str]) -> AccountLimits:
@@ -292,18 +295,18 @@ class RateLimits:
             self.accounts[name] = AccountLimits(self.redis, self.prefix, name, self.process, self.refused)
         return self.accounts[name]
 
-    def refuse(self, campaign: int) -> None:
-        """An account refused a call of the campaign: no process sends another one."""
-        if campaign not in self.refused:
-            self.refused.add(campaign)
-            task = asyncio.create_task(self._tell_all(campaign))
+    def refuse(self, start: str) -> None:
+        """An account refused a call of this start of a campaign: no process sends another one."""
+        if start not in self.refused:
+            self.refused.add(start)
+            task = asyncio.create_task(self._tell_all(start))
             self.telling.add(task)
             task.add_done_callback(self.telling.discard)
 
-    async def _tell_all(self, campaign: int) -> None:
+    async def _tell_all(self, start: str) -> None:
         key = f"{self.prefix}:{REFUSED}"
         try:
-            await self.redis.sadd(key, campaign)
+            await self.redis.sadd(key, start)
             await self.redis.pexpire(key, REFUSED_MS)
         except (RedisError, OSError) as error:
             logger.warning("Redis is away, the others find out by themselves: %s", error)

@@ -11,8 +11,6 @@ from jobs.notifications import is_away, key, messenger, redis
 from jobs.workers import LIVE_S, live_workers
 
 DRAIN = "judges.drain"
-REFUSED = "refused"
-"""judges.engine.limits: campaigns that an account has just refused; a start takes its own out."""
 MOST = 64
 TRIES = 3
 BROKEN_S = 60.0
@@ -31,7 +29,6 @@ def send(campaign: int) -> None:
     if is_away():
         return
     slots = sum(worker.slots for worker in live_workers()) or 1
-    redis().srem(key(REFUSED), campaign)
     generation = time.time_ns()
     redis().set(key("wake", campaign), generation, ex=FORGET_S)
     for _ in range(min(slots, MOST)):

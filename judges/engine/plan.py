@@ -78,8 +78,15 @@ class Plan:
     """Keys of routes that failed their audit: people get what comes by them (judges.campaigns.stopped_routes)."""
     paused_because: str = ""
     """What it waits for, as its row says."""
+    starts: int = 0
+    """How often the campaign had been started again when this was read."""
     bounded: bool = field(default=False)
     """The campaign has a budget or a number of calls, or its collection a budget."""
+
+    @property
+    def start(self) -> str:
+        """Names this start of the campaign, in Redis too."""
+        return f"{self.campaign}:{self.starts}"
 
     @property
     def people(self) -> int:
@@ -170,6 +177,7 @@ def load(campaign_id: int) -> Plan | None:
         adjudicator=adjudicator,
         seats=protocol.seats(len(debaters)) if debaters else (),
         paused_because=campaign.paused_because,
+        starts=campaign.starts,
         bounded=any(
             limit is not None
             for limit in (campaign.budget, campaign.max_calls, collection.budget, collection.daily_budget)

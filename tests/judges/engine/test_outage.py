@@ -115,7 +115,7 @@ def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(
     refused = min(one["answered"] for one in requests if one["status"] == int(fault))
     after = [one for one in requests if one["arrived"] > refused]
     assert sum(one["model"] == "v3" for one in after) <= 20
-    assert len(after) <= 20 * slowness(), "nothing more is bought"
+    assert len(after) <= 40 * slowness(), "the others stop as well: what was on its way arrives"
     because = done.json["paused_because"]
     for word in ("v3", "anthropic", model_server.anthropic, KEY_ENV, fault):
         assert word in because and word in done.err
