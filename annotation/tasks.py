@@ -4,8 +4,8 @@ from celery import shared_task
 
 from annotation.agreement import cached_results as agreement
 from annotation.aspects import drafts
-from annotation.exports.listing import MAKE, tell_progress
-from annotation.exports.snapshots import fill
+from annotation.exports.listing import MAKE
+from annotation.exports.snapshots import begin_again, fill
 from annotation.label_quality.statistics import COMPUTE, store
 from annotation.models import Snapshot, StoredAgreement
 from annotation.models.quality_control import ArgumentsRequest
@@ -13,20 +13,25 @@ from annotation.panels.self_checks import TASK, run_later
 from annotation.policies import cached_results as policies
 from annotation.policies import lara_live, waking
 from annotation.quality_control import gold_reasons, near_pairs
+from corpus.errors import QuorumError
 from corpus.models import Collection
-from jobs.tasks import CHORES
+from jobs.leases import Lease
+from jobs.models import BackgroundJob
+from jobs.tasks import CHORES, register_background
 from judges.models import Campaign
 
 
-def _make_snapshot(snapshot: int) -> None:
+def _make_snapshot(job: BackgroundJob, lease: Lease) -> None:
     """Make an export that was asked for; quiet when its row is gone or somebody made it already."""
-    row = Snapshot.objects.select_related("collection").filter(pk=snapshot, state=Snapshot.State.MAKING).first()
-    if row is not None:
-        tell_progress(snapshot, 0)
-        fill(row, lambda rows: tell_progress(snapshot, rows))
+    waiting = Snapshot.objects.select_related("collection").filter(state=Snapshot.State.MAKING)
+    if (row := waiting.filter(pk=job.subject).first()) is None:
+        return
+    if job.fencing_token > 1:
+        begin_again(row)
+    fill(row, lambda rows: lease.progress(rows, 0))
 
 
-make_snapshot = shared_task(_make_snapshot, name=MAKE, ignore_result=True)
+make_snapshot = register_background(MAKE, _make_snapshot, expected=QuorumError)
 
 
 def _compute_statistics(collection: int) -> None:

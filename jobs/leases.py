@@ -146,7 +146,7 @@ class Lease:
     def progress(self, done: int, total: int, phase: str = "") -> None:
         """Write how far it is: twice a second at most, and at once where a phase begins or ends."""
         now = monotonic()
-        if now - self._told[0] < PROGRESS_S and done < total and phase == self._told[1]:
+        if now - self._told[0] < PROGRESS_S and done != total and phase == self._told[1]:
             return
         self._told = (now, phase)
         further = {"attempts": 0} if done > self.job.done else {}

@@ -62,3 +62,26 @@ class LeasedJob(models.Model):
     def last_words(self) -> str:
         """What is known of why its workers died, for the error of a job that was claimed too often."""
         return ""
+
+
+class BackgroundJob(LeasedJob):
+    """Work on a row of some app that keeps no lease of its own: an export, figures that take too long for a page.
+
+    At most one job of a kind waits or runs for a subject; whoever asks once more gets that one.
+    """
+
+    kind = models.CharField(max_length=60, help_text="Name of the Celery task that does it.")
+    subject = models.BigIntegerField(help_text="Primary key of the row that it is about; the kind says of which table.")
+    arguments = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "subject"],
+                condition=models.Q(state__in=[JobState.WAITING, JobState.RUNNING]),
+                name="background_job_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"

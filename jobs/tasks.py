@@ -17,7 +17,7 @@ from django.db import close_old_connections, connection
 from redis.exceptions import RedisError
 
 from jobs import leases, workers
-from jobs.models import LeasedJob
+from jobs.models import BackgroundJob, LeasedJob
 from jobs.notifications import key, notify, redis
 from jobs.processes import watch_parent
 
@@ -59,6 +59,20 @@ def register(kind: JobKind) -> Any:
 
     KINDS.append(kind)
     return shared_task(work_off, name=kind.task, ignore_result=True)
+
+
+def register_background(
+    task: str, work: Callable[[BackgroundJob, leases.Lease], object], *, expected: type[Exception] = leases.JobLost
+) -> Any:
+    """The Celery task of a kind of BackgroundJob: `work(job, lease)` does it, and returns or raises.
+
+    `expected`: errors whose message alone says enough.
+    """
+
+    def perform(job: BackgroundJob, _stopping: Callable[[], bool]) -> None:
+        leases.perform(job, partial(work, job), expected=expected)
+
+    return register(JobKind(task, BackgroundJob, perform, only=lambda: {"kind": task}))
 
 
 def is_stopping() -> bool:

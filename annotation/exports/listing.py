@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from django.core.cache import cache
 from django.db.models import Count
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,7 +16,8 @@ from annotation.exports.snapshots import home
 from annotation.models import Snapshot
 from charts import Chart, heat
 from corpus.models import Collection, Judgment, Label
-from jobs import notifications, workers
+from jobs import background, workers
+from jobs.models import BackgroundJob
 from judges.models import Attempt
 
 MAKE = "annotation.make_snapshot"
@@ -127,23 +127,17 @@ def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
 def listed(collection: Collection) -> list[ListedExport]:
     """The newest snapshots first."""
     rows = Snapshot.objects.filter(collection=collection).select_related("made_by", "collection").order_by("-pk")
-    return [_listed(snapshot) for snapshot in rows[:SHOWN]]
+    shown = list(rows[:SHOWN])
+    jobs = background.newest(MAKE, [one.pk for one in shown if one.state == Snapshot.State.MAKING])
+    return [_listed(one, jobs.get(one.pk)) for one in shown]
 
 
-def _listed(snapshot: Snapshot) -> ListedExport:
-    making = snapshot.state == Snapshot.State.MAKING
-    rows = cache.get(_key(snapshot.pk)) if making else None
-    silent = making and rows is None and timezone.now() - snapshot.created_at > SILENT
-    return ListedExport(snapshot, EVERY.get(snapshot.format), rows, silent)
-
-
-def tell_progress(snapshot: int, rows: int) -> None:
-    """Keep how many rows are written, for as long as silence means nothing."""
-    cache.set(_key(snapshot), rows, int(SILENT.total_seconds()))
-
-
-def _key(snapshot: int) -> str:
-    return f"snapshot-rows:{snapshot}"
+def _listed(snapshot: Snapshot, job: BackgroundJob | None) -> ListedExport:
+    """Without a job, a page or a command makes it."""
+    silent = job.is_over if job else timezone.now() - snapshot.created_at > SILENT
+    rows = job.done if job and job.state == job.RUNNING else None
+    is_lost = silent and snapshot.state == Snapshot.State.MAKING
+    return ListedExport(snapshot, EVERY.get(snapshot.format), rows, is_lost)
 
 
 def origins(collection: Collection) -> list[tuple[str, int]]:
@@ -155,11 +149,6 @@ def origins(collection: Collection) -> list[tuple[str, int]]:
 def for_worker(form: Format | SetFormat, collection: Collection) -> bool:
     """Whether a worker shall make it: it is large, and a worker lives. Without one the page waits all the same."""
     return is_large(form, collection) and workers.has_workers()
-
-
-def queue(snapshot: int) -> None:
-    """Send it to a worker; call it through `transaction.on_commit`."""
-    notifications.notify(MAKE, snapshot)
 
 
 def is_large(form: Format | SetFormat, collection: Collection) -> bool:

@@ -1,5 +1,6 @@
 """Making a snapshot: one consistent view of the database, streamed into files with a manifest (MECHANICS M7)."""
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -80,11 +81,23 @@ def fill(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot
             raise
     except BaseException as error:
         snapshot.state, snapshot.error = Snapshot.State.FAILED, " ".join(str(error).split()) or type(error).__name__
-        snapshot.save(update_fields=["state", "error"])
+        _complete(snapshot, state=snapshot.state, error=snapshot.error)
         raise
     snapshot.state, snapshot.manifest, snapshot.created_at = Snapshot.State.READY, manifest, moment
-    snapshot.save(update_fields=["state", "manifest", "created_at"])
+    _complete(snapshot, state=snapshot.state, manifest=manifest, created_at=moment)
     return snapshot
+
+
+def _complete(snapshot: Snapshot, **values: Any) -> None:
+    """Write how it ended, unless another worker has begun again in another folder meanwhile."""
+    Snapshot.objects.filter(pk=snapshot.pk, folder=snapshot.folder).update(**values)
+
+
+def begin_again(snapshot: Snapshot) -> None:
+    """Drop the files that a worker which died has left under VAR; `fill` writes into a folder of its own."""
+    left, snapshot.folder = Path(snapshot.folder), str(home(snapshot.collection) / uuid4().hex)
+    snapshot.save(update_fields=["folder"])
+    shutil.rmtree(left, ignore_errors=True)
 
 
 def _write(

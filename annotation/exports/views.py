@@ -3,7 +3,6 @@
 from itertools import chain
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -19,6 +18,7 @@ from annotation.models import Snapshot
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
+from jobs import background
 
 
 @action("admin")
@@ -82,7 +82,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
         user=scope.user,
     )
     if listing.for_worker(form, scope.collection):
-        transaction.on_commit(lambda: listing.queue(snapshot.pk))
+        background.enqueue(listing.MAKE, snapshot.pk)
         messages.info(request, _("A worker creates the export. This page shows its progress."))
     elif refused := _fill(request, snapshot):
         asked.add_error(None, refused)

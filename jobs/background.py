@@ -1,0 +1,42 @@
+"""Ask for background work on a row, and see how far it is. An app registers who does it in its `tasks`."""
+
+from collections.abc import Collection
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from jobs.models import BackgroundJob, JobState
+from jobs.notifications import notify
+
+UNFINISHED = (JobState.WAITING, JobState.RUNNING)
+
+
+@transaction.atomic
+def enqueue(kind: str, subject: int, **arguments: Any) -> tuple[BackgroundJob, bool]:
+    """The job that a worker will do, and whether it is new: one that waits or runs already is joined.
+
+    What came of earlier ones is kept by the app's own rows, so they are removed here.
+    """
+    BackgroundJob.objects.filter(kind=kind, subject=subject).exclude(state__in=UNFINISHED).delete()
+    asked = {"kind": kind, "subject": subject}
+    found = BackgroundJob.objects.get_or_create(**asked, state__in=UNFINISHED, defaults={"arguments": arguments})
+    transaction.on_commit(partial(notify, kind))
+    return found
+
+
+def unfinished(kind: str) -> QuerySet[BackgroundJob]:
+    """Jobs of a kind that wait or run."""
+    return BackgroundJob.objects.filter(kind=kind, state__in=UNFINISHED)
+
+
+def is_unfinished(kind: str, subject: int) -> bool:
+    """Whether a worker is at it, or will be."""
+    return unfinished(kind).filter(subject=subject).exists()
+
+
+def newest(kind: str, subjects: Collection[int]) -> dict[int, BackgroundJob]:
+    """The last job of each of these subjects, however it stands. One statement."""
+    rows = BackgroundJob.objects.filter(kind=kind, subject__in=subjects).order_by("pk")
+    return {job.subject: job for job in rows}
