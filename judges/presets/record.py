@@ -1,24 +1,21 @@
 """What is known of a way to reach models: `Preset`, and the words that its rows are written in. Plain data."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+import re
+from typing import Annotated, Literal, NamedTuple, get_args
 
-SCHEMA_MODES = ("json_schema", "json_object", "tool", "text")
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationInfo, field_validator
+
+SchemaMode = Literal["json_schema", "json_object", "tool", "text"]
+Unwrap = Literal["none", "fence", "think", "both"]
+SCHEMA_MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
 """Ways to bind an answer to a form: to a schema, to JSON of any kind, to the arguments of a tool, or by words alone."""
 UNBOUND = ("json_object", "text")
 """Modes in which nothing but the prompt says which keys and words an answer has."""
-UNWRAPS = ("none", "fence", "think", "both")
+UNWRAPS: tuple[str, ...] = get_args(Unwrap)
 """What may stand around an answer and is taken away: a Markdown fence, a <think> block, either, or nothing."""
 
-CHAT = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "max_output_tokens": "max_tokens",
-    "seed": "seed",
-    "stop": "stop",
-}
-"""Judge keys as OpenAI's chat completions named them first, and as most other servers know them."""
+Texts = Annotated[tuple[str, ...], Strict(False)]
+"""TOML has lists and no tuples."""
 
 
 class Fact(NamedTuple):
@@ -36,44 +33,45 @@ class Context(NamedTuple):
 
     path: str
     """Of a GET request, beside the base URL as a link on a page below it would be: "models", "../props"."""
-    at: tuple[str, ...]
+    at: Texts
     """Dotted paths in its answer, the first number counts; "data[id]" is the entry of the list "data" whose "id" is
     the judge's model, or its only one.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """One value of `provider` in a judges file."""
+class Preset(BaseModel):
+    """One value of `provider` in a judges file: a file of its name beside this module."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     name: str
     title: str
     """As people know it."""
-    wire: str
-    """The format of requests: chat, responses, messages, generate, rerank, embed or offline."""
-    client: str = ""
-    """The official SDK's client of its own: azure, bedrock or vertex; "" is the plain one."""
+    wire: Literal["chat", "responses", "messages", "generate", "rerank", "embed", "offline"]
+    """The format of requests."""
+    client: Literal["", "azure", "bedrock", "vertex"] = ""
+    """The official SDK's client of its own; "" is the plain one."""
     base_url: str = ""
     """Without one the file must give it. {region} and {project} stand for judge keys."""
-    homes: Mapping[str, str] = field(default_factory=dict)
+    homes: dict[str, str] = Field(default_factory=dict)
     """Base URLs of regions whose address is none like the others'."""
     key_env: str = ""
     """The environment variable of the key; "": none is sent unless the file names one."""
     key_required: bool = True
     """Without the variable `key_env` nothing is sent; False: then the call leaves without a key."""
-    needs: tuple[str, ...] = ()
+    needs: Texts = ()
     """Judge keys that the file must have."""
-    takes: tuple[str, ...] = ()
+    takes: Texts = ()
     """Further judge keys that say where and as whom it is asked: api_version, region, project, token_command."""
-    schema_mode: str = "json_schema"
+    schema_mode: SchemaMode = "json_schema"
     """Where the file says none."""
-    thinking_schema_mode: str = ""
+    thinking_schema_mode: SchemaMode | Literal[""] = ""
     """Where the file says none and the model thinks; "": the same."""
-    schema_modes: tuple[str, ...] = SCHEMA_MODES
+    schema_modes: Annotated[tuple[SchemaMode, ...], Strict(False)] = SCHEMA_MODES
     """Those that the API has."""
     strict: bool = True
     """Mode json_schema says `strict` beside the schema."""
-    schema_form: str = "json_schema"
+    schema_form: Literal["json_schema", "json"] = "json_schema"
     """How mode json_schema binds an answer of chat: as OpenAI writes it, or "json": {type: json, value: the schema}."""
     tool_choice: str = ""
     """The word that makes a model call the one tool of mode `tool`; "": the tool is named, as OpenAI has it."""
@@ -81,9 +79,9 @@ class Preset:
     """A model that thinks can be made to call the tool of mode `tool`; False: it is left free to, unless the judge says
     that it shall not think.
     """
-    unwrap: str = "none"
+    unwrap: Unwrap = "none"
     """Where the file says none."""
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: dict[str, str] = Field(default_factory=dict)
     """Judge key to its dotted path in the request. A parameter that is not among them is refused by the file."""
     thinking: str = ""
     """How thinking is asked for (judges.presets.thinking); "": not at all."""
@@ -97,24 +95,30 @@ class Preset:
     """A temperature of 0 is sent where neither the judge nor its thinking says otherwise."""
     logprobs: int = 0
     """Most alternatives to each token; 0: it gives no log-probabilities."""
-    usage: Mapping[str, str] = field(default_factory=dict)
+    usage: dict[str, str] = Field(default_factory=dict)
     """Dotted paths below the answer's usage where they differ from the wire's: input, cached, written, output,
     reasoning."""
     reasoning_apart: bool = False
     """The count of output leaves the reasoning out: it is added."""
-    reasoning: tuple[str, ...] = ("reasoning_content", "reasoning")
+    reasoning: Texts = ("reasoning_content", "reasoning")
     """Dotted paths below the message of a chat answer where its reasoning may stand; the first text counts."""
-    endpoints: tuple[str, ...] = ("chat",)
+    endpoints: Texts = ("chat",)
     """Values of the judge key `endpoint`."""
     batch: bool = False
     """It has a batch endpoint that judges.batch knows."""
     context: Context | None = None
     """Where it tells the context length; None: nowhere that the documentation names."""
-    cache: str = ""
+    cache: Literal["automatic", "marked", "none", ""] = ""
     """Of repeated input: automatic, marked (we say where it may begin), none, or "": the documentation is silent."""
     local: bool = False
     """A server that people run themselves."""
-    facts: tuple[Fact, ...] = ()
+    facts: Annotated[tuple[Fact, ...], Strict(False)] = ()
+
+    @field_validator("thinking_models", "known_thinkers")
+    @classmethod
+    def _named(cls, pattern: str, info: ValidationInfo) -> str:
+        """Names of index.toml in braces stand for its expressions."""
+        return re.sub(r"\{([a-z]+)\}", lambda name: str((info.context or {})[name[1]]), pattern)
 
     @property
     def asks(self) -> bool:

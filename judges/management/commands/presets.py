@@ -1,6 +1,5 @@
 """presets [NAME]: which providers a judges file may name, and what Quorum knows of each."""
 
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -120,10 +119,5 @@ CREDENTIALS = {
 
 def document(one: Preset) -> dict[str, object]:
     """For programs."""
-    return {
-        **asdict(one),
-        "names": dict(one.names),
-        "usage": dict(one.usage),
-        "facts": [f._asdict() for f in one.facts],
-        "block": "\n".join(block(one)),
-    }
+    facts = [fact._asdict() for fact in one.facts]
+    return one.model_dump() | {"facts": facts, "block": "\n".join(block(one))}

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from pydantic import ValidationError
 
 from annotation.models import Role
+from config.env import ROOT
 from corpus.errors import BadInput
 from judges import prompts
 from judges.domain import verdicts
@@ -107,6 +109,16 @@ def test_every_preset_has_a_class_and_every_hosted_one_a_look_alike() -> None:
     assert all(one.schema_mode in one.schema_modes for one in PRESETS.values())
     assert all(one.thinking in (*THINKING, "") for one in PRESETS.values())
     assert {"deepseek", "qwen", "mistral", "xai", "groq", "together", "fireworks", "openrouter"} <= set(ALIKE)
+
+
+def test_every_file_of_a_preset_is_listed_and_a_misspelt_key_of_one_is_refused() -> None:
+    folder = ROOT / "judges" / "presets"
+    assert {path.stem for path in folder.glob("*.toml")} == {"index", *PRESETS}
+    assert PRESETS["bedrock"].thinking_models == PRESETS["anthropic"].known_thinkers != ""
+    assert not any("{" in one.thinking_models + one.known_thinkers for one in PRESETS.values())
+    for wrong in ({"logprob": 5}, {"logprobs": "5"}, {"wire": "chats"}, {"schema_modes": ["json"]}):
+        with pytest.raises(ValidationError, match=next(iter(wrong))):
+            Preset.model_validate({"name": "mine", "title": "Mine", "wire": "chat", **wrong})
 
 
 @pytest.mark.parametrize("name", ALIKE)
