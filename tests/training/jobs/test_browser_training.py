@@ -1,7 +1,9 @@
 """The loop in the browser: export with votes as teacher, train, watch, rerank, evaluate (issue 3, check 1)."""
 
+import json
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,7 +25,22 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 WORDS = "tiny model, CPU"
-TOPICS = ["owls", "foxes", "bats", "frogs", "moths", "hares", "crows", "newts"]
+TOPICS = {
+    "owls": ("voles", "anchors", "bicycles", "clocks"),
+    "foxes": ("beetles", "drums", "engines", "fences"),
+    "bats": ("midges", "gates", "hammers", "kettles"),
+    "frogs": ("slugs", "ladders", "mirrors", "nails"),
+    "moths": ("nectar", "ovens", "pianos", "ropes"),
+    "hares": ("clover", "sails", "tables", "umbrellas"),
+    "crows": ("carrion", "violins", "wagons", "boilers"),
+    "newts": ("larvae", "candles", "desks", "flutes"),
+}
+"""What eats, what it eats, and three things that have nothing to do with it."""
+BESIDE = [
+    "Old {} rust quickly beside salt water.",
+    "Cheap {} break after one summer.",
+    "Painted {} hang above that door.",
+]
 
 
 @pytest.fixture
@@ -37,22 +54,20 @@ def worker(instance: dict[str, str]) -> Iterator[None]:
     stop([child], patience=15)
 
 
-def import_and_judge(manage: Manage, folder: "object") -> None:
-    """Eight questions, three passages each, judged by the offline panel."""
-    import json
-    from pathlib import Path
-
-    place = Path(str(folder))
-    texts = [
-        {"_id": f"{topic}-{n}", "text": f"{text} {topic} {n}."}
-        for topic in TOPICS
-        for n, text in enumerate(["At night the food of", "In winter one hears of", "Children draw pictures of"])
-    ]
-    asked = [{"_id": f"q-{topic}", "text": f"what is the food of {topic}"} for topic in TOPICS]
-    for name, rows in (("corpus", texts), ("queries", asked)):
-        (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    manage("import_collection", "night", "--corpus", place / "corpus.jsonl", "--queries", place / "queries.jsonl",
-           "--bm25", 6)  # fmt: skip
+def import_and_judge(manage: Manage, folder: Path) -> None:
+    """Each question has passages of its own, so none is left out of train: two that answer, three on other things."""
+    texts, asked, pairs = [], [], []
+    for topic, (food, *others) in TOPICS.items():
+        passages = [f"{topic.title()} eat {food}.", f"What {topic} do at dusk: they eat {food} and rest."]
+        passages += [text.format(other) for text, other in zip(BESIDE, others, strict=True)]
+        asked.append({"_id": f"q-{topic}", "text": f"what do {topic} eat"})
+        for n, text in enumerate(passages):
+            texts.append({"_id": f"{topic}-{n}", "text": text})
+            pairs.append({"query_id": f"q-{topic}", "doc_id": f"{topic}-{n}"})
+    for name, rows in (("corpus", texts), ("queries", asked), ("pairs", pairs)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    files = [part for name in ("corpus", "queries", "pairs") for part in (f"--{name}", folder / f"{name}.jsonl")]
+    manage("import_collection", "night", *files)
     manage("judge", "night", "--wait", "--workers", 1)
 
 
@@ -67,14 +82,13 @@ def finishes(page: "Page", what: str) -> None:
     assert WORDS in text
 
 
-@pytest.mark.skip(reason="its set is refused now: near-duplicates leave one label in the split; it needs other texts")
 def test_labels_become_a_model_and_the_page_says_what_it_gained(
     manage: Manage,
     new_page: "NewPage",
     violations: "Callable[[Page], list[str]]",
     console: list[str],
     worker: None,
-    tmp_path: "object",
+    tmp_path: Path,
 ) -> None:
     import_and_judge(manage, tmp_path)
     from corpus.models import Collection
