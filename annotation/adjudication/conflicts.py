@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from psycopg import Connection
 
 from annotation.audit_log.recording import record
-from annotation.exports.snapshots import used_since
 from annotation.models import Assignment, Membership
 from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.queue.aggregation import UNDO_WITHIN, why_not_undo
@@ -30,7 +29,7 @@ from annotation.queue.assignment import (
 from annotation.queue.statements import COUNTED
 from annotation.queue.undo import unsettle
 from corpus.labels import ADJUDICATOR, write_labels
-from corpus.models import CurrentJudgment, Item, Judgment
+from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from judges.campaigns.counters import ADD
 
 SPREAD = 7919
@@ -228,7 +227,7 @@ def undo_adjudication(membership: Membership, item_id: int) -> None:
     decision = _chain(membership, item.pk) if item else None
     if item is None or decision is None or decision.grade is None or item.state != Item.State.SETTLED:
         raise Unknown
-    exported = used_since(item.collection_id, decision.created_at)
+    exported = ExportRecord.is_exported(item.collection_id, decision.created_at)
     reason = why_not_undo(now=timezone.now(), ended_at=decision.created_at, exported=exported)
     if reason:
         raise Lost(reason)

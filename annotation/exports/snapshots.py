@@ -24,8 +24,11 @@ from annotation.exports.sets.making import MadeSet, make_set
 from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.models import Snapshot, User
 from corpus.errors import BadInput
-from corpus.models import Collection, Label, Pair
+from corpus.models import Collection, ExportRecord, Label, Pair
 from corpus.search.lengths import file_of
+
+WITHOUT_JUDGMENTS = frozenset({"debates", "aspects"})
+"""Formats that hold neither judgments nor labels: a judgment may be taken back after them."""
 
 Progress = Callable[[int], None]
 
@@ -62,6 +65,8 @@ def begin(
         state=Snapshot.State.MAKING,
         made_by=user,
     )
+    if form.name not in WITHOUT_JUDGMENTS:
+        _hold(snapshot)
     record(user, "export.made", collection, snapshot=snapshot.pk, format=form.name)
     return snapshot
 
@@ -90,7 +95,12 @@ def fill(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot
 
 def _complete(snapshot: Snapshot, **values: Any) -> None:
     """Write how it ended, unless another worker has begun again in another folder meanwhile."""
-    Snapshot.objects.filter(pk=snapshot.pk, folder=snapshot.folder).update(**values)
+    if Snapshot.objects.filter(pk=snapshot.pk, folder=snapshot.folder).update(**values):
+        records = ExportRecord.objects.filter(export=snapshot.pk)
+        if snapshot.state == Snapshot.State.READY:
+            records.update(at=snapshot.created_at)
+        else:
+            records.delete()
 
 
 def begin_again(snapshot: Snapshot) -> None:
@@ -98,6 +108,13 @@ def begin_again(snapshot: Snapshot) -> None:
     left, snapshot.folder = Path(snapshot.folder), str(home(snapshot.collection) / uuid4().hex)
     snapshot.save(update_fields=["folder"])
     shutil.rmtree(left, ignore_errors=True)
+
+
+def _hold(snapshot: Snapshot) -> None:
+    """Say of each collection that a training set is drawn from, and of the snapshot's own, that it is exported."""
+    drawn = snapshot.options.get("set", {}).get("collections") or []
+    collections = Collection.objects.filter(Q(pk=snapshot.collection_id) | Q(name__in=drawn))
+    ExportRecord.objects.bulk_create(ExportRecord(collection=one, export=snapshot.pk) for one in collections)
 
 
 def _write(
@@ -165,21 +182,6 @@ def _manifest(
         "versions": {"manifest": 1, "format": form.version, "guidelines": guidelines.current(collection)[0]},
         **made.details,
     }
-
-
-def used_since(collection_id: int, moment: datetime) -> bool:
-    """Whether a snapshot of judgments or labels holds, or is about to hold, the data of that moment (MECHANICS M5).
-
-    A training set may have been drawn from several collections: it belongs to one and names the others.
-    """
-    names = Collection.objects.filter(pk=collection_id).values_list("name", flat=True)
-    drawn = Q(options__set__collections__contains=list(names))
-    return (
-        Snapshot.objects.filter(Q(collection=collection_id) | drawn, created_at__gte=moment)
-        .exclude(state=Snapshot.State.FAILED)
-        .exclude(format__in=["debates", "aspects"])
-        .exists()
-    )
 
 
 def home(collection: Collection) -> Path:

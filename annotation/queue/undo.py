@@ -8,7 +8,6 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.exports.snapshots import used_since
 from annotation.judging import evidence
 from annotation.models import Assignment, Membership, new_token
 from annotation.quality_control.access_checks import refuses
@@ -16,7 +15,7 @@ from annotation.queue.aggregation import why_not_undo
 from annotation.queue.assignment import EVIDENCE, SHARDS, Lost, Unknown, retried, settled_key
 from corpus.collections.task_order import next_place
 from corpus.labels import resolve_pairs
-from corpus.models import CurrentJudgment, Item, Judgment
+from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from judges.campaigns import counters
 
 
@@ -56,7 +55,7 @@ def _undo(membership: Membership, item_id: int) -> None:
 
 def _take_back_first(own: Assignment, first: Judgment, membership: Membership) -> None:
     """The debate is hidden again. It was seen: the vote that comes now is kept, but counts as blind no more."""
-    exported = used_since(membership.collection_id, first.created_at)
+    exported = ExportRecord.is_exported(membership.collection_id, first.created_at)
     reason = why_not_undo(now=timezone.now(), ended_at=first.created_at, exported=exported)
     if reason:
         raise Lost(reason)
@@ -85,7 +84,7 @@ def refusal(own: Assignment, item: Item) -> str | None:
         ended_at=ended_at,
         adjudicated=standing.filter(step=Judgment.Step.ADJUDICATION).exists(),
         settled_by_another=item.state == Item.State.SETTLED and later.exists(),
-        exported=used_since(item.collection_id, ended_at),
+        exported=ExportRecord.is_exported(item.collection_id, ended_at),
     )
 
 

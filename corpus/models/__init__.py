@@ -1,7 +1,7 @@
 """What is judged: collections, queries, documents, pairs, and the judgments, labels and items of pairs."""
 
 from corpus.models.aspects import Aspect, AspectRevision
-from corpus.models.judging import Assessor, CurrentJudgment, Item, Judgment, Label, Target
+from corpus.models.judging import Assessor, CurrentJudgment, ExportRecord, Item, Judgment, Label, Target
 from corpus.models.texts import NAME, Collection, Document, Pair, Query, Versioned, shown_only
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Collection",
     "CurrentJudgment",
     "Document",
+    "ExportRecord",
     "Item",
     "Judgment",
     "Label",

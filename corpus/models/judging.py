@@ -1,5 +1,7 @@
 """Who judges, what waits for people, and what came of it: judgments, labels and texts of pairs."""
 
+from datetime import datetime
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -250,3 +252,26 @@ class Target(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pair_id} version {self.version}"
+
+
+class ExportRecord(models.Model):
+    """That an export holds, or is about to hold, a collection's judgments or labels as they were at a moment.
+
+    Exports write it, so that who takes a judgment back can tell whether it was given out, without knowing of exports.
+    """
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="exported", db_index=False)
+    export = models.BigIntegerField(db_index=True, help_text="Id of the snapshot.")
+    at = models.DateTimeField(db_default=Now(), help_text="The moment whose data it holds.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "export"], name="export_record_once")]
+        indexes = [models.Index(fields=["collection", "-at"], name="export_record_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.collection_id} in {self.export}"
+
+    @classmethod
+    def is_exported(cls, collection: int, since: datetime) -> bool:
+        """Whether an export holds, or is about to hold, the data of that moment or a later one (MECHANICS M5)."""
+        return cls.objects.filter(collection=collection, at__gte=since).exists()

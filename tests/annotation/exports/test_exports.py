@@ -3,20 +3,20 @@
 import csv
 import json
 from hashlib import sha256
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from django.utils import timezone
 
 from annotation.exports.formats import FORMATS, NOT_YET, format_named
-from annotation.exports.snapshots import begin, fill, used_since
+from annotation.exports.snapshots import begin, fill
 from annotation.models import Snapshot
 from charts.cells import cell
 from corpus.errors import BadInput
-from corpus.models import Document
+from corpus.models import Document, ExportRecord
 from corpus.rubric import HELPFULNESS, SUFFICIENCY
 from tests.evidence import (
     make_assessor,
@@ -264,14 +264,33 @@ def test_a_failure_leaves_nothing_and_the_row_says_why(books, tmp_path, monkeypa
 def test_a_judgment_is_used_once_a_snapshot_holds_it(books, tmp_path):
     judgment = make_judgment(pair_of(books, "b"), make_assessor(books, "alice"), 1)
     judgment.refresh_from_db()
-    assert not used_since(judgment.pair.collection_id, judgment.created_at)
+    assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
     export(books, "debates", tmp_path / "debates")
-    assert not used_since(judgment.pair.collection_id, judgment.created_at)
-    Snapshot.objects.create(collection=books, format="qrels", state="failed", created_at=timezone.now())
-    Snapshot.objects.create(collection=make_collection(), format="qrels", created_at=timezone.now())
-    assert not used_since(judgment.pair.collection_id, judgment.created_at)
+    assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
+    export(make_collection(), "qrels", tmp_path / "of_another")
+    assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
+    (tmp_path / "taken" / "by_others").mkdir(parents=True)
+    snapshot = begin(collection=books, form=FORMATS["qrels"], folder=tmp_path / "taken")
+    assert ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)  # it is about to hold it
+    with pytest.raises(BadInput):
+        fill(snapshot)
+    assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
     export(books, "qrels", tmp_path / "qrels")
-    assert used_since(judgment.pair.collection_id, judgment.created_at)
+    assert ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
+
+
+def test_exports_that_were_made_before_the_records_get_theirs(books):
+    films, labels = make_collection("films"), {"collection": books, "created_at": books.created_at}
+    old = Snapshot.objects.create(format="prism", options={"set": {"collections": ["films"]}}, **labels)
+    new = Snapshot.objects.create(format="qrels", state="making", options={"origins": None}, **labels)
+    Snapshot.objects.create(format="debates", **labels)
+    Snapshot.objects.create(format="qrels", state="failed", **labels)
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("annotation.migrations.0022_export_records").HELD)
+    found = set(ExportRecord.objects.values_list("collection", "export", "at"))
+    assert found == {
+        (which.pk, export.pk, books.created_at) for which, export in [(books, old), (films, old), (books, new)]
+    }
 
 
 # The command

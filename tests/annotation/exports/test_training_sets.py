@@ -6,9 +6,8 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from annotation.exports.snapshots import used_since
 from corpus.errors import BadInput
-from corpus.models import Collection, Document, Label, Pair, Target
+from corpus.models import Collection, Document, ExportRecord, Label, Pair, Target
 from judges.models import JudgeVersion
 from tests.evidence import make_assessor, make_campaign, make_judgment, make_label, make_votes
 from tests.factories import make_collection, make_document, make_item, make_pair, make_query
@@ -185,7 +184,9 @@ def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
     assert {row["source"] for row in rows} == {"books", "films"}
     assert all(row["query_id"].startswith(f"{row['source']}:q") for row in rows)
     films = Collection.objects.get(name="films")
-    assert used_since(films.pk, films.created_at) and not used_since(make_collection("songs").pk, films.created_at)
+    assert ExportRecord.is_exported(films.pk, films.created_at) and not ExportRecord.is_exported(
+        make_collection("songs").pk, films.created_at
+    )
     with pytest.raises(BadInput, match="no collection named poems"):
         export(books, "prism", tmp_path / "no", teacher="votes", collections=("songs", "poems"))
 

@@ -12,13 +12,13 @@ from django.utils import timezone
 from annotation.accounts.members import set_active
 from annotation.adjudication import conflicts
 from annotation.judging import submitting
-from annotation.models import Assignment, Membership, Role, Snapshot
+from annotation.models import Assignment, Membership, Role
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.assignment import Lost, Unknown
 from annotation.queue.undo import undo
 from corpus.labels import rebuild_labels
-from corpus.models import Item, Judgment, Label
+from corpus.models import ExportRecord, Item, Judgment, Label
 from judges.models import Campaign, Tally
 from tests.factories import make_collection, make_item, make_member, make_pair
 
@@ -331,7 +331,7 @@ def test_undo_is_refused_when_something_used_the_judgment(collection, alice, bob
 def test_undo_is_refused_after_an_export(collection, alice):
     (item,) = items(collection, 1)
     submit(alice, claim(alice), 1)
-    Snapshot.objects.create(collection=collection, format="qrels", folder="x")
+    ExportRecord.objects.create(collection=collection, export=1)
     with pytest.raises(Lost, match="export"):
         undo(alice, item.pk)
 
