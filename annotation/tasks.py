@@ -34,44 +34,36 @@ def _make_snapshot(job: BackgroundJob, lease: Lease) -> None:
 make_snapshot = register_background(MAKE, _make_snapshot, expected=QuorumError)
 
 
-def _compute_statistics(collection: int) -> None:
+def _compute_statistics(job: BackgroundJob, _lease: Lease) -> None:
     """Compute what a large collection's pages show; quiet when it is gone."""
-    found = Collection.objects.filter(pk=collection).first()
-    if found is not None:
+    if (found := Collection.objects.filter(pk=job.subject).first()) is not None:
         store(found)
 
 
-compute_statistics = shared_task(_compute_statistics, name=COMPUTE, ignore_result=True)
-
-
-def _compute_agreement(row: int) -> None:
+def _compute_agreement(job: BackgroundJob, _lease: Lease) -> None:
     """Measure what an agreement page asked for; quiet when it is gone."""
-    found = StoredAgreement.objects.select_related("collection").filter(pk=row).first()
+    found = StoredAgreement.objects.select_related("collection").filter(pk=job.subject).first()
     if found is not None:
         agreement.store(found)
 
 
-compute_agreement = shared_task(_compute_agreement, name=agreement.COMPUTE, ignore_result=True)
-
-
-def _compare_policies(campaign: int) -> None:
+def _compare_policies(job: BackgroundJob, _lease: Lease) -> None:
     """Replay every policy on a campaign's answers; quiet when it is gone."""
-    found = Campaign.objects.select_related("collection").filter(pk=campaign).first()
+    found = Campaign.objects.select_related("collection").filter(pk=job.subject).first()
     if found is not None:
         policies.store(found)
 
 
-compare_policies = shared_task(_compare_policies, name=policies.COMPUTE, ignore_result=True)
-
-
-def _compare_near_pairs(collection: int) -> None:
+def _compare_near_pairs(job: BackgroundJob, _lease: Lease) -> None:
     """Look for near-duplicates with different labels; quiet when the collection is gone."""
-    found = Collection.objects.filter(pk=collection).first()
-    if found is not None:
+    if (found := Collection.objects.filter(pk=job.subject).first()) is not None:
         near_pairs.store(found)
 
 
-compare_near_pairs = shared_task(_compare_near_pairs, name=near_pairs.COMPUTE, ignore_result=True)
+compute_statistics = register_background(COMPUTE, _compute_statistics)
+compute_agreement = register_background(agreement.COMPUTE, _compute_agreement)
+compare_policies = register_background(policies.COMPUTE, _compare_policies)
+compare_near_pairs = register_background(near_pairs.COMPUTE, _compare_near_pairs)
 
 self_check = shared_task(run_later, name=TASK, ignore_result=True)
 

@@ -36,7 +36,12 @@ def is_unfinished(kind: str, subject: int) -> bool:
     return unfinished(kind).filter(subject=subject).exists()
 
 
+def last(kind: str, subject: int) -> BackgroundJob | None:
+    """The last job of a subject, however it stands; None where none was asked for."""
+    return newest(kind, [subject]).get(subject)
+
+
 def newest(kind: str, subjects: Collection[int]) -> dict[int, BackgroundJob]:
-    """The last job of each of these subjects, however it stands. One statement."""
+    """The same for several subjects. One statement."""
     rows = BackgroundJob.objects.filter(kind=kind, subject__in=subjects).order_by("pk")
     return {job.subject: job for job in rows}

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
@@ -25,7 +25,7 @@ from annotation.agreement.report import AgreementReport, OneAssessor, agreement_
 from annotation.models import StoredAgreement
 from corpus.errors import QuorumError
 from corpus.models import Assessor, Collection
-from jobs import notifications, workers
+from jobs import background, workers
 from judges.domain.copies import sample_name
 
 logger = logging.getLogger(__name__)
@@ -37,8 +37,6 @@ GRADES_OF_MANY = 20_000
 """... where there are more than MANY assessors, ..."""
 COUPLES = 5_000
 """... and couples up to which it waits: each that may have met is resampled, however few its grades."""
-SILENT = timedelta(minutes=10)
-"""A worker that was asked so long ago does not answer any more."""
 KEPT = 12
 """Choices of assessors, pairs and grades whose figures a collection keeps."""
 
@@ -80,8 +78,6 @@ class Figures:
     """A worker is at it."""
     failure: str = ""
     """Why measuring failed the last time."""
-    silent_since: datetime | None = None
-    """When a worker was asked that never answered."""
 
 
 def figures(collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors]) -> Figures:
@@ -90,13 +86,13 @@ def figures(collection: Collection, asked: AgreementFilters, known: Sequence[Kno
         found = compute(collection, asked)
         return Figures(*_read(collection, asked, known, found), stored=False, at=None, asked=False)
     row = StoredAgreement.objects.filter(collection=collection, key=key_of(asked)).first()
-    waits = row is not None and row.asked_at is not None and timezone.now() - row.asked_at < SILENT
-    silent = row.asked_at if row is not None and not waits else None
-    failure = row.failure if row is not None else ""
+    job = background.last(COMPUTE, row.pk) if row is not None else None
+    waits = job is not None and not job.is_over
+    failure = (job.error if job else "") or (row.failure if row is not None else "")
     if row is None or row.at is None:
-        return Figures(None, None, [], stored=True, at=None, asked=waits, failure=failure, silent_since=silent)
+        return Figures(None, None, [], stored=True, at=None, asked=waits, failure=failure)
     shown = _read(collection, asked, known, row.values)
-    return Figures(*shown, stored=True, at=row.at, asked=waits, failure=failure, silent_since=silent)
+    return Figures(*shown, stored=True, at=row.at, asked=waits, failure=failure)
 
 
 def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
@@ -111,13 +107,13 @@ def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
 def refresh(collection: Collection, asked: AgreementFilters) -> bool:
     """Measure anew: by a worker where one lives (False), else now (True). Raises MeasuringFailed."""
     row, _made = StoredAgreement.objects.update_or_create(
-        collection=collection, key=key_of(asked), defaults={"options": _options(asked), "asked_at": timezone.now()}
+        collection=collection, key=key_of(asked), defaults={"options": _options(asked)}
     )
     if not workers.has_workers():
         if failure := store(row):
             raise MeasuringFailed(failure)
         return True
-    transaction.on_commit(lambda: notifications.notify(COMPUTE, row.pk))
+    background.enqueue(COMPUTE, row.pk)
     return False
 
 
@@ -133,9 +129,9 @@ def store(row: StoredAgreement) -> str:
     except Exception as error:
         logger.exception("the agreement of %s cannot be measured", row.collection)
         failure = why(error)
-        StoredAgreement.objects.filter(pk=row.pk).update(failure=failure, asked_at=None)
+        StoredAgreement.objects.filter(pk=row.pk).update(failure=failure)
         return failure
-    StoredAgreement.objects.filter(pk=row.pk).update(values=values, at=at, asked_at=None, failure="")
+    StoredAgreement.objects.filter(pk=row.pk).update(values=values, at=at, failure="")
     kept = StoredAgreement.objects.filter(collection=row.collection_id).order_by("-pk").values_list("pk", flat=True)
     StoredAgreement.objects.filter(collection=row.collection_id).exclude(pk__in=list(kept[:KEPT])).delete()
     return ""

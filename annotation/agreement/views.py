@@ -148,7 +148,7 @@ def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
     chart = trends.chart(scope.collection.name, found.over_time)
     if file := download(request, [chart]):
         return file
-    context = {"scope": scope, "section": "agreement", "chart": chart, "over": found.over_time}
+    context = {"scope": scope, "section": "agreement", "chart": chart, "over": found.over_time, "job": found.job}
     return render(request, "reports/over_time.html", {**context, "stale": is_stale(found)})
 
 
@@ -160,5 +160,5 @@ def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     charts = trends.people_charts(scope.collection.name, found.people)
     if file := download(request, charts):
         return file
-    context = {"scope": scope, "section": "members", "people": found.people, "charts": charts}
+    context = {"scope": scope, "section": "members", "people": found.people, "charts": charts, "job": found.job}
     return render(request, "reports/people.html", {**context, "stale": is_stale(found)})

@@ -4,7 +4,7 @@ A page of a large collection reads the stored row and says "as of"; nothing that
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -28,7 +28,8 @@ from annotation.label_quality.records import (
 )
 from annotation.models import Computed
 from corpus.models import Collection
-from jobs import notifications, workers
+from jobs import background, workers
+from jobs.models import BackgroundJob
 from judges.campaigns import counters
 from judges.models import Campaign
 
@@ -50,11 +51,13 @@ PEOPLE_POPULATION = gettext_noop("each annotator's first answers on this collect
 
 @dataclass(frozen=True, slots=True)
 class StoredStatistics:
-    """Everything of this module for one page. Two statements for a large collection."""
+    """Everything of this module for one page. Three statements for a large collection."""
 
     trust: Trust
     people: PeopleAgreement
     over_time: OverTime
+    job: BackgroundJob | None = None
+    """Of a worker that computes them anew, or the last that did."""
 
 
 def standing(
@@ -64,7 +67,8 @@ def standing(
     campaign = campaign or Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if is_large(collection):
         row = Computed.objects.filter(collection=collection).first()
-        return _standing(row.values if row else None, row.at if row else None, campaign, stored=True)
+        found = _standing(row.values if row else None, row.at if row else None, campaign, stored=True)
+        return replace(found, job=background.last(COMPUTE, collection.pk))
     return _standing(compute(collection, campaign), timezone.now(), campaign, stored=False)
 
 
@@ -109,12 +113,7 @@ def compute(collection: Collection, campaign: Campaign | None) -> dict[str, Any]
 def refresh(collection: Collection) -> bool:
     """Compute and store a large collection's statistics: by a worker where one lives (False), else now (True)."""
     if workers.has_workers():
-        Computed.objects.update_or_create(
-            collection=collection,
-            defaults={"asked_at": timezone.now()},
-            create_defaults={"asked_at": timezone.now(), "at": timezone.now(), "values": {}},
-        )
-        transaction.on_commit(lambda: notifications.notify(COMPUTE, collection.pk))
+        background.enqueue(COMPUTE, collection.pk)
         return False
     store(collection)
     return True
@@ -127,7 +126,7 @@ def store(collection: Collection) -> Computed:
     values = compute(collection, campaign)
     with transaction.atomic():
         row, _ = Computed.objects.select_for_update().get_or_create(collection=collection)
-        row.values, row.at, row.asked_at = row.values | values, at, None
+        row.values, row.at = row.values | values, at
         row.save()
     return row
 

@@ -286,7 +286,6 @@ class Computed(models.Model):
     collection = models.OneToOneField(Collection, models.CASCADE, related_name="computed")
     values = models.JSONField(default=dict)
     at = models.DateTimeField(db_default=Now(), help_text="The moment whose data they describe.")
-    asked_at = models.DateTimeField(null=True, help_text="A worker was asked to compute them anew.")
 
     def __str__(self) -> str:
         return f"{self.collection} at {self.at}"
@@ -300,7 +299,6 @@ class StoredAgreement(models.Model):
     options = models.JSONField(default=dict)
     values = models.JSONField(default=dict)
     at = models.DateTimeField(null=True, help_text="The moment whose data they describe; null: not computed yet.")
-    asked_at = models.DateTimeField(null=True, help_text="A worker was asked to compute them anew.")
     failure = models.TextField(
         blank=True, default="", db_default="", help_text="Why measuring failed the last time, one line."
     )

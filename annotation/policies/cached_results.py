@@ -12,7 +12,8 @@ from annotation.label_quality.statistics import is_large
 from annotation.models import Computed
 from annotation.policies.report import document, evaluate
 from corpus.models import Collection
-from jobs import notifications, workers
+from jobs import background, workers
+from jobs.models import BackgroundJob
 from judges.models import Campaign
 
 COMPUTE = "annotation.compare_policies"
@@ -30,6 +31,8 @@ class StoredComparison:
     document: dict[str, Any] | None
     at: datetime | None
     stored: bool
+    job: BackgroundJob | None = None
+    """Of a worker that compares anew, or the last that did."""
 
 
 def standing(collection: Collection, campaign: Campaign, *, lara: bool = False) -> StoredComparison:
@@ -39,15 +42,16 @@ def standing(collection: Collection, campaign: Campaign, *, lara: bool = False) 
         return StoredComparison(document(found), timezone.now(), stored=False)
     row = Computed.objects.filter(collection=collection).first()
     kept = row.values.get(KEY) if row else None
+    job = background.last(COMPUTE, campaign.pk)
     if not kept or kept["document"]["campaign"] != campaign.pk:
-        return StoredComparison(None, None, stored=True)
-    return StoredComparison(kept["document"], parse_datetime(kept["at"]), stored=True)
+        return StoredComparison(None, None, stored=True, job=job)
+    return StoredComparison(kept["document"], parse_datetime(kept["at"]), stored=True, job=job)
 
 
 def refresh(collection: Collection, campaign: Campaign) -> bool:
     """Compare and store: by a worker where one lives (False), else now (True)."""
     if workers.has_workers():
-        transaction.on_commit(lambda: notifications.notify(COMPUTE, campaign.pk))
+        background.enqueue(COMPUTE, campaign.pk)
         return False
     store(campaign)
     return True

@@ -6,8 +6,8 @@ collection's other statistics. Labels and texts are read when the page is shown.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -17,7 +17,8 @@ from django.utils.dateparse import parse_datetime
 from annotation.exports.sets.near import DOCUMENT_WORDS, QUERY_WORDS, groups_of
 from annotation.models import Computed
 from corpus.models import Collection, Document, Label, Query
-from jobs import notifications, workers
+from jobs import background, workers
+from jobs.models import BackgroundJob
 
 QUERIES_ALIKE = 0.9
 DOCUMENTS_ALIKE = 0.8
@@ -32,8 +33,6 @@ SIDES = 4
 COMPUTE = "annotation.compare_near_pairs"
 KEY = "near"
 """Under which `Computed.values` keeps what was found beside the other statistics."""
-SILENT = timedelta(minutes=10)
-"""After this long a worker that was asked is taken for gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,8 @@ class Near:
     stored: bool = False
     """A worker found it, at `at`; `at` None: nothing was compared yet."""
     at: datetime | None = None
-    asked: bool = False
-    """A worker is at it."""
+    job: BackgroundJob | None = None
+    """Of a worker that compares, or the last that did."""
 
 
 def near_pairs(collection: Collection) -> Near:
@@ -78,9 +77,7 @@ def near_pairs(collection: Collection) -> Near:
         return _shown(collection, find(collection))
     row = Computed.objects.filter(collection=collection).first()
     kept: dict[str, Any] = row.values.get(KEY, {}) if row else {}
-    since = parse_datetime(kept["asked"]) if kept.get("asked") else None
-    asked = since is not None and timezone.now() - since < SILENT
-    return _shown(collection, kept, stored=True, asked=asked)
+    return replace(_shown(collection, kept, stored=True), job=background.last(COMPUTE, collection.pk))
 
 
 def refresh(collection: Collection) -> bool:
@@ -88,15 +85,14 @@ def refresh(collection: Collection) -> bool:
     if not workers.has_workers():
         store(collection)
         return True
-    _keep(collection, asked=timezone.now().isoformat())
-    transaction.on_commit(lambda: notifications.notify(COMPUTE, collection.pk))
+    background.enqueue(COMPUTE, collection.pk)
     return False
 
 
 def store(collection: Collection) -> None:
     """Compare now and keep what was found with its time."""
     at = timezone.now().isoformat()
-    _keep(collection, **find(collection), at=at, asked="")
+    _keep(collection, **find(collection), at=at)
 
 
 def find(collection: Collection) -> dict[str, Any]:
@@ -133,7 +129,7 @@ def _texts(model: type[Query] | type[Document], ids: Iterable[int]) -> dict[int,
     return dict(model.objects.filter(pk__in=list(ids)).values_list("pk", "text"))
 
 
-def _shown(collection: Collection, kept: dict[str, Any], *, stored: bool = False, asked: bool = False) -> Near:
+def _shown(collection: Collection, kept: dict[str, Any], *, stored: bool = False) -> Near:
     """With the labels and texts of now. A group whose labels agree by now is not shown."""
     pairs = [pair for group in kept.get("groups", ()) for pair in group]
     labels = Label.objects.filter(pair__in=pairs, aspect=None).values_list(
@@ -146,7 +142,7 @@ def _shown(collection: Collection, kept: dict[str, Any], *, stored: bool = False
         if len({one.grade >= collection.relevant_from for one in here}) > 1:
             groups.append(NearPairs(here, size - len(members)))
     at = parse_datetime(kept["at"]) if kept.get("at") else None
-    return Near(groups, kept.get("compared", 0), kept.get("all", True), stored, at, asked)
+    return Near(groups, kept.get("compared", 0), kept.get("all", True), stored, at)
 
 
 def _is_large(collection: Collection) -> bool:

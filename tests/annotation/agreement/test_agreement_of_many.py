@@ -19,6 +19,8 @@ from annotation.agreement.measures import MANY, Couples, measure
 from annotation.models import Role, StoredAgreement
 from annotation.tasks import compute_agreement
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
+from jobs.leases import MOST_ATTEMPTS
+from jobs.models import BackgroundJob
 from tests.called import call
 from tests.factories import make_collection, make_member
 
@@ -206,16 +208,15 @@ def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says
     client = sees(crowd)
     answer = client.get("/c/crowd/agreement/table.csv", follow=True)
     assert [str(one) for one in answer.context["messages"]] == ["Not measured yet"]
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [object()])
     client.post("/c/crowd/agreement/measure/")
-    row = StoredAgreement.objects.get()
-    StoredAgreement.objects.update(at=None, asked_at=timezone.now())
     assert "A worker measures" in client.get("/c/crowd/agreement/").text
 
     def fails(*args, **options):
         raise MemoryError
 
     monkeypatch.setattr(cached_results, "compute", fails)
-    compute_agreement(row.pk)
+    compute_agreement()
     page = client.get("/c/crowd/agreement/").text
     assert "A worker measures" not in page and "Not measured yet" in page
     assert "Measuring failed: the memory was not enough." in page and "choose fewer assessors" in page
@@ -245,10 +246,13 @@ def test_why_measuring_failed_stands_on_the_page_until_it_succeeds(crowd, monkey
 def test_a_worker_that_was_ended_while_it_measured_is_told_of(crowd, monkeypatch):
     monkeypatch.setattr(cached_results, "COUPLES", 100)
     client = sees(crowd)
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [object()])
     client.post("/c/crowd/agreement/measure/")
-    StoredAgreement.objects.update(at=None, asked_at=timezone.now() - cached_results.SILENT)
+    BackgroundJob.objects.update(state="running", attempts=MOST_ATTEMPTS, lease_until=timezone.now())
+    assert "A worker measures" in client.get("/c/crowd/agreement/").text, "another takes it up"
+    compute_agreement()
     page = client.get("/c/crowd/agreement/").text
-    assert "never answered: it was ended, perhaps for want of memory" in page and "Measure</button>" in page
+    assert "taken up 5 times without getting further" in page and "more memory" in page and "Measure</button>" in page
 
 
 def test_the_command_says_why_agreement_cannot_be_measured(crowd, monkeypatch):

@@ -1,7 +1,5 @@
 """Gold: the sample, its experts, the senior's share, and what it is used for (DREAM A.2, SPEC S7)."""
 
-from types import SimpleNamespace
-
 import pytest
 from django.test import Client
 
@@ -180,12 +178,19 @@ def test_many_labels_are_compared_by_a_worker_and_shown_as_they_are_now(books, m
     address = "/c/books/care/near-duplicates/"
     assert "Not compared yet" in client.get(address).text
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
-    monkeypatch.setattr(near_pairs.transaction, "on_commit", lambda send: None)
-    monkeypatch.setattr("jobs.notifications.messenger", lambda: SimpleNamespace(send_task=None))
     assert client.post(f"{address}compare/").status_code == 302
     assert "A worker compares the labels" in client.get(address).text
 
-    compare_near_pairs(books.pk)
+    def fails(*_arguments: object) -> None:
+        raise MemoryError("too many labels")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(near_pairs, "find", fails)
+        compare_near_pairs()
+    assert "It failed: MemoryError: too many labels." in client.get(address).text
+    assert client.post(f"{address}compare/").status_code == 302
+
+    compare_near_pairs()
 
     page = client.get(address).text
     assert "As of" in page and "Label 1" in page and "Label 0" in page and "4 labelled pairs" in page
