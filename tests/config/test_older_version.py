@@ -1,0 +1,114 @@
+"""A backup that an older version wrote (commit 45580ec) comes back whole: its labels, judgments, exports and models.
+
+`older_version/instance.tar.gz` is what that version's demo had judged offline, with judgments of two annotators (one
+taken back by each), two adjudications, three exports and a model's row. `rows.json` is what `rows.py` and `status`
+printed there.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.instances import Instance
+
+HERE = Path(__file__).parent / "older_version"
+NAME = "python-reference"
+PAGES = """
+import json
+from django.conf import settings
+from django.test import Client
+from allauth.usersessions.models import UserSession
+from annotation.models import User
+settings.ALLOWED_HOSTS = ["testserver"]
+plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}  # nothing is collected here
+settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
+owner, client = User.objects.get(username="owner-1"), Client()
+client.force_login(owner)
+row = {"user": owner, "ip": "127.0.0.1", "user_agent": "tests"}
+UserSession.objects.get_or_create(session_key=client.session.session_key, defaults=row)
+places = ["", "pairs/", "campaigns/", "exports/", "training/", "agreement/", "members/"]
+print(json.dumps({place: client.get(f"/c/python-reference/{place}").status_code for place in places}))
+"""
+REBUILD = """
+from corpus.labels import rebuild_labels
+from corpus.models import Collection
+print(rebuild_labels(Collection.objects.get()))
+"""
+
+pytestmark = pytest.mark.slow
+
+
+def run(instance: Instance, *args: object) -> Any:
+    done = instance.manage(*map(str, args))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def restored() -> Iterator[Instance]:
+    """The older instance, restored and migrated by this version."""
+    place = Path(tempfile.mkdtemp(prefix="quorum-older-", dir="/tmp"))
+    instance = Instance(place / "var", QUORUM_LINGER="20")
+    run(instance, "restore", HERE / "instance.tar.gz", "--json")
+    done = instance.manage("migrate", "-v0")
+    assert done.returncode == 0, done.stderr
+    yield instance
+    instance.end()
+    shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def before() -> dict[str, Any]:
+    """What the older version had recorded of itself."""
+    return dict(json.loads((HERE / "rows.json").read_text()))
+
+
+@pytest.fixture(scope="module")
+def after(restored: Instance) -> dict[str, Any]:
+    """The same of what was restored."""
+    return dict(run(restored, "shell", "-v0", "-c", (HERE / "rows.py").read_text()))
+
+
+@pytest.mark.parametrize("what", ["judgments", "campaigns", "exports", "models"])
+def test_rows_are_what_they_were(before: dict[str, Any], after: dict[str, Any], what: str) -> None:
+    assert before[what] and after[what] == before[what]
+
+
+@pytest.mark.parametrize("what", ["labels", "judgments", "campaigns", "exports", "models"])
+def test_all_rows_have_the_hash_that_they_had(before: dict[str, Any], after: dict[str, Any], what: str) -> None:
+    assert before["all"][what]["rows"] > 0 and after["all"][what] == before["all"][what]
+
+
+def keys_of(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Of `new` what `old` has too: counts that were added since say nothing of it."""
+    return {key: keys_of(value, new[key]) if isinstance(value, dict) else new[key] for key, value in old.items()}
+
+
+def test_status_says_what_it_said(restored: Instance, before: dict[str, Any]) -> None:
+    said = run(restored, "status", NAME, "--json")
+    assert keys_of(before["status"], said) == before["status"]
+
+
+def test_files_of_exports_and_models_are_where_their_rows_say(restored: Instance, before: dict[str, Any]) -> None:
+    listed = {
+        Path(one["folder"].replace("VAR", str(restored.var)), file["name"]): file["sha256"]
+        for one in before["exports"]
+        for file in one["manifest"]["files"]
+    }
+    assert listed == {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in listed}
+    (model,) = before["models"]
+    assert Path(model["folder"].replace("VAR", str(restored.var)), "config.json").exists()
+
+
+def test_labels_derived_again_are_the_same(restored: Instance) -> None:
+    assert run(restored, "shell", "-v0", "-c", REBUILD) == 0
+
+
+def test_an_owner_reads_every_page(restored: Instance) -> None:
+    assert set(run(restored, "shell", "-v0", "-c", PAGES).values()) == {200}
