@@ -1,4 +1,4 @@
-"""Celery's side of annotation: long exports, and what large collections' pages show."""
+"""Celery's side of annotation: exports, figures of large collections, and what asks judges or the web."""
 
 from celery import shared_task
 
@@ -13,11 +13,11 @@ from annotation.panels.self_checks import TASK, run_later
 from annotation.policies import cached_results as policies
 from annotation.policies import lara_live, waking
 from annotation.quality_control import gold_reasons, near_pairs
-from corpus.errors import QuorumError
+from corpus.errors import Incomplete, QuorumError
 from corpus.models import Collection
 from jobs.leases import Lease
 from jobs.models import BackgroundJob
-from jobs.tasks import CHORES, register_background
+from jobs.tasks import register_background
 from judges.models import Campaign
 
 
@@ -65,7 +65,28 @@ compute_agreement = register_background(agreement.COMPUTE, _compute_agreement)
 compare_policies = register_background(policies.COMPUTE, _compare_policies)
 compare_near_pairs = register_background(near_pairs.COMPUTE, _compare_near_pairs)
 
-self_check = shared_task(run_later, name=TASK, ignore_result=True)
+
+def _self_check(job: BackgroundJob, _lease: Lease) -> None:
+    """Ask judges known questions. A worker that died may have paid for some, so that is for a person to ask again."""
+    if job.fencing_token > 1:
+        raise Incomplete("the worker that asked the judges was ended")
+    run_later(job.subject, job.arguments["judges"])
+
+
+def _write_gold_reasons(job: BackgroundJob, lease: Lease) -> None:
+    """Let the configured models argue about gold pairs; quiet when the request is gone or done."""
+    waiting = ArgumentsRequest.objects.select_related("collection", "gold_set").filter(ended_at=None)
+    if (found := waiting.filter(pk=job.subject).first()) is not None:
+        gold_reasons.write(found, lease)
+
+
+def _fetch_passage(job: BackgroundJob, _lease: Lease) -> None:
+    drafts.work(job.subject)
+
+
+self_check = register_background(TASK, _self_check, expected=QuorumError)
+write_gold_reasons = register_background(gold_reasons.WRITE, _write_gold_reasons, expected=QuorumError)
+fetch_passage = register_background(drafts.FETCH, _fetch_passage)
 
 
 def _go_on_with_lara(campaign: int) -> None:
@@ -76,17 +97,3 @@ def _go_on_with_lara(campaign: int) -> None:
 
 
 go_on_with_lara = shared_task(_go_on_with_lara, name=waking.GO_ON, ignore_result=True)
-
-
-def _write_gold_reasons(request: int) -> None:
-    """Let the configured models argue about gold pairs; quiet when the request is gone."""
-    found = ArgumentsRequest.objects.select_related("collection", "gold_set").filter(pk=request).first()
-    if found is not None:
-        gold_reasons.write(found)
-
-
-write_gold_reasons = shared_task(_write_gold_reasons, name=gold_reasons.WRITE, ignore_result=True)
-
-fetch_passage = shared_task(drafts.work, name=drafts.FETCH, ignore_result=True)
-
-CHORES.append(("", gold_reasons.wake))

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from billiard.process import current_process
-from celery import shared_task
 
-from jobs.tasks import DEVICES, JobKind, register
+from corpus.errors import QuorumError
+from jobs.tasks import DEVICES, JobKind, register, register_background
 from training.jobs import graded_outputs, worker_pool
 from training.jobs.supervisor import supervise
 from training.models import Job
@@ -24,5 +24,7 @@ DEVICES[worker_pool.QUEUE] = worker_pool.devices
 work = register(
     JobKind(worker_pool.WORK, Job, _supervise, worker_pool.QUEUE, lambda: {"device__in": worker_pool.devices()})
 )
-judge_outputs = shared_task(graded_outputs.score, name=graded_outputs.TASK, ignore_result=True)
+judge_outputs = register_background(
+    graded_outputs.TASK, lambda job, _lease: graded_outputs.score(job.subject, **job.arguments), expected=QuorumError
+)
 """For workers of the judges' queue: it asks a judge and needs no GPU."""

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -20,7 +20,7 @@ from annotation.models.aspects import PassageDraft
 from corpus.errors import BadInput
 from corpus.importing import recognition
 from corpus.models import Query
-from jobs import notifications
+from jobs import background
 
 FETCH = "annotation.fetch_passage"
 State = PassageDraft.State
@@ -49,13 +49,8 @@ def ask(member: Membership, query: Query, url: str) -> PassageDraft:
         raise BadInput(_("%(most)d pages are being fetched for you: wait for one of them.") % {"most": MOST_PENDING})
     draft = PassageDraft.objects.create(query=query, asked_by=member, url=url)
     record(member.user, "aspects.fetched", member.collection, query=query.external_id, url=url)
-    transaction.on_commit(lambda: send(draft.pk))
+    background.enqueue(FETCH, draft.pk)
     return draft
-
-
-def send(draft: int) -> None:
-    """Wake a worker; a lost message costs a click on "try again"."""
-    notifications.notify(FETCH, draft)
 
 
 @transaction.atomic
@@ -65,7 +60,7 @@ def again(draft: PassageDraft) -> None:
         raise BadInput(_("This page is being fetched: wait a moment."))
     fresh: dict[str, Any] = {"asked_at": timezone.now(), "started_at": None, "error": "", "bytes": 0}
     PassageDraft.objects.filter(pk=draft.pk).update(state=State.WAITING, **fresh)
-    transaction.on_commit(lambda: send(draft.pk))
+    background.enqueue(FETCH, draft.pk)
 
 
 def dismiss(draft: PassageDraft) -> None:
@@ -79,10 +74,9 @@ def is_silent(draft: PassageDraft) -> bool:
 
 
 def work(draft: int, limits: FetchLimits | None = None) -> None:
-    """Fetch a page that was asked for; quiet when somebody else does, or it is wanted no longer. Safe to run twice."""
+    """Fetch a page that was asked for; quiet when it is here or wanted no longer. Who began last is heard alone."""
     now = timezone.now()
-    free = Q(state=State.WAITING) | Q(state=State.FETCHING, started_at__lt=now - SILENT)
-    mine = PassageDraft.objects.filter(free, pk=draft)
+    mine = PassageDraft.objects.filter(pk=draft, state__in=PENDING)
     if not mine.update(state=State.FETCHING, started_at=now, bytes=0):
         return
     held = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)

@@ -166,8 +166,6 @@ class ArgumentsRequest(models.Model):
         GoldSet, models.CASCADE, null=True, related_name="+", help_text="Null: all gold that could become checks."
     )
     asked_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
-    posted_at = models.DateTimeField(null=True, help_text="When workers were last told.")
-    tries = models.PositiveSmallIntegerField(default=0)
     written = models.PositiveIntegerField(default=0, help_text="Pairs that have arguments now.")
     lost = models.PositiveIntegerField(default=0, help_text="Pairs about which a model did not argue as asked.")
     created_at = models.DateTimeField(db_default=Now())
@@ -176,19 +174,10 @@ class ArgumentsRequest(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["collection", "-id"], name="arguments_newest"),
-            models.Index(fields=["id"], name="arguments_waiting", condition=Q(ended_at=None)),
         ]
-
-    MOST_TRIES = 30
-    """So often it is begun: whatever ends each try stands in the workers' log."""
 
     def __str__(self) -> str:
         return f"{self.collection}: {self.written} written"
-
-    @property
-    def waits(self) -> bool:
-        """A worker has still to do it."""
-        return self.ended_at is None and self.tries < self.MOST_TRIES
 
 
 class GoldAnswer(models.Model):

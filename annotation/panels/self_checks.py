@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Min, Q
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -16,7 +15,7 @@ from django.utils.translation import gettext as _
 from annotation.models import SelfCheck
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, CurrentJudgment, Pair, Query
-from jobs import notifications, workers
+from jobs import background, notifications, workers
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline
@@ -29,8 +28,6 @@ OWN = 8
 """Queries of the collection that are asked, where its reference has a relevant and another pair for them."""
 REPEATS = 2
 TASK = "annotation.self_check"
-LONGEST_S = 900
-"""After so long a worker that asked is given up."""
 LARGE = 1_000
 """Pairs from which a campaign asks whether its judges were checked."""
 
@@ -158,26 +155,17 @@ def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
         raise BadInput(_("Redis does not answer, so no worker can be asked: try again when it is back"))
     if not workers.live_workers():
         raise BadInput(_("no worker is there to ask them: start one, or use the command"))
-    if not notifications.redis().set(_key(collection.pk), 1, nx=True, ex=LONGEST_S):
+    _job, is_new = background.enqueue(TASK, collection.pk, judges=[row.pk for row in judges])
+    if not is_new:
         raise BadInput(_("judges are being asked: the results come within minutes"))
-    arguments = collection.pk, [row.pk for row in judges]
-    transaction.on_commit(lambda: notifications.notify(TASK, *arguments))
 
 
 def run_later(collection: int, judges: Sequence[int]) -> None:
     """What the worker does; quiet when the collection is gone. Whoever was changed meanwhile is left out."""
-    try:
-        found = Collection.objects.filter(pk=collection).first()
-        rows = list(JudgeVersion.objects.filter(pk__in=judges, is_current=True).order_by("name"))
-        if found is not None and rows:
-            self_check(found, rows, probes(found))
-    finally:
-        notifications.redis().delete(_key(collection))
-
-
-def _key(collection: int) -> str:
-    """Held in Redis while a worker asks for the collection: a second click pays for nothing."""
-    return f"{settings.PREFIX}:self-check:{collection}"
+    found = Collection.objects.filter(pk=collection).first()
+    rows = list(JudgeVersion.objects.filter(pk__in=judges, is_current=True).order_by("name"))
+    if found is not None and rows:
+        self_check(found, rows, probes(found))
 
 
 def _values(checked: SelfCheckResult, found: Findings) -> dict[str, Any]:

@@ -1,18 +1,13 @@
 """Configured models argue for and against gold pairs: beside what experts grade, and in attention checks.
 
-A worker asks them once a sample is drawn or somebody asks for it. The request is a row, so nothing is lost with a
-message: workers look for it again. Until then, and where a model leaves its side, the offline pair's words stand. The
-calls are booked and capped like all of the collection's.
+A worker asks them once a sample is drawn or somebody asks for it (docs/jobs.md). Until then, and where a model leaves
+its side, the offline pair's words stand. The calls are booked and capped like all of the collection's.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
-import psycopg
-from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Now
 
 from annotation.audit_log.recording import record
@@ -22,7 +17,8 @@ from annotation.quality_control import arguments, attention_checks
 from annotation.quality_control.matching import Form, PairFeatures
 from corpus.errors import BadInput
 from corpus.models import Collection
-from jobs import notifications
+from jobs import background
+from jobs.leases import JobLost, Lease
 from judges import prompts
 from judges.campaigns import configurations, forecasts
 from judges.campaigns.configurations import Configuration
@@ -33,17 +29,11 @@ from judges.engine.leases import Claimed
 from judges.inline.pairs import ask_alone
 from judges.models import Campaign, JudgeVersion
 from judges.records import Seat, Side, Turn
-from judges.tasks import database
 
 WRITE = "annotation.write_gold_reasons"
 OFFLINE = "offline"
-AGAIN = timedelta(minutes=1)
-"""Workers are told again of a request that nobody has ended after so long."""
-TRIES = ArgumentsRequest.MOST_TRIES
 AT_ONCE = 200
 """Pairs that are asked about before what came of it is stored."""
-LOCK = "SELECT pg_try_advisory_lock(7108, %s)"
-"""One process at a time works on a request."""
 NO_DEBATE = (Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL)
 
 Rounds = list[dict[Seat, Turn]]
@@ -134,11 +124,12 @@ def _seated(wanted: Configuration, form: Form) -> Configuration:
 def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: User | None) -> bool:
     """Let a worker do it; False where no model is configured or it is asked for already."""
     waiting = ArgumentsRequest.objects.filter(collection=collection, gold_set=gold_set, ended_at=None)
-    if writers(collection) is None or waiting.filter(tries__lt=TRIES).exists():
+    unfinished = background.unfinished(WRITE).values("subject")
+    if writers(collection) is None or waiting.filter(pk__in=unfinished).exists():
         return False
     request = ArgumentsRequest.objects.create(collection=collection, gold_set=gold_set, asked_by=by)
     record(by, "arguments.asked", collection, request=request.pk)
-    transaction.on_commit(wake)
+    background.enqueue(WRITE, request.pk)
     return True
 
 
@@ -147,26 +138,19 @@ def newest(collection: Collection) -> ArgumentsRequest | None:
     return ArgumentsRequest.objects.filter(collection=collection).order_by("-pk").first()
 
 
-def wake() -> None:
-    """Tell workers of requests that wait; while Redis is away this does nothing, and whoever looks next does it."""
-    due = ArgumentsRequest.objects.filter(Q(posted_at=None) | Q(posted_at__lt=Now() - AGAIN))
-    for pk in due.filter(ended_at=None, tries__lt=TRIES).values_list("pk", flat=True):
-        if notifications.notify(WRITE, pk):
-            ArgumentsRequest.objects.filter(pk=pk).update(posted_at=Now())
+def waits(request: ArgumentsRequest | None) -> bool:
+    """Whether a worker has still to do it."""
+    return request is not None and request.ended_at is None and background.is_unfinished(WRITE, request.pk)
 
 
 # --- doing it ---------------------------------------------------------------------------------------------------------
-def write(request: ArgumentsRequest) -> None:
-    """Do what is asked for, unless another process is at it or it is done."""
-    with closing(psycopg.connect(**database(), autocommit=True)) as lock:
-        row = lock.execute(LOCK, [request.pk]).fetchone()
-        mine = ArgumentsRequest.objects.filter(pk=request.pk, ended_at=None, tries__lt=TRIES)
-        if row == (True,) and mine.update(tries=F("tries") + 1):
-            _write(request)
-            ArgumentsRequest.objects.filter(pk=request.pk).update(ended_at=Now())
+def write(request: ArgumentsRequest, lease: Lease) -> None:
+    """Do what is asked for; pairs about which models argued already are left out."""
+    _write(request, lease)
+    ArgumentsRequest.objects.filter(pk=request.pk).update(ended_at=Now())
 
 
-def _write(request: ArgumentsRequest) -> None:
+def _write(request: ArgumentsRequest, lease: Lease) -> None:
     wanted = writers(request.collection)
     if wanted is None:
         return
@@ -181,6 +165,9 @@ def _write(request: ArgumentsRequest) -> None:
         written = sum(_keep(pair, rounds, form, asked) for pair, rounds in found.answers.items())
         sums = {"written": F("written") + written, "lost": F("lost") + len(some) - written}
         ArgumentsRequest.objects.filter(pk=request.pk).update(**sums)
+        lease.progress(begin + len(some), len(pairs))
+        if lease.lost():
+            raise JobLost
 
 
 def _of(request: ArgumentsRequest, form: Form) -> list[int]:

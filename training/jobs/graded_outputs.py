@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from corpus.errors import BadInput, QuorumError
-from jobs import notifications, workers
+from jobs import background, notifications, workers
 from judges.evidence import measuring
 from judges.evidence.campaigns import judge_named
 from judges.evidence.outputs import OutputRow, means, table
@@ -68,8 +68,10 @@ def ask_later(job: Job, judge: str, budget: float | None) -> None:
     judge_named(judge)
     if why := why_not(job):
         raise BadInput(why)
+    _asked, is_new = background.enqueue(TASK, job.pk, judge=judge, budget=budget)
+    if not is_new:
+        raise BadInput(_("A judge is being asked already. Reload this page to see the scores."))
     _keep(job.pk, {"judge": judge, "state": "running"})
-    transaction.on_commit(lambda: notifications.notify(TASK, job.pk, judge, budget))
 
 
 def score(job: int, judge: str, budget: float | None) -> None:

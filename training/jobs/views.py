@@ -14,7 +14,7 @@ from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
 from corpus.collections.audit_log import record
 from corpus.errors import BadInput
-from jobs import leases
+from jobs import background, leases
 from training.jobs import graded_outputs, lifecycle, pages, written
 from training.jobs.forms import JudgeForm, TrainForm
 from training.models import Job, Model
@@ -114,6 +114,7 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
             "judged_columns": graded_outputs.columns(found),
             "judge_form": JudgeForm(judges=graded_outputs.judges()),
             "judge_calls": graded_outputs.calls(found),
+            "judge_job": background.last(graded_outputs.TASK, found.pk),
             "judge_why_not": graded_outputs.why_not(found),
         }
     if request.headers.get("HX-Request"):

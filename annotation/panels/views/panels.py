@@ -16,6 +16,7 @@ from annotation.panels.subsets import SIZES_TO_CHOOSE
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
+from jobs import background
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion
 from judges.probes import stored
@@ -36,6 +37,7 @@ def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
         "current": has_chosen(scope.collection),
         "abilities": stored.abilities(everybody_on(offered(scope.collection))),
         "sizes": SIZES_TO_CHOOSE,
+        "checking": background.last(self_checks.TASK, scope.collection.pk),
     }
     try:
         chosen = choose_panel(

@@ -14,10 +14,13 @@ from annotation.aspects import drafts
 from annotation.data.url_fetch.pages import FetchLimits
 from annotation.models import AuditEntry
 from annotation.models.aspects import PassageDraft
+from annotation.tasks import fetch_passage
 from corpus.aspects import revising
 from corpus.aspects.entries import Wording
 from corpus.errors import BadInput
 from corpus.models import Document, Label
+from jobs import background, leases
+from jobs.models import BackgroundJob
 from tests.aspects_scene import ice_scene
 from tests.open_web import NOISY, Web, open_web
 
@@ -33,9 +36,9 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Drafts for which a worker was woken."""
+    """Drafts that a worker was asked for."""
     found: list[int] = []
-    monkeypatch.setattr(drafts, "send", found.append)
+    monkeypatch.setattr(drafts.background, "enqueue", lambda _kind, draft: found.append(draft))
     return found
 
 
@@ -123,7 +126,7 @@ def test_a_slow_or_huge_page_fails_and_can_be_tried_again(
         assert "1 MB" in room.row().problem and "larger" not in room.row().problem
     with django_capture_on_commit_callbacks(execute=True):
         room.client.post(f"{room.home}passages/{draft.pk}/again/")
-    assert (room.row().state, room.row().error, sent) == ("waiting", "", [draft.pk])
+    assert (room.row().state, room.row().error, sent) == ("waiting", "", [draft.pk] * 2)
     web.page("/big", NOISY)
     drafts.work(draft.pk)
     assert room.row().state == "ready"
@@ -136,6 +139,18 @@ def test_a_message_that_comes_twice_fetches_once(room: Room, web: Web, sent: lis
     drafts.work(draft.pk)
     drafts.work(draft.pk + 1)
     assert len(web.asked) == 1
+
+
+def test_a_page_whose_worker_was_killed_is_fetched_by_another(room: Room, web: Web) -> None:
+    web.page("/", NOISY)
+    draft = drafts.ask(room.bob, room.query, "http://ice.example/")
+    assert leases.claim(BackgroundJob, kind=drafts.FETCH) is not None
+    PassageDraft.objects.filter(pk=draft.pk).update(state="fetching", started_at=timezone.now())
+    fetch_passage()
+    assert room.row().state == "fetching", "the lease of the first holds"
+    BackgroundJob.objects.update(lease_until=timezone.now())
+    fetch_passage()
+    assert room.row().state == "ready" and not background.is_unfinished(drafts.FETCH, draft.pk)
 
 
 def test_what_a_killed_worker_left_is_offered_again_and_a_late_worker_changes_nothing(

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from annotation.models import SelfCheck
 from annotation.panels import self_checks
 from corpus.models import Collection, Judgment
+from jobs import background
 from judges.models import Panel
 from judges.probes.known_orders import built_in
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, pairs_of, worker
@@ -75,4 +76,4 @@ def test_a_real_worker_makes_a_self_check_that_a_page_asked_for(worker: object, 
     until(SelfCheck.objects.exists)
     row = SelfCheck.objects.get()
     assert row.passes and row.findings["calls"] == 48 and row.findings["clear"]["right"] == 8
-    until(lambda: not self_checks.notifications.redis().exists(self_checks._key(collection.pk)))
+    until(lambda: not background.is_unfinished(self_checks.TASK, collection.pk))

@@ -2,21 +2,19 @@
 
 from typing import Any
 
-import psycopg
 import pytest
-from django.db.models.functions import Now
 from django.test import Client
+from django.utils import timezone
 
 from annotation.models import Role
 from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
 from annotation.quality_control import arguments, gold, gold_reasons
 from annotation.quality_control.matching import Form
 from annotation.tasks import write_gold_reasons
-from jobs import notifications
-from jobs.tasks import CHORES
+from jobs import background, leases, notifications, tasks
+from jobs.models import BackgroundJob
 from judges.campaigns.selectors import status
 from judges.models import Campaign, JudgeVersion
-from judges.tasks import database
 from tests.engine_parts import collection_of, make_judge, make_panel
 from tests.evidence import make_campaign
 from tests.factories import make_member
@@ -41,7 +39,7 @@ def test_the_default_panels_debaters_argue_for_two_rounds(
     )
     made = gold.draw(collection=books, size=3, seed=1, spot=0, by=None)
     assert set(GoldPair.objects.values_list("written_by", flat=True)) == {"offline"}
-    write_gold_reasons(request_of(made).pk)
+    write_gold_reasons()
     rows = list(GoldPair.objects.filter(gold_set=made).select_related("pair__query", "pair__document"))
     assert len(rows) == 8 and len(model_server.requests()) == 7 * 4 + 2
     for row in rows:
@@ -63,7 +61,8 @@ def test_the_default_panels_debaters_argue_for_two_rounds(
     assert (ended.written, ended.lost) == (7, 1) and ended.ended_at is not None
     assert status(books)["campaign"] is None, "it judges nothing"
     assert Campaign.objects.get().panel == "main, gold reasons"
-    write_gold_reasons(ended.pk)
+    background.enqueue(gold_reasons.WRITE, ended.pk)
+    write_gold_reasons()
     assert len(model_server.requests()) == 7 * 4 + 2, "a request that ended is not done again"
 
 
@@ -75,8 +74,8 @@ def test_four_agents_argue_where_four_debate_each_in_its_own_words(
     panel = make_panel(model_server, debate=("stance", "stance"))
     panel.debate = ["a", "a", "b", "b"]
     panel.save()
-    made = gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
-    write_gold_reasons(request_of(made).pk)
+    gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
+    write_gold_reasons()
     for kept in GoldArguments.objects.all():
         assert (kept.couples, kept.rounds, kept.written_by) == (2, 2, "a, b")
         assert len({turn["reason"] for turn in kept.turns}) == len(kept.turns) == 8
@@ -125,24 +124,19 @@ def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
         away.setattr(notifications, "is_away", lambda: True)
         drawn = charlie.post(f"/c/{books.name}/gold/", {"size": 3, "seed": 1, "spot": 0})
         assert drawn.status_code == 302
-        look_for_lost_messages()
     made = GoldSet.objects.get()
     assert sent == [], "nothing can be sent"
+    notifications.redis().delete(notifications.key("told", gold_reasons.WRITE))
+    monkeypatch.setattr(tasks, "CHORES", [])
     look_for_lost_messages()
     look_for_lost_messages()
-    assert sent == [("annotation.write_gold_reasons", [request_of(made).pk])], "once, not at every look"
-    ArgumentsRequest.objects.update(posted_at=Now() - 2 * gold_reasons.AGAIN)
-    look_for_lost_messages()
-    assert len(sent) == 2, "whoever took it is gone"
-    ArgumentsRequest.objects.update(posted_at=None, ended_at=Now())
-    look_for_lost_messages()
-    assert len(sent) == 2
+    assert sent == [(gold_reasons.WRITE, [])], "once, not at every look"
+    assert background.is_unfinished(gold_reasons.WRITE, request_of(made).pk)
 
 
 def look_for_lost_messages() -> None:
     """What every worker does every few seconds."""
-    for _queue, look in CHORES:
-        look()
+    tasks.look(["judge"])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -157,7 +151,7 @@ def test_the_message_waits_in_the_queue_while_no_worker_lives(
     assert sent == [], "no model is configured"
     make_panel(model_server, debate=("d1", "d2"))
     made = gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
-    assert sent == [("annotation.write_gold_reasons", [request_of(made).pk])]
+    assert sent == [(gold_reasons.WRITE, [])] and background.is_unfinished(gold_reasons.WRITE, request_of(made).pk)
 
 
 def test_two_workers_do_not_ask_for_the_same_twice(
@@ -167,9 +161,12 @@ def test_two_workers_do_not_ask_for_the_same_twice(
     books = collection_of(6)
     make_panel(model_server, debate=("stance", "stance"))
     made = gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
-    with psycopg.connect(**database(), autocommit=True) as other:
-        other.execute(gold_reasons.LOCK, [request_of(made).pk])
-        write_gold_reasons(request_of(made).pk)
-        assert model_server.requests() == [] and request_of(made).tries == 0
-    write_gold_reasons(request_of(made).pk)
+    first = leases.claim(BackgroundJob, kind=gold_reasons.WRITE)
+    assert first is not None and not gold_reasons.write_later(books, gold_set=made, by=None)
+    write_gold_reasons()
+    assert model_server.requests() == [], "its lease holds"
+    BackgroundJob.objects.update(lease_until=timezone.now())
+    write_gold_reasons()
+    request = request_of(made)
+    assert request.ended_at is not None and not gold_reasons.waits(request)
     assert len(model_server.requests()) == 6 * 4

@@ -7,12 +7,15 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 from django.db import Error, transaction
+from django.utils import timezone
 
 from annotation.models import Role, SelfCheck
 from annotation.panels import self_checks
 from annotation.tasks import self_check as run_self_check
 from corpus.models import Collection
 from corpus.rubric import SUFFICIENCY
+from jobs import background, leases
+from jobs.models import BackgroundJob
 from judges.models import Attempt, Panel
 from judges.probes import self_check as asking
 from judges.probes.known_orders import Findings, OrderedCouples, Probe, built_in, findings
@@ -283,15 +286,33 @@ def test_an_admin_sees_the_cost_first_and_a_worker_asks_once(
         assert "A worker asks the judges" in client.post(address, asked, follow=True).content.decode()
         again = client.post(address, asked, follow=True).content.decode()
     assert "judges are being asked" in again
-    assert sent == [("annotation.self_check", [books.pk, [judge.pk]])]
-    run_self_check(*sent[0][1])
+    assert sent == [("annotation.self_check", [])], "once, for the judges that the job names"
+    run_self_check()
     assert SelfCheck.objects.get().passes
     with django_capture_on_commit_callbacks():
         client.post(address, asked)
-    run_self_check(books.pk, [judge.pk])
+    run_self_check()
     assert SelfCheck.objects.count() == 2, "it may be asked again once the worker has ended"
-    run_self_check(0, [judge.pk])
+    background.enqueue(self_checks.TASK, 0, judges=[judge.pk])
+    run_self_check()
     assert SelfCheck.objects.count() == 2, "quiet where the collection is gone"
+
+
+@pytest.mark.django_db
+def test_a_worker_that_was_killed_while_it_asked_is_told_of_and_nobody_pays_twice(
+    books, client, model_server: LocalModels, monkeypatch
+):
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    make_judge(model_server, "good")
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
+    address = "/c/books/panel/self-check/"
+    client.post(address, {"judge": "good"})
+    assert leases.claim(BackgroundJob, kind=self_checks.TASK) is not None
+    BackgroundJob.objects.update(lease_until=timezone.now())
+    run_self_check()
+    page = client.get("/c/books/panel/").text
+    assert "It failed: the worker that asked the judges was ended." in page and not model_server.requests()
+    assert "A worker asks the judges" in client.post(address, {"judge": "good"}, follow=True).text
 
 
 @pytest.mark.django_db

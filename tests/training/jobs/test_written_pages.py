@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.models import AuditEntry, Role
 from corpus.models import Collection
+from jobs.models import BackgroundJob
 from judges.models import Work
 from tests.engine_parts import collection_of, pairs_of
 from tests.factories import make_collection, make_member
@@ -17,6 +19,7 @@ from training.jobs import graded_outputs, inputs, outcomes, outputs
 from training.jobs.folder import JobFolder
 from training.models import Job, Model
 from training.recipes.calibration import Calibration
+from training.tasks import judge_outputs
 
 pytestmark = pytest.mark.django_db
 
@@ -155,8 +158,11 @@ def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, m
     asked = {"judge": "offline-measurer", "budget": "2"}
     said = client.post(reverse("judge_outputs", args=["books", written.pk]), asked, follow=True).text
     assert "offline-measurer is being asked" in said
-    assert messenger.sent == [[written.pk, "offline-measurer", 2.0]]
-    graded_outputs.score(*messenger.sent[0])
+    assert messenger.sent == [[]]
+    again = client.post(reverse("judge_outputs", args=["books", written.pk]), asked, follow=True).text
+    assert "A judge is being asked already" in again
+    BackgroundJob.objects.update(state="running", lease_until=timezone.now())  # whoever took it is gone
+    judge_outputs()
     written.refresh_from_db()
     sides = written.result["judged"]["sides"]
     assert (sides["tuned"]["rows"], sides["tuned"]["scored"], sides["tuned"]["without_scores"]) == (3, 2, 0)
