@@ -5,14 +5,15 @@ What is stored names nobody: assessors stand in it by kind and id, so a name tha
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from django.db import transaction
+from django.db import Error, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -67,7 +68,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """`report` None: too much to measure while a page waits, and nothing is stored yet."""
+    """`report` None: too much to measure while a page waits, and nothing is stored yet; or measuring failed."""
 
     report: AgreementReport | None
     second: Aggregate | None
@@ -83,7 +84,11 @@ class Figures:
 def figures(collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors]) -> Figures:
     """Everything that the page shows for what was asked; one row where it is stored. `known`: everybody here."""
     if not is_large(collection, asked.chosen):
-        found = compute(collection, asked)
+        try:
+            with measuring(collection):
+                found = compute(collection, asked)
+        except MeasuringFailed as error:
+            return Figures(None, None, [], stored=False, at=None, asked=False, failure=str(error))
         return Figures(*_read(collection, asked, known, found), stored=False, at=None, asked=False)
     row = StoredAgreement.objects.filter(collection=collection, key=key_of(asked)).first()
     job = background.last(COMPUTE, row.pk) if row is not None else None
@@ -135,6 +140,18 @@ def store(row: StoredAgreement) -> str:
     kept = StoredAgreement.objects.filter(collection=row.collection_id).order_by("-pk").values_list("pk", flat=True)
     StoredAgreement.objects.filter(collection=row.collection_id).exclude(pk__in=list(kept[:KEPT])).delete()
     return ""
+
+
+@contextmanager
+def measuring(collection: Collection) -> Iterator[None]:
+    """Measure while a page waits. Raises MeasuringFailed and logs what broke; refusals and outages stay as they are."""
+    try:
+        yield
+    except (QuorumError, Error):
+        raise
+    except Exception as error:
+        logger.exception("the agreement of %s cannot be measured", collection)
+        raise MeasuringFailed(why(error)) from error
 
 
 def why(error: Exception) -> str:

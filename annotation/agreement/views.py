@@ -1,5 +1,7 @@
 """Pages of agreement: all assessors two by two, two of them closely, over time, and annotator by annotator."""
 
+from collections.abc import Callable
+from functools import wraps
 from itertools import chain
 
 from django.contrib import messages
@@ -107,7 +109,8 @@ def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     asked = page.read(request.GET, scope.collection, known)
     found = cached_results.figures(scope.collection, asked, known)
     if found.report is None:
-        messages.info(request, _("Not measured yet"))
+        if found.stored:
+            messages.info(request, _("Not measured yet"))
         return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-agreement.csv"'
@@ -115,8 +118,27 @@ def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     return response
 
 
+Page = Callable[[HttpRequest, Scope], HttpResponse]
+
+
+def says_why(page: Page) -> Page:
+    """Measuring that fails is said on the agreement page."""
+
+    @wraps(page)
+    def shown(request: HttpRequest, scope: Scope) -> HttpResponse:
+        try:
+            with cached_results.measuring(scope.collection):
+                return page(request, scope)
+        except cached_results.MeasuringFailed as error:
+            messages.error(request, _("Measuring failed: %(failure)s.") % {"failure": error})
+            return redirect("agreement", scope.collection.name)
+
+    return shown
+
+
 @action("admin")
 @require_GET
+@says_why
 def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A cell of the matrix opened: the cross table of two assessors, and the pairs behind the cell that was asked."""
     filters = listing.PairFilters.read(request.GET)
@@ -142,6 +164,7 @@ def _key(text: str) -> int:
 
 @action("admin")
 @require_GET
+@says_why
 def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Agreement of judges and of people by day or week."""
     found = statistics.standing(scope.collection, None)
@@ -154,6 +177,7 @@ def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin")
 @require_GET
+@says_why
 def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
     found = statistics.standing(scope.collection, None)

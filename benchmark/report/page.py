@@ -21,6 +21,7 @@ class ReportRow:
 
     run: int
     name: str
+    note: str
     missing: int
     value: dict[str, Any]
     values: dict[str, dict[str, Any]]
@@ -74,7 +75,8 @@ def rows(stored: StoredReport, measure: str, result: Mapping[str, Any] | None = 
     found = []
     for one in (result or stored.result)["systems"]:
         values = {key: complete(value) for key, value in one["values"].items()}
-        found.append(ReportRow(one["run"], stored.name(one["run"]), one["missing"], values[measure], values))
+        run, note = one["run"], stored.notes.get(one["run"], "")
+        found.append(ReportRow(run, stored.name(run), note, one["missing"], values[measure], values))
     return sorted(found, key=lambda row: (-row.value["after"], row.name))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from django.db import connection
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from benchmark.models import Run
 from benchmark.runs import builders, hybrid_scores, lexical, rankings
@@ -19,6 +20,10 @@ from jobs.models import JobState
 
 SCORES = ("margins", "plain")
 """What the reranked run's scores are: log odds, which go through the sigmoid, or to be taken as they are."""
+TOLD = {
+    "margins": gettext_lazy("margins (log odds), the sigmoid was applied before they were combined"),
+    "plain": gettext_lazy("taken as they are, no sigmoid was applied"),
+}
 NEGATIVE = "SELECT EXISTS (SELECT FROM benchmark_ranking WHERE run_id = %s AND 0 > ANY (scores))"
 
 
@@ -94,6 +99,13 @@ def _weights(given: Any, method: str) -> list[float]:
     if len(weights) != 2 or not all(math.isfinite(one) and one >= 0 for one in weights) or not any(weights):
         raise BadInput(_("weights are two numbers from 0 on: of BM25, and of the reranked run"))
     return weights
+
+
+def scores_told(run: Run) -> str:
+    """What a hybrid took the reranked run's scores for; empty for other runs."""
+    if run.kind != Run.Kind.HYBRID or (told := TOLD.get(run.recipe.get("scores", ""))) is None:
+        return ""
+    return _("scores of %(run)s: %(told)s") % {"run": run.recipe["run"], "told": told}
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:

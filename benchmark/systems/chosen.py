@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Qrels, Report, Run
 from benchmark.report.computing import VERSION
+from benchmark.runs.hybrid import scores_told
 from corpus.models import Collection
 from jobs.models import JobState
 
@@ -54,6 +55,8 @@ class StoredReport:
     report: Report
     names: dict[int, str]
     new: list[str]
+    notes: Mapping[int, str]
+    """What a hybrid took scores for."""
 
     @property
     def result(self) -> dict[str, Any]:
@@ -88,4 +91,5 @@ def stored(report: Report | None, runs: Iterable[Run]) -> StoredReport | None:
     names = {int(one["run"]): str(one.get("name", "")) for one in (report.result or {}).get("systems", [])}
     now = {run.pk: run.name for run in runs}
     new = [run.name for run in runs if run.state == JobState.READY and run.pk not in ids]
-    return StoredReport(report, names | now, new)
+    notes = {run.pk: told for run in runs if (told := scores_told(run))}
+    return StoredReport(report, names | now, new, notes)

@@ -59,9 +59,10 @@ def summary(status: Status) -> Iterator[str]:
     if status["campaign"] is None:
         yield f"{status['collection']}: no campaign yet"
         return
+    waits = f", {status['open']:,} of them wait for people" if status["open"] else ""
     yield (
         f"campaign {status['campaign']} ({status['policy']}) on {status['collection']}: {status['state']}; "
-        f"{ended(status):,} of {status['pairs']:,} pairs ended"
+        f"judges are done with {ended(status):,} of {status['pairs']:,} pairs{waits}"
     )
     labels = status["labels"]
     yield (

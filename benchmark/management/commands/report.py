@@ -14,6 +14,7 @@ from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
 from benchmark.report.verdict import recall_shift, words
 from benchmark.runs import builders
+from benchmark.runs.hybrid import scores_told
 from corpus.collections.audit_log import shell
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
@@ -52,6 +53,9 @@ class Command(QuorumCommand):
         result = report.result or {}
         for line in lines(result, options["measure"]):
             self.say(line)
+        notes = {run.name: told for run in sorted(runs, key=lambda run: run.name) if (told := scores_told(run))}
+        for name, told in notes.items():
+            self.say(f"  {name}: {told}")
         if options["out"] is not None:
             write(options["out"], tables(result, options["measure"]))
         about = {"collection": collection.name, "report": report.pk, "before": before.number, "after": after.number}

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from benchmark.models import Run
 from benchmark.runs import builders
 from benchmark.runs.cost import paid, spent
-from benchmark.runs.hybrid import SCORES
+from benchmark.runs.hybrid import SCORES, scores_told
 from benchmark.runs.searching import BM25
 from corpus.collections.audit_log import shell
 from corpus.commands import QuorumCommand
@@ -180,13 +180,6 @@ def line(run: Run, begun: tuple[float, int]) -> str:
     return f"run {run.name}: {run.phase or run.state}, {run.done:,} of {run.total:,}{rate}"
 
 
-SCORES_TOLD = {
-    "margins": "margins (log odds), the sigmoid was applied before they were combined",
-    "plain": "taken as they are, no sigmoid was applied",
-}
-"""What a hybrid took the reranked run's scores for."""
-
-
 def sentence(run: Run, document: dict[str, Any]) -> str:
     """For people."""
     seconds = document["seconds_per_query"]
@@ -196,6 +189,5 @@ def sentence(run: Run, document: dict[str, Any]) -> str:
     asked = f", {tokens:,} tokens" if tokens else ""
     calls, _cached, cost = paid(run)
     asked += f", {calls:,} calls, {cost}" if calls else ""
-    told = f"; scores of {run.recipe['run']}: {SCORES_TOLD[document['scores']]}" if document.get("scores") else ""
     found = f"{run.name}: {document['queries']:,} queries, {document['documents']:,} documents{missing}{took}{asked}"
-    return found + told
+    return "; ".join(filter(None, [found, scores_told(run)]))

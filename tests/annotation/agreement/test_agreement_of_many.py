@@ -243,6 +243,28 @@ def test_why_measuring_failed_stands_on_the_page_until_it_succeeds(crowd, monkey
     assert "Measuring failed" in page and "As of" in page, "the figures of before stay"
 
 
+def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkeypatch, caplog):
+    """It is measured in the GET itself: a failure was a 500."""
+
+    def fails(*args, **options):
+        raise MemoryError
+
+    for name in ("cached_results.agreement_report", "two.agreement_report"):
+        monkeypatch.setattr(f"annotation.agreement.{name}", fails)
+    monkeypatch.setattr("annotation.label_quality.kappas.read", fails)
+    client, here = sees(crowd), "/c/crowd/agreement/"
+    names = [one.name for one in known_assessors(crowd)]
+    monkeypatch.setattr(cached_results, "is_large", lambda *_: False)
+    page = client.get(here)
+    assert page.status_code == 200 and "Measuring failed: the memory was not enough." in page.text
+    assert "Not measured yet" not in page.text and "too many grades" not in page.text
+    two = client.get(f"{here}two/", {"a": names[0], "b": names[1]}, follow=True)
+    others = [client.get(here + path, follow=True) for path in ("over-time/", "people/", "table.csv", "aggregate/")]
+    for answer in (two, *others):
+        assert answer.status_code == 200 and "Measuring failed: the memory was not enough." in answer.text
+    assert "the agreement of crowd cannot be measured" in caplog.text and "Traceback" in caplog.text
+
+
 def test_a_worker_that_was_ended_while_it_measured_is_told_of(crowd, monkeypatch):
     monkeypatch.setattr(cached_results, "COUPLES", 100)
     client = sees(crowd)

@@ -167,7 +167,11 @@ def test_the_command_prints_the_same_as_one_document(books: Collection) -> None:
 
 
 def test_status_says_at_least_too(books: Collection) -> None:
-    lines = "\n".join(summary(status(books)))
+    lines = "\n".join(summary(found := status(books)))
+    pairs, ended = found["pairs"], found["labelled"] + found["escalated"] + found["failed"]
+    assert f"; judges are done with {ended} of {pairs} pairs\n" in lines and found["open"] == 0
+    waiting = {**found, "pairs": 387, "labelled": 342, "escalated": 45, "failed": 0, "open": 45}
+    assert next(summary(waiting)).endswith("judges are done with 387 of 387 pairs, 45 of them wait for people")
     assert "cost at least $1.00 (8 calls without a price)" in lines
 
 

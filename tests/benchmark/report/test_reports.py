@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
+from annotation.models import Role
 from benchmark.measures.aspects import evaluate_aspects
 from benchmark.measures.rankings import evaluate
 from benchmark.models import Qrels, Report, ReportValues, Run
@@ -243,6 +245,21 @@ def test_the_command_prints_the_report_and_writes_its_tables(
     with pytest.raises(SystemExit, match="2"):
         call_command("report", name, "--runs", "one", "nobody")
     assert "has no run nobody" in capsys.readouterr().err
+
+
+def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    recipe = {"method": "minmax", "run": "two", "scores": "margins"}
+    Run.objects.filter(pk=world.one.pk).update(kind=Run.Kind.HYBRID, recipe=recipe)
+    call_command("report", world.collection.name, "--k", "2")
+    told = capsys.readouterr().out
+    assert "one: scores of two: margins (log odds), the sigmoid was applied before they were combined" in told
+    assert told.count("scores of") == 1, "the other is no hybrid"
+    client = Client()
+    client.force_login(factories.make_member(world.collection, "boss", Role.ADMIN).user)
+    report = Report.objects.get()
+    for path in (f"report/{report.pk}", f"report/{report.pk}/leaderboard"):
+        assert "scores of two: margins (log odds)" in client.get(f"/c/{world.collection.name}/benchmark/{path}/").text
 
 
 @pytest.mark.slow
