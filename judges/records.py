@@ -78,10 +78,9 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    """A configured model as the engine uses it: a JudgeVersion without its row."""
+class JudgeEntry:
+    """A configured model as a judges file says it: the fields of a JudgeVersion, and what its parameters mean."""
 
-    id: int
     name: str
     provider: str
     model: str
@@ -99,8 +98,6 @@ class Judge:
     batch_input_price: float | None = None
     batch_output_price: float | None = None
     batch_cached_input_price: float | None = None
-    priced_by: str = ""
-    """Who says these prices: file (the judge's own keys), table ([[price]]) or page; "" where nobody does."""
 
     @property
     def account(self) -> tuple[str, str, str]:
@@ -170,6 +167,15 @@ class Judge:
     def generations(self) -> int:
         """Answers to each vote, of which one is kept (ERank 3.2)."""
         return int(self.parameters.get("generations", 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Judge(JudgeEntry):
+    """A configured model as the engine uses it: a JudgeVersion without its row."""
+
+    id: int = field(kw_only=True)
+    priced_by: str = ""
+    """Who says these prices: file (the judge's own keys), table ([[price]]) or page; "" where nobody does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A campaign as the engine sees it: its judges, prices, limits and prompts, read once for each drain."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 from django.db.models import Min
@@ -10,28 +10,15 @@ from corpus.models import Assessor
 from corpus.rubric import BY_QUERY, Rubric
 from judges.campaigns import counters, stopped_routes
 from judges.costs import price_rows
-from judges.costs.price_keys import PRICES
 from judges.costs.prices import Price, price
 from judges.domain import copies, routing
 from judges.domain.protocol import Protocol
 from judges.engine.limits import Limit
 from judges.models import Campaign, JudgeVersion, PromptVersion
 from judges.prompts import answering
-from judges.records import Judge, Seat
+from judges.records import Judge, JudgeEntry, Seat
 
-FIELDS = [
-    "id",
-    "name",
-    "provider",
-    "model",
-    "base_url",
-    "api_key_env",
-    "parameters",
-    "max_concurrency",
-    "requests_per_minute",
-    "tokens_per_minute",
-    *PRICES,
-]
+FIELDS = ["id", *(one.name for one in fields(JudgeEntry))]
 
 ROOM = 2048
 """Tokens of an answer that may be as long as a document: evidence, or what is searched for in place of a query."""

@@ -8,10 +8,10 @@ from django.db import connection, transaction
 from judges.costs.price_entries import PriceEntry
 from judges.costs.price_rows import enter_price
 from judges.models import JudgeVersion, Panel
-from judges.panels.judge_keys import JudgeEntry
 from judges.panels.judges_file import JudgesFile
 from judges.panels.panel_table import PanelEntry
 from judges.providers import require_extra
+from judges.records import JudgeEntry
 
 LOCK = 0x6A75_6467
 """Of the advisory lock under which one file at a time is taken over."""
@@ -54,7 +54,7 @@ def _price(entry: PriceEntry) -> dict[str, Any]:
 
 
 def _panel(entry: PanelEntry) -> str:
-    fields = {**asdict(entry), "is_default": True}
+    fields = {**entry.model_dump(), "is_default": True}
     old = Panel.objects.filter(name=entry.name).first()
     if old and all(getattr(old, name) == value for name, value in fields.items()):
         return "unchanged"

@@ -1,16 +1,17 @@
 """The judges file (CONTRACT): read strictly, taken over whole or not at all."""
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from corpus.errors import BadInput
+from pydantic import Field, model_validator
+
 from corpus.importing.files import read_text
-from judges.costs.price_entries import PriceEntry, read_prices
-from judges.panels.file_lines import KeyLines
-from judges.panels.judge_keys import JudgeEntry, read_judge
-from judges.panels.panel_table import PanelEntry, read_panel
+from corpus.importing.toml_files import Table, problem, read_toml
+from judges.costs.price_entries import PriceEntry
+from judges.panels.judge_keys import JudgeTable
+from judges.panels.panel_table import PanelEntry, check_members, only_voter
+from judges.records import JudgeEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,35 @@ class JudgesFile:
     prices: tuple[PriceEntry, ...] = ()
 
 
+class JudgesTables(Table):
+    """The tables of the file."""
+
+    judge: Annotated[list[JudgeTable], Field(min_length=1)] = Field(default=[], validate_default=True)
+    panel: PanelEntry | None = None
+    price: list[PriceEntry] = []
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> "JudgesTables":
+        names = [one.name for one in self.judge]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                words = f'"{name}" is taken by an earlier judge; names are unique'
+                raise problem(words, "judge", number, "name")
+        models = [(one.provider, one.model, one.base_url) for one in self.price]
+        for number, model in enumerate(models):
+            if model in models[:number]:
+                raise problem(f'"{model[1]}" has a price in an earlier table; give one', "price", number, "model")
+        self.file()
+        return self
+
+    def file(self) -> JudgesFile:
+        """Judges, panel and prices. Raises the problem of a panel that does not fit its judges."""
+        judges = tuple(one.entry() for one in self.judge)
+        panel = self.panel or PanelEntry(ensemble=[only_voter(judges)])
+        check_members(panel, {one.name: one for one in judges})
+        return JudgesFile(judges, panel, tuple(self.price))
+
+
 def read(path: Path) -> JudgesFile:
     """Read and check the file. Raises BadInput with file, line where it is known, key, and what to do."""
     return parse(read_text(path), path.name)
@@ -29,27 +59,4 @@ def read(path: Path) -> JudgesFile:
 
 def parse(text: str, name: str = "judges.toml") -> JudgesFile:
     """Check the text of a judges file; `name` stands in the errors. Raises BadInput."""
-    try:
-        tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadInput(f"{name}: {error}") from error
-    return _Reader(text, name).file(tables)
-
-
-class _Reader(KeyLines):
-    """Checks the tables, and knows on which line each key stands."""
-
-    def file(self, tables: dict[str, Any]) -> JudgesFile:
-        """All kinds of tables."""
-        for key in tables.keys() - {"judge", "panel", "price"}:
-            self.fail("", key, "is unknown; a judges file has [[judge]] and [[price]] tables and one [panel]")
-        entries = tables.get("judge", [])
-        if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-            self.fail("", "judge", "is missing or no list of tables: write each judge as [[judge]]")
-        judges = tuple(read_judge(self, f"judge {number}", entry) for number, entry in enumerate(entries, 1))
-        names = [judge.name for judge in judges]
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                self.fail(f"judge {number + 1}", "name", f'"{name}" is taken by an earlier judge; names are unique')
-        prices = read_prices(self, tables.get("price", []))
-        return JudgesFile(judges, read_panel(self, tables.get("panel"), judges), tuple(prices))
+    return read_toml(JudgesTables, text, name).file()

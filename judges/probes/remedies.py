@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from judges.domain import verdicts
-from judges.panels.judge_keys import ROOM_TO_THINK, decided
+from judges.panels.judge_checks import ROOM_TO_THINK, decided
 from judges.presets import UNWRAPS, thinking
 from judges.providers.replies import get, parse, text
 from judges.records import Judge, Overloaded, ProviderError, RateLimited, Rejected, Reply, Unreachable

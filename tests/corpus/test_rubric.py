@@ -118,7 +118,7 @@ def sent_to_a_reranker(inputs: Inputs) -> dict[str, object]:
 
     provider = object.__new__(RerankProvider)
     provider.base_url, provider.http = "http://127.0.0.1", httpx2.AsyncClient(transport=httpx2.MockTransport(note))
-    judge = Judge(1, "ranker", "rerank-endpoint", "ranker")
+    judge = Judge("ranker", "rerank-endpoint", "ranker", id=1)
     asyncio.run(provider.send(ModelRequest(judge, prompts.vote_prompt(inputs), {}, inputs, "vote"), Received()))
     return sent[0]
 
@@ -159,7 +159,7 @@ def asked_for_gold_reasons(inputs: Inputs) -> list[Prompt]:
         found.append(question.prompt)
         return Turn(1 - question.slot[2], "It says so.")
 
-    judges = [Judge(n, name, "openai", name) for n, name in enumerate("ab")]
+    judges = [Judge(name, "openai", name, id=n) for n, name in enumerate("ab")]
     caller = SimpleNamespace(plan=SimpleNamespace(debaters=judges), ask=ask)
     asyncio.run(gold_reasons.Arguing(Form(2))(caller, SimpleNamespace(inputs=inputs)))
     return found

@@ -79,7 +79,7 @@ def test_each_hostile_text_is_asked_beside_its_clean_twin_whose_verdict_it_does_
     ],
 )
 def test_a_judge_whose_reasoning_or_cache_costs_is_not_free(prices: dict[str, float], free: bool) -> None:
-    one = Judge(1, "j", "openai-compatible", "m", input_price=0.0, output_price=0.0, **prices)
+    one = Judge("j", "openai-compatible", "m", id=1, input_price=0.0, output_price=0.0, **prices)
     assert canaries.is_free(one) is free
 
 

@@ -19,7 +19,7 @@ from judges.records import Body, Judge, ProviderError, Turn
 from judges.retrieval import answers
 from judges.retrieval.answers import pack, vectors_of
 
-JUDGE = Judge(1, "vectors", "embed-endpoint", "m", "http://127.0.0.1:1/v1")
+JUDGE = Judge("vectors", "embed-endpoint", "m", "http://127.0.0.1:1/v1", id=1)
 
 
 @settings(max_examples=200, deadline=None)
@@ -84,7 +84,7 @@ def test_what_a_kill_left_half_is_cut_away(tmp_path, torn):
 def test_another_model_has_vectors_of_its_own_and_an_exchanged_one_is_refused(tmp_path):
     store = Store(tmp_path, JUDGE)
     store.add([digest("a")], np.array([[1, 2]], dtype=np.float32))
-    other = Judge(2, "vectors", "embed-endpoint", "n", JUDGE.base_url)
+    other = Judge("vectors", "embed-endpoint", "n", JUDGE.base_url, id=2)
     assert len(Store(tmp_path, other)) == 0
     with pytest.raises(BadInput, match="vectors of 3 numbers and gave 2 before"):
         store.add([digest("b")], np.array([[1, 2, 3]], dtype=np.float32))

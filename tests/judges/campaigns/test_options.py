@@ -183,7 +183,7 @@ def test_a_temperature_is_refused_where_a_debater_takes_none(
 def test_a_model_that_thinks_takes_a_temperature_where_its_entry_sets_one(
     provider: str, model: str, parameters: dict[str, Any], taken: bool
 ) -> None:
-    known = Judge(1, "j", provider, model, parameters=parameters)
+    known = Judge("j", provider, model, id=1, parameters=parameters)
     assert configurations.takes_temperature(known) == taken
     if not taken:
         with pytest.raises(BadInput, match="takes no temperature"):

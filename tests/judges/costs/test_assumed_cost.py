@@ -40,7 +40,7 @@ DECIDED = {
 
 
 def test_a_blocked_prompt_of_google_has_no_answer_to_count() -> None:
-    judge, used = Judge(1, "j", "google", "m"), {"usageMetadata": {"promptTokenCount": 10}}
+    judge, used = Judge("j", "google", "m", id=1), {"usageMetadata": {"promptTokenCount": 10}}
     read: Any = google.GoogleProvider.read
     assert read(None, {"promptFeedback": {"blockReason": "SAFETY"}, **used}, "", judge).usage.is_known
     text = {"candidates": [{"content": {"parts": [{"text": "yes"}]}, "finishReason": "STOP"}]}
@@ -76,7 +76,9 @@ def test_tokens_that_openai_wrote_to_its_cache_are_read_and_cost_their_price() -
 
 
 def test_a_check_of_a_judge_does_not_say_that_such_a_call_cost_nothing() -> None:
-    checked = checks.CheckedJudge(Judge(1, "j", "openai", "m"), "vote", "", prices.Price(1.0, 1.0, 2.0), usage=Usage())
+    checked = checks.CheckedJudge(
+        Judge("j", "openai", "m", id=1), "vote", "", prices.Price(1.0, 1.0, 2.0), usage=Usage()
+    )
     assert checked.cost is None
 
 

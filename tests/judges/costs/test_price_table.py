@@ -166,13 +166,15 @@ def test_a_judge_may_say_written_reasoning_and_batch_prices_itself() -> None:
 
 def test_what_a_batch_costs() -> None:
     """Where nothing is said: half. Said: as said, and what is left out has the share of other input or output."""
-    one = Judge(1, "j", "openai", "m", input_price=2.0, output_price=8.0, cached_input_price=0.4, reasoning_price=6.0)
+    one = Judge(
+        "j", "openai", "m", id=1, input_price=2.0, output_price=8.0, cached_input_price=0.4, reasoning_price=6.0
+    )
     assert price(one, batch=True) == Price(1.0, 0.2, 4.0, None, 3.0)
-    told = Judge(1, "j", "openai", "m", input_price=2.0, output_price=8.0, cached_input_price=0.4,
+    told = Judge("j", "openai", "m", id=1, input_price=2.0, output_price=8.0, cached_input_price=0.4,
                  written_input_price=2.5, batch_input_price=0.5, batch_output_price=6.0)  # fmt: skip
     assert price(told, batch=True) == Price(0.5, 0.1, 6.0, 0.625, None)
     assert price(told) == Price(2.0, 0.4, 8.0, 2.5, None)
-    elsewhere = Judge(1, "j", "openai-compatible", "m", input_price=2.0, output_price=8.0)
+    elsewhere = Judge("j", "openai-compatible", "m", id=1, input_price=2.0, output_price=8.0)
     assert price(elsewhere, batch=True) == price(elsewhere), "no batch endpoint: asked one by one"
 
 
@@ -195,9 +197,9 @@ def test_what_a_batch_costs() -> None:
     ],
 )
 def test_the_list_knows_the_presets_that_have_list_prices(provider: str, model: str) -> None:
-    known = price(Judge(1, "j", provider, model))
+    known = price(Judge("j", provider, model, id=1))
     assert known is not None and known.input > 0 and known.output > 0, f"{provider} {model}"
-    assert source_words(Judge(1, "j", provider, model)).startswith("genai-prices ")
+    assert source_words(Judge("j", provider, model, id=1)).startswith("genai-prices ")
 
 
 @pytest.mark.parametrize(
@@ -210,26 +212,26 @@ def test_the_list_knows_the_presets_that_have_list_prices(provider: str, model: 
     ],
 )
 def test_the_list_knows_the_addresses_of_clouds(provider: str, base_url: str, model: str) -> None:
-    known = price(Judge(1, "j", provider, model, base_url))
+    known = price(Judge("j", provider, model, base_url, id=1))
     assert known is not None and known.input > 0, f"{provider} {model}"
-    assert price(Judge(1, "j", provider, model, "http://127.0.0.1:1")) is None, "elsewhere it has prices of its own"
-    assert price(Judge(1, "j", provider, "our-deployment", base_url)) is None
+    assert price(Judge("j", provider, model, "http://127.0.0.1:1", id=1)) is None, "elsewhere it has prices of its own"
+    assert price(Judge("j", provider, "our-deployment", base_url, id=1)) is None
 
 
 @pytest.mark.parametrize("provider", [name for name, one in PRESETS.items() if one.local])
 def test_no_model_of_a_server_of_ones_own_is_looked_up(provider: str) -> None:
     for base_url in ("", PRESETS[provider].base_url):
-        assert price(Judge(1, "j", provider, "gpt-4o-mini", base_url)) is None
-    assert price(Judge(1, "j", provider, "gpt-4o-mini", input_price=0.0, output_price=0.0)) == FREE
+        assert price(Judge("j", provider, "gpt-4o-mini", base_url, id=1)) is None
+    assert price(Judge("j", provider, "gpt-4o-mini", id=1, input_price=0.0, output_price=0.0)) == FREE
 
 
 def test_the_list_has_prices_of_batches_and_of_tiers() -> None:
-    mini = Judge(1, "j", "openai", "gpt-4o-mini")
+    mini = Judge("j", "openai", "gpt-4o-mini", id=1)
     assert price(mini, batch=True) == Price(0.075, 0.075, 0.3), "cached input is not halved twice"
-    dear = price(Judge(1, "j", "openai", "gpt-4o-mini", parameters={"service_tier": "priority"}))
+    dear = price(Judge("j", "openai", "gpt-4o-mini", id=1, parameters={"service_tier": "priority"}))
     assert dear is not None and dear.input > 0.15
-    assert price(Judge(1, "j", "openai", "gpt-4o-mini", parameters={"service_tier": "unheard-of"})) is None
-    deep = price(Judge(1, "j", "openai-compatible", "sonar-deep-research", "https://api.perplexity.ai"))
+    assert price(Judge("j", "openai", "gpt-4o-mini", id=1, parameters={"service_tier": "unheard-of"})) is None
+    deep = price(Judge("j", "openai-compatible", "sonar-deep-research", "https://api.perplexity.ai", id=1))
     assert deep == Price(2.0, 2.0, 8.0, None, 3.0), "reasoning has a price of its own"
 
 

@@ -12,10 +12,10 @@ from judges.records import Inputs, Judge, ModelRequest, Prompt, Usage
 
 INPUTS = Inputs("What does a mapping map?", ("Hashable values.",), "", "A mapping maps hashable values. " * 20)
 PROMPTS = [turn_prompt(INPUTS, FOR, 1), vote_prompt(INPUTS)]
-OWN = Judge(1, "own", "openai-compatible", "m", "http://127.0.0.1:1/v1", input_price=1.0, output_price=4.0)
-LISTED = Judge(2, "listed", "openai", "gpt-4o-mini")
-UNKNOWN = Judge(3, "new", "openai", "a-model-of-tomorrow")
-OFFLINE = Judge(4, "offline-bm25", "offline", "bm25")
+OWN = Judge("own", "openai-compatible", "m", "http://127.0.0.1:1/v1", id=1, input_price=1.0, output_price=4.0)
+LISTED = Judge("listed", "openai", "gpt-4o-mini", id=2)
+UNKNOWN = Judge("new", "openai", "a-model-of-tomorrow", id=3)
+OFFLINE = Judge("offline-bm25", "offline", "bm25", id=4)
 
 
 def test_the_judges_own_price_comes_before_the_table() -> None:
@@ -40,8 +40,8 @@ def test_a_listed_model_has_the_price_of_the_table() -> None:
         replace(OWN, input_price=None, output_price=None),
         replace(OWN, base_url="", input_price=None, output_price=None),
         replace(UNKNOWN, input_price=1.0),
-        Judge(5, "a", "anthropic", "gpt-4o-mini"),
-        Judge(6, "g", "google", ""),
+        Judge("a", "anthropic", "gpt-4o-mini", id=5),
+        Judge("g", "google", "", id=6),
     ],
 )
 def test_an_unknown_price_stays_unknown(judge: Judge) -> None:
@@ -49,7 +49,7 @@ def test_an_unknown_price_stays_unknown(judge: Judge) -> None:
 
 
 def test_an_address_in_the_table_has_its_own_prices_and_the_dearest_hour_counts() -> None:
-    known = price(Judge(7, "d", "openai-compatible", "deepseek-chat", "https://api.deepseek.com/v1"))
+    known = price(Judge("d", "openai-compatible", "deepseek-chat", "https://api.deepseek.com/v1", id=7))
     assert known is not None
     assert known.input > known.cached > 0 and known.output > 0
 

@@ -167,8 +167,8 @@ def test_estimate_and_ledger_agree_with_what_was_worked_by_hand(
 
 
 def test_reasoning_is_assumed_and_said_where_a_judge_that_thinks_has_answered_nothing() -> None:
-    plain = Judge(1, "p", "openai", "m", input_price=1.0, output_price=10.0, parameters={"max_output_tokens": 4096})
-    thinking = Judge(2, "t", "anthropic", "m", input_price=1.0, output_price=10.0,
+    plain = Judge("p", "openai", "m", id=1, input_price=1.0, output_price=10.0, parameters={"max_output_tokens": 4096})
+    thinking = Judge("t", "anthropic", "m", id=2, input_price=1.0, output_price=10.0,
                      parameters={"max_output_tokens": 4096, "thinking": True})  # fmt: skip
     options = [CampaignOptions(10, "single", voters=[one]) for one in (plain, thinking)]
     without, told = (estimate(one, [a_prompt()]) for one in options)
@@ -177,18 +177,18 @@ def test_reasoning_is_assumed_and_said_where_a_judge_that_thinks_has_answered_no
     assert told.cost.expected == pytest.approx(without.cost.expected + 10 * 1_000 * 10 / 1e6)
     assert without.notes == ()
     assert "t: 1,000 tokens of reasoning in an answer are assumed, for want of earlier answers" in told.line()
-    budgeted = Judge(3, "b", "anthropic", "m", parameters={"max_output_tokens": 4096, "thinking": 300})
+    budgeted = Judge("b", "anthropic", "m", id=3, parameters={"max_output_tokens": 4096, "thinking": 300})
     assert "b: 300 tokens" in estimate(CampaignOptions(1, "single", voters=[budgeted]), [a_prompt()]).line()
 
 
 def test_a_bound_counts_thoughts_that_the_output_limit_may_not_and_what_a_tool_adds() -> None:
     def bound(provider: str, **parameters: Any) -> int:
-        return output_bound(Judge(1, "j", provider, "m", parameters={"max_output_tokens": 4096, **parameters}))
+        return output_bound(Judge("j", provider, "m", id=1, parameters={"max_output_tokens": 4096, **parameters}))
 
     assert bound("qwen") == bound("qwen", thinking=False) == bound("anthropic", thinking=True) == 4096
     assert bound("qwen", thinking=1_000) == 5_096
     assert bound("qwen", thinking=True) == 4096 + 81_920
-    tool = Judge(1, "j", "anthropic", "m", parameters={"schema_mode": "tool"}, input_price=1.0, output_price=1.0)
+    tool = Judge("j", "anthropic", "m", id=1, parameters={"schema_mode": "tool"}, input_price=1.0, output_price=1.0)
     plain = replace(tool, parameters={})
     assert envelope(tool) == envelope(plain) + 512
     upper = [
@@ -219,7 +219,7 @@ def bounds(told: float, one: Judge, number: int) -> None:
 @pytest.mark.parametrize("parameters", BALLOTS)
 def test_the_upper_bound_of_a_vote_is_what_its_own_ballot_reserves(parameters: dict[str, Any], mode: str) -> None:
     """Whatever the scale, the prompt and the schema mode, and beside a voter that is asked otherwise."""
-    plain = Judge(1, "p", "openai-compatible", "m", input_price=1.0, output_price=2.0)
+    plain = Judge("p", "openai-compatible", "m", id=1, input_price=1.0, output_price=2.0)
     one = replace(plain, id=2, name="j", parameters={**parameters, "schema_mode": mode})
     told = estimate(CampaignOptions(7, "single", voters=[one], ballots=ballots_of([one], [SHOWN])), [])
     bounds(told.tokens_in.upper, one, 7)
@@ -231,7 +231,7 @@ def test_the_upper_bound_of_a_vote_is_what_its_own_ballot_reserves(parameters: d
 
 
 def test_a_debater_that_gets_its_form_in_words_has_them_in_its_bound() -> None:
-    plain = Judge(1, "p", "openai-compatible", "m")
+    plain = Judge("p", "openai-compatible", "m", id=1)
     worded = replace(plain, parameters={"schema_mode": "json_object"})
     turn = Prompt("debate-answers", "", "", "x" * 100)
     upper = [estimate(CampaignOptions(1, "debate", [one], rounds=1), [turn]).tokens_in.upper for one in (plain, worded)]
@@ -304,7 +304,7 @@ def test_no_usage_within_the_bound_costs_more_than_the_bound(given: tuple[Price,
 def test_no_estimate_ends_above_its_upper_bound(
     prices: dict[str, float], batch: bool, thought: int, share: float
 ) -> None:
-    one = Judge(1, "j", "openai", "m", parameters={"max_output_tokens": 4096}, **prices)
+    one = Judge("j", "openai", "m", id=1, parameters={"max_output_tokens": 4096}, **prices)
     if misfit(prices) or not prices:
         return
     mix = Mix(10, share, (1 - share) / 2, thought)

@@ -179,7 +179,7 @@ def test_the_judges_version_says_how_its_answers_are_read(role: str, grades: str
     fields |= {"reference": ["It is mutable."]} if role != "vote" else {}
     text = f"<think>It is.</think>\n{FENCE}json\n{json.dumps(fields, indent=2)}\n{FENCE}"
     given = {"unwrap": "both", "ignore_case": True, "extra_keys": "ignore", "scale": grades, "relevant_from": 3}
-    own = Judge(1, "j", "openai-compatible", "m", parameters=given)
+    own = Judge("j", "openai-compatible", "m", id=1, parameters=given)
     turn = parse(role, text, "It is mutable.", own)
     assert (turn.verdict, turn.reason) == (1, "It says so.")
     assert [quote.start for quote in turn.quotes] == ([0] if role != "vote" else [])
@@ -188,7 +188,7 @@ def test_the_judges_version_says_how_its_answers_are_read(role: str, grades: str
     )
     for name in needed:
         less = Judge(
-            1, "j", "openai-compatible", "m", parameters={key: one for key, one in given.items() if key != name}
+            "j", "openai-compatible", "m", id=1, parameters={key: one for key, one in given.items() if key != name}
         )
         with pytest.raises(Unusable):
             parse(role, text, "It is mutable.", less)

@@ -153,7 +153,7 @@ def record(models: LocalModels, judge: Judge) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_of_before_gives_the_same_rows(name: str) -> None:
-    file = json.loads(json.dumps(asdict(read(name))))
+    file = json.loads(json.dumps(asdict(read(name)), default=lambda table: table.model_dump()))
     kept = RECORDED["files"][name]
     for judge, before in zip(file["judges"], kept["judges"], strict=True):
         assert {key: judge[key] for key in before} == before, judge["name"]

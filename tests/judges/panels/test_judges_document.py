@@ -13,13 +13,12 @@ import pytest
 
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion
-from judges.panels.file_lines import KeyLines
-from judges.panels.judge_keys import JUDGE_KEYS, JudgeEntry, read_judge
+from judges.panels.judge_keys import JUDGE_KEYS, JudgeTable
 from judges.panels.judges_file import read
 from judges.presets import PRESETS
 from judges.presets.table import markdown
 from judges.probes.checks import check
-from judges.records import Judge
+from judges.records import Judge, JudgeEntry
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 
@@ -32,7 +31,7 @@ BLOCKS = re.findall(r"^```toml\n(\[\[judge\]\]\n.*?)^```$", DOCUMENT, re.DOTALL 
 
 def entry_of(block: str) -> JudgeEntry:
     (entry,) = tomllib.loads(block)["judge"]
-    return read_judge(KeyLines(block, "judges.toml"), "judge 1", entry)
+    return JudgeTable.model_validate(entry).entry()
 
 
 def provider_of(block: str) -> str:

@@ -168,8 +168,8 @@ def replaced(old: str, new: str) -> str:
 WRONG_FILES = [
     ("", "judge is missing"),
     ("[panel]\n", "judge is missing"),
-    ("judge = 7", "judge is missing or no list of tables"),
-    ("[judge]\nname = 'a'", "judge is missing or no list of tables"),
+    ("judge = 7", "judge is no list of tables"),
+    ("[judge]\nname = 'a'", "judge is no list of tables"),
     ("x = = 1", "judges.toml: Invalid value (at line 1, column 5)"),
     (text() + "\n[other]\na = 1", "line 24: other is unknown"),
     ("\n".join(text().splitlines()[:20]), "panel is missing"),

@@ -117,7 +117,7 @@ def test_samples_of_a_warm_judge_and_of_one_without_temperature_are_taken() -> N
 
 
 def judge(number: int, name: str = "", model: str = "m", **values: object) -> Judge:
-    return Judge(number, name or f"j{number}", "openai", model, **values)
+    return Judge(name or f"j{number}", "openai", model, id=number, **values)
 
 
 def test_copies_are_one_model_with_the_same_parameters_whatever_their_names_and_keys() -> None:

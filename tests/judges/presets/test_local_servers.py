@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import tomllib
 import urllib.error
 import urllib.request
 from typing import Any
@@ -13,15 +12,14 @@ import pytest
 from corpus.errors import BadInput
 from judges.domain import verdicts
 from judges.domain.unwrapping import unwrapped
-from judges.panels.file_lines import KeyLines
-from judges.panels.judge_keys import JudgeEntry, read_judge
+from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.presets.context import context_length
 from judges.presets.record import Context
 from judges.probes.checks import check
 from judges.prompts import VOTE_SCHEMA, fitted, vote_prompt
 from judges.providers import close_providers, open_provider
-from judges.records import Inputs, Judge, ModelRequest, Refused, Rejected, Reply
+from judges.records import Inputs, Judge, JudgeEntry, ModelRequest, Refused, Rejected, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.local import CONTEXT, LOCAL, MODEL, OLLAMA_CONTEXT, PLAIN
@@ -204,7 +202,7 @@ def entry(name: str, lines: str = "") -> JudgeEntry:
     needed = 'base_url = "http://127.0.0.1:1/v1"\n' if "base_url" in PRESETS[name].needs else ""
     given = f'[[judge]]\nname = "j"\nprovider = "{name}"\n{needed if "base_url" not in lines else ""}{lines}'
     given += "" if "model =" in lines else '\nmodel = "yes"'
-    return read_judge(KeyLines(given, "judges.toml"), "judge 1", tomllib.loads(given)["judge"][0])
+    return parse(given).judges[0]
 
 
 def judge(models: LocalModels, name: str, lines: str = "", alike: str = "") -> Judge:
@@ -274,7 +272,7 @@ def test_servers_without_one_port_need_an_address() -> None:
     for name in ("llama-cpp", "tgi"):
         given = f'[[judge]]\nname = "j"\nprovider = "{name}"\nmodel = "m"'
         with pytest.raises(BadInput, match="base_url is missing"):
-            read_judge(KeyLines(given, "judges.toml"), "judge 1", tomllib.loads(given)["judge"][0])
+            parse(given)
 
 
 @pytest.mark.parametrize("name", [one.name for one in LOCAL if one.name.endswith("+key")])
@@ -434,7 +432,7 @@ def test_what_a_server_does_not_do_is_found_by_check_judges(
     """A judge of openai-compatible at such a server: nothing of the preset stands in its way."""
     model_server.script(m={"verdict": "yes", "reasoning": 200})
     base_url = f"{model_server.google}/{alike}/v1"
-    one = Judge(1, "j", "openai-compatible", "m", base_url, parameters=parameters)
+    one = Judge("j", "openai-compatible", "m", base_url, id=1, parameters=parameters)
     (found,) = asyncio.run(check([(one, "vote")]))
     assert words in found.problem
 

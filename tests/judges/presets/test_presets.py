@@ -280,7 +280,7 @@ def test_the_rest_of_a_table_may_stand_in_extra_body(model_server: LocalModels) 
 
 
 def test_a_prompt_in_another_mode_says_the_schema_in_words_and_is_another_version() -> None:
-    plain, tool, text = (Judge(1, "j", "openai-compatible", "m", parameters={"schema_mode": mode})
+    plain, tool, text = (Judge("j", "openai-compatible", "m", id=1, parameters={"schema_mode": mode})
                          for mode in ("json_schema", "tool", "text"))  # fmt: skip
     asked = prompts.vote_prompt(PAIRS[0], 3)
     schema = prompts.GRADED_SCHEMAS[3]

@@ -9,13 +9,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from corpus.errors import BadInput
 from judges.domain.debate import PAIR
 from judges.domain.unwrapping import unwrapped
 from judges.domain.verdicts import parse
-from judges.panels.file_lines import KeyLines
-from judges.panels.judge_keys import read_judge
+from judges.panels.judge_keys import JudgeTable
 from judges.presets import PRESETS
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, ballot, turn_prompt, vote_prompt
 from judges.prompts.answering import fitted
@@ -177,7 +177,7 @@ def judge_of(models: LocalModels, preset: str, model: str = "yes", **keys: Any) 
     """A judge as a file with these keys makes it, at the look-alike."""
     home = f"{models.google}/{preset}{LOOK_ALIKES[preset].home}"
     entry = {"name": "j", "provider": preset, "model": model, "base_url": home, "api_key_env": KEY_ENV, **keys}
-    return Judge(id=1, **asdict(read_judge(KeyLines("", "judges.toml"), "judge 1", entry)))
+    return Judge(id=1, **asdict(JudgeTable.model_validate(entry).entry()))
 
 
 def vote_of(judge: Judge) -> ModelRequest:
@@ -382,7 +382,7 @@ def test_requests_have_the_names_of_their_host(
 def test_keys_that_a_host_does_not_know_are_refused_by_the_file(
     model_server: LocalModels, preset: str, key: str, value: object, words: str
 ) -> None:
-    with pytest.raises(BadInput, match=words):
+    with pytest.raises(ValidationError, match=words):
         judge_of(model_server, preset, **{key: value})
 
 

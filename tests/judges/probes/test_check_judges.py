@@ -19,7 +19,7 @@ from judges.management.commands.presets import EXAMPLES
 from judges.models import JudgeVersion
 from judges.models.probes import JudgeProbe
 from judges.panels import judges_file
-from judges.panels.judge_keys import decided
+from judges.panels.judge_checks import decided
 from judges.presets import PRESETS, SCHEMA_MODES
 from judges.probes import remedies
 from judges.probes.checks import CheckedJudge, check
@@ -236,7 +236,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("said", "parameters", "key"), REFUSALS)
 def test_a_refusal_is_understood_as_what_the_judge_sends(said: str, parameters: dict[str, Any], key: str) -> None:
-    judge = Judge(1, "j", "openai", "m", parameters=parameters)
+    judge = Judge("j", "openai", "m", id=1, parameters=parameters)
     assert remedies.suspect(judge, Rejected(f"host: 400 {said}", status=400)) == key
 
 

@@ -19,7 +19,7 @@ __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"
 
 def asked_by(rubric: str, **parameters: object):
     inputs = Inputs("What does a mapping map?", ("Keys to values.",), "Mappings", "A mapping.", RUBRICS[rubric])
-    return ballot(inputs, Judge(1, "one", "openai", "m", parameters=parameters))
+    return ballot(inputs, Judge("one", "openai", "m", id=1, parameters=parameters))
 
 
 @pytest.mark.parametrize("rubric", RUBRICS)
@@ -51,7 +51,7 @@ def test_three_ways_to_ask_are_three_prompt_versions() -> None:
 
 
 def test_a_chain_has_room_for_as_many_tokens_as_erank_keeps() -> None:
-    judges = [Judge(1, "one", "openai", "m", parameters=way) for way in ({}, {"prompt": "score-chain"})]
+    judges = [Judge("one", "openai", "m", id=1, parameters=way) for way in ({}, {"prompt": "score-chain"})]
     assert [one.max_output_tokens for one in judges] == [512, 2048]
 
 
@@ -78,5 +78,5 @@ def test_a_graded_vote_is_yes_from_the_grade_whose_text_says_relevant(lines: str
 
 
 def test_versions_that_were_stored_without_the_grade_keep_their_meaning() -> None:
-    old = [Judge(1, "one", "openai", "m", parameters={"scale": scale}).relevant_from for scale in ("0-3", "0-10")]
+    old = [Judge("one", "openai", "m", id=1, parameters={"scale": scale}).relevant_from for scale in ("0-3", "0-10")]
     assert old == [2, 5]

@@ -29,8 +29,7 @@ from judges import providers
 from judges.domain.verdicts import parse as read
 from judges.domain.verdicts import parse_vote
 from judges.panels.configuration import take_over
-from judges.panels.file_lines import KeyLines
-from judges.panels.judge_keys import read_judge
+from judges.panels.judge_keys import JudgeTable
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.presets.thinking import known_to_think
@@ -190,7 +189,7 @@ def judge_of(preset: str, **more: Any) -> Judge:
     panel = '[panel]\ndebate = ["a", "a"]\nensemble = ["a", "b", "c", "d", "e"]'
     others = "".join(f'[[judge]]\nname = "{name}"\nprovider = "offline"\nmodel = "bm25"\n' for name in "bcde")
     entry = parse("[[judge]]\n" + "\n".join(lines) + f"\n{others}{panel}\n").judges[0]
-    return Judge(1, "a", preset, entry.model, entry.base_url, entry.api_key_env, entry.parameters)
+    return Judge("a", preset, entry.model, entry.base_url, entry.api_key_env, entry.parameters, id=1)
 
 
 def leaving(monkeypatch: pytest.MonkeyPatch, recorder: Recorder, judge: Judge) -> tuple[str, dict[str, str], bytes]:
@@ -664,7 +663,7 @@ def filed(models: LocalModels, preset: str, model: str, **keys: Any) -> Judge:
     entry = {"name": "j", "provider": preset, "model": model, "base_url": home, **own, **keys}
     if "token_command" not in entry and preset != "bedrock":
         entry["api_key_env"] = KEY_ENV
-    return Judge(id=1, **asdict(read_judge(KeyLines("", "judges.toml"), "judge 1", entry)))
+    return Judge(id=1, **asdict(JudgeTable.model_validate(entry).entry()))
 
 
 def vote(judge: Judge) -> ModelRequest:

@@ -59,7 +59,7 @@ def test_more_alternatives_than_the_provider_has_are_refused(model_server: Local
 
 
 def test_side_and_round_are_read_from_the_end_of_the_prompt_and_never_from_the_document() -> None:
-    judge = Judge(1, "j", "openai", "m")
+    judge = Judge("j", "openai", "m", id=1)
     assert place(turn(judge, FOR, 1).prompt.user) == ("A", 1)
     assert place(turn(judge, AGAINST, 2).prompt.user) == ("B", 2)
     assert place(repair_prompt(turn(judge, AGAINST, 2).prompt, "no JSON").user) == ("B", 2)

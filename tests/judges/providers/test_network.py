@@ -54,7 +54,7 @@ def answer(body: bytes = ANSWER) -> bytes:
 
 async def post(url: str, sdk: str = "openai-compatible", question: str = "?") -> Body:
     """The answer to one call, as it was kept. Raises ProviderError where none came."""
-    judge = Judge(1, "j", sdk, "m", base_url=url, api_key_env=KEY_ENV)
+    judge = Judge("j", sdk, "m", id=1, base_url=url, api_key_env=KEY_ENV)
     kept: list[Body] = []
     prompt = replace(vote_prompt(INPUTS), user=question)
     try:
@@ -336,7 +336,7 @@ def refusal_at(url: str) -> str:
 
 
 async def refused(url: str) -> str:
-    judge = Judge(1, "j", "openai-compatible", "m", base_url=url)
+    judge = Judge("j", "openai-compatible", "m", id=1, base_url=url)
     inputs = Inputs("?", (), "", "")
     with pytest.raises(Refused) as error:
         await open_provider(judge).complete(ModelRequest(judge, vote_prompt(inputs), VOTE_SCHEMA, inputs, "vote"))

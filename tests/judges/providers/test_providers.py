@@ -426,7 +426,7 @@ KEYS = ["choices", "content", "candidates", "usage", "usageMetadata", "model", "
 
 @given(st.dictionaries(st.sampled_from(KEYS), JSON))
 def test_no_json_object_breaks_a_reader(body: dict[str, Any]) -> None:
-    judge = Judge(1, "any", "openai", "any", parameters={"scale": "0-3"})
+    judge = Judge("any", "openai", "any", id=1, parameters={"scale": "0-3"})
     for kind in (OpenAIProvider, AnthropicProvider, GoogleProvider, RerankProvider):
         reply = object.__new__(kind).read(body, "raw", judge)
         if reply is not None:

@@ -98,7 +98,7 @@ def test_the_served_model_is_a_judge(address: str, encoder: Path, monkeypatch: p
 
     async def ask(threshold: float | None) -> Reply:
         parameters = {} if threshold is None else {"threshold": threshold}
-        judge = Judge(1, "ours", "rerank-endpoint", "tiny", base, "SERVICE_TOKEN", parameters)
+        judge = Judge("ours", "rerank-endpoint", "tiny", base, "SERVICE_TOKEN", parameters, id=1)
         request = JudgeRequest(judge, *ballot(inputs, judge), inputs, "vote")
         try:
             return await open_provider(judge).complete(request)

@@ -1,0 +1,148 @@
+"""TOML files that people write, read strictly into pydantic models.
+
+A mistake is one line: file, line, key, what to do.
+"""
+
+import re
+import tomllib
+from collections import Counter
+from operator import itemgetter
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from corpus.errors import BadInput
+
+Place = tuple[int | str, ...]
+"""Keys from the file's top on; the number of a table in its list, from 0."""
+PROBLEM = "problem"
+
+
+def problem(words: str, *place: int | str) -> PydanticCustomError:
+    """What is wrong, and what to do; `place`: of another key than the one that is checked, from its table on."""
+    return PydanticCustomError(PROBLEM, "{words}", {"words": words, "place": place})
+
+
+def otherwise(words: str) -> WrapValidator:
+    """What is said of a value that is not of the type before it, unless the type has words of its own."""
+
+    def check(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            if error.errors()[0]["type"] == PROBLEM:
+                raise
+            raise problem(words) from None
+
+    return WrapValidator(check)
+
+
+def one_of(*known: str) -> AfterValidator:
+    """A text that is one of these."""
+
+    def check(text: str) -> str:
+        if text not in known:
+            raise problem(f'"{text}" is unknown; use one of {", ".join(known)}')
+        return text
+
+    return AfterValidator(check)
+
+
+def _in_one_line(text: str) -> str:
+    if not text.strip() or text != text.strip() or not text.isprintable():
+        raise ValueError
+    return text
+
+
+Line = Annotated[str, AfterValidator(_in_one_line), otherwise("must be text in one line, without space around it")]
+"""Text as names and addresses are."""
+Switch = Annotated[bool, otherwise("must be true or false")]
+
+
+class Table(BaseModel):
+    """Keys of a table. A misspelt one would be ignored in silence: there are no others."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: Any) -> Any:
+        for key in given if isinstance(given, dict) else ():
+            if key not in cls.model_fields:
+                raise problem(f"is unknown; known are {', '.join(sorted(cls.model_fields))}", key)
+        return given
+
+
+Model = TypeVar("Model", bound=Table)
+
+
+def read_toml(model: type[Model], text: str, name: str) -> Model:
+    """The file's text as the model. Raises BadInput with `name`, the line where it is known, key and what to do."""
+    try:
+        tables = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise BadInput(f"{name}: {error}") from error
+    try:
+        return model.model_validate(tables)
+    except ValidationError as error:
+        lines = _lines(text)
+        found = [one for one in error.errors() if one["type"] != "default_factory_not_called"]  # another one's fault
+        mistakes = [_mistake(one, tables, lines) for one in found]
+    number, what = min(mistakes, key=itemgetter(0))
+    raise BadInput(f"{name}, line {number}: {what}" if number else f"{name}: {what}")
+
+
+def _mistake(error: ErrorDetails, tables: dict[str, Any], lines: dict[Place, int]) -> tuple[int, str]:
+    """Line, 0 where it is not known, and what is wrong there."""
+    place: Place = (*error["loc"], *error.get("ctx", {}).get("place", ()))
+    listed = len(place) > 1 and isinstance(place[1], int)
+    inside = len(place) > 1 or (error["type"] == PROBLEM and error["loc"])
+    depth = 3 if listed else 2 if inside and isinstance(tables.get(str(place[0])), dict) else 1
+    table, keys = place[0], place[depth - 1 : depth] if len(place) >= depth > 1 else ()
+    title = f"[[{table}]] {int(place[1]) + 1}" if listed else f"[{table}]" if depth == 2 else str(table)
+    known = (lines[place[:end]] for end in range(depth, 0, -1) if place[:end] in lines)
+    return next(known, 0), " ".join([title, *map(str, keys), _words(error, place)])
+
+
+def _words(error: ErrorDetails, place: Place) -> str:
+    as_list = f"write each {place[0]} as [[{place[0]}]]"
+    match error["type"]:
+        case "missing":
+            return "is missing"
+        case "too_short":
+            return f"is missing: {as_list}"
+        case "model_type" if len(place) == 1:
+            return f"must be one table: write [{place[0]}]"
+        case "list_type" | "model_type":
+            return f"is no list of tables: {as_list}"
+    return error["msg"]
+
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([A-Za-z_-]+)\s*\]\]?\s*(#.*)?")
+_KEY = re.compile(r"""\s*["']?([^\s"'=\[#]+)["']?\s*=""")
+
+
+def _lines(text: str) -> dict[Place, int]:
+    """The lines of tables and of keys written one a line, which is how people write them."""
+    found: dict[Place, int] = {}
+    table: Place = ()
+    seen: Counter[str] = Counter()
+    for number, line in enumerate(text.splitlines(), 1):
+        header, key = _HEADER.fullmatch(line), _KEY.match(line)
+        if header:
+            table = (header[2], seen[header[2]]) if header[1] == "[[" else (header[2],)
+            seen[header[2]] += 1
+            found.setdefault((header[2],), number)
+            found.setdefault(table, number)
+        elif key:
+            found.setdefault((*table, key[1]), number)
+    return found
