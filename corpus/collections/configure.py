@@ -1,110 +1,94 @@
 """`configure_collection`: settings of a collection from a TOML file, all or nothing."""
 
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from django.db import transaction
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from corpus.collections.arms import ARMS, weights_of
 from corpus.collections.task_order import change_overlap, reprioritise
 from corpus.errors import BadInput
 from corpus.importing.files import read_text
+from corpus.importing.toml_files import Line, Table, one_of, otherwise, problem, read_toml
 from corpus.models import Assessor, Collection, Judgment
 from corpus.models.texts import shown_only
 
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """What a key may hold."""
-
-    type: type
-    low: float = 0
-    high: float = 0
-    removable: bool = False
-    """"none" takes the value away."""
-
-
-KEYS = {
-    "rubric": Key(str),
-    "instruction": Key(str),
-    "grades": Key(int, 1, 100),
-    "relevant_from": Key(int, 1, 100),
-    "overlap": Key(int, 1, 25),
-    "order": Key(str),
-    "lease_minutes": Key(int, 1, 32_767),
-    "min_judgment_ms": Key(int, 0, 10_000),
-    "seed": Key(int, -(2**31), 2**31 - 1),
-    "audit": Key(float, 0, 1),
-    "checks": Key(float, 0, 0.5),
-    "repeats": Key(float, 0, 0.5),
-    "batch": Key(int, 5, 1000),
-    "pass_mark": Key(int, 0, 100),
-    "arms": Key(dict),
-    "rounds": Key(str),
-    "hourly_rate": Key(float, 0, 10_000, removable=True),
-    "budget": Key(float, 0, 1e9, removable=True),
-    "daily_budget": Key(float, 0, 1e9, removable=True),
-}
 PRESETS: dict[str, dict[str, Any]] = {
     "dream": {"overlap": 3, "rounds": "final", "checks": 0.1, "pass_mark": 90, "arms": shown_only()},
 }
 """Settings by the paper that used them. DREAM 3.2.4, 4.1, F: three people a pair, and all read the final round."""
-CHOICES = {
-    "rubric": Collection.Rubrics.values,
-    "order": Collection.Order.values,
-    "rounds": Collection.Rounds.values,
-}
 NONE = "none"
-TYPES = {str: "a string", int: "an integer", float: "a number", dict: "a table like {shown=1, hidden=0, reveal=0}"}
+"""Takes a value away."""
+HIGHEST_RATE, HIGHEST_BUDGET = 10_000, 1e9
+
+
+def _text(given: str) -> str:
+    if "\0" in given:
+        raise problem("holds a NUL character")
+    return given
+
+
+def _arms(given: object) -> dict[str, int]:
+    try:
+        weights_of(given)
+    except ValueError as error:
+        raise problem(str(error)) from None
+    return {arm: given.get(arm, 0) for arm in ARMS} if isinstance(given, dict) else {}
+
+
+Grade = Annotated[int, Field(ge=1, le=100), otherwise("must be an integer from 1 to 100")]
+HalfShare = Annotated[int | float, Field(ge=0, le=0.5), otherwise("must be a number from 0 to 0.5")]
+Budget = Annotated[
+    Literal["none"] | Annotated[int | float, Field(ge=0, le=HIGHEST_BUDGET)],
+    otherwise(f'must be a number from 0 to {HIGHEST_BUDGET:g}, or "{NONE}"'),
+]
+
+
+class Settings(Table):
+    """The file; what it does not name stays as it is."""
+
+    preset: Annotated[Line, one_of(*PRESETS)] | None = None
+    rubric: Annotated[Line, one_of(*Collection.Rubrics.values)] | None = None
+    instruction: Annotated[str, otherwise("must be a string"), AfterValidator(_text)] | None = None
+    grades: Grade | None = None
+    relevant_from: Grade | None = None
+    overlap: Annotated[int, Field(ge=1, le=25), otherwise("must be an integer from 1 to 25")] | None = None
+    order: Annotated[Line, one_of(*Collection.Order.values)] | None = None
+    lease_minutes: Annotated[int, Field(ge=1, le=32_767), otherwise("must be an integer from 1 to 32767")] | None = None
+    min_judgment_ms: Annotated[int, Field(ge=0, le=10_000), otherwise("must be an integer from 0 to 10000")] | None = (
+        None
+    )
+    seed: Annotated[int, Field(ge=-(2**31), le=2**31 - 1), otherwise("must be an integer of 32 bits")] | None = None
+    audit: Annotated[int | float, Field(ge=0, le=1), otherwise("must be a number from 0 to 1")] | None = None
+    checks: HalfShare | None = None
+    repeats: HalfShare | None = None
+    batch: Annotated[int, Field(ge=5, le=1000), otherwise("must be an integer from 5 to 1000")] | None = None
+    pass_mark: Annotated[int, Field(ge=0, le=100), otherwise("must be an integer from 0 to 100")] | None = None
+    arms: Annotated[dict[str, int], BeforeValidator(_arms)] | None = None
+    rounds: Annotated[Line, one_of(*Collection.Rounds.values)] | None = None
+    hourly_rate: (
+        Annotated[
+            Literal["none"] | Annotated[int | float, Field(ge=0, le=HIGHEST_RATE)],
+            otherwise(f'must be a number from 0 to {HIGHEST_RATE}, or "{NONE}"'),
+        ]
+        | None
+    ) = None
+    budget: Budget | None = None
+    daily_budget: Budget | None = None
+
+
+KEYS = [key for key in Settings.model_fields if key != "preset"]
 
 
 def read_settings(path: Path) -> dict[str, Any]:
     """Keys and values of the file, each of a known name and the right type; those of its `preset` come first.
 
-    Raises BadInput that names the key.
+    Raises BadInput with file, line where it is known, key, and what to do.
     """
-    try:
-        found = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: not TOML: {error}") from None
-    preset = found.pop("preset", None)
-    if preset is not None and preset not in [*PRESETS]:
-        raise BadInput(f'{path}: the key "preset" must be one of {", ".join(PRESETS)}, not {preset!r}')
-    for key, value in found.items():
-        _check(path, key, value)
-    return PRESETS.get(preset, {}) | {key: _stored(key, value) for key, value in found.items()}
-
-
-def _stored(key: str, value: Any) -> Any:
-    if key == "arms":
-        return {arm: value.get(arm, 0) for arm in ARMS}
-    return None if value == NONE and KEYS[key].removable else value
-
-
-def _check(path: Path, key: str, value: object) -> None:
-    if key not in KEYS:
-        raise BadInput(f'{path}: unknown key "{key}"; known are preset, {", ".join(KEYS)}')
-    wanted = KEYS[key]
-    if wanted.removable and value == NONE:
-        return
-    fits = (int, float) if wanted.type is float else wanted.type
-    other = f' or "{NONE}"' if wanted.removable else ""
-    if not isinstance(value, fits) or isinstance(value, bool):
-        raise BadInput(f'{path}: the key "{key}" must be {TYPES[wanted.type]}{other}, not {value!r}')
-    if isinstance(value, int | float) and not wanted.low <= value <= wanted.high:
-        raise BadInput(f'{path}: the key "{key}" must be from {wanted.low} to {wanted.high}, not {value}')
-    if key == "arms":
-        try:
-            weights_of(value)
-        except ValueError as error:
-            raise BadInput(f'{path}: the key "arms" {error}') from None
-    choices = CHOICES.get(key)
-    if choices and value not in choices:
-        raise BadInput(f'{path}: the key "{key}" must be one of {", ".join(choices)}, not {value!r}')
-    if isinstance(value, str) and "\0" in value:
-        raise BadInput(f'{path}: the key "{key}" holds a NUL character')
+    given = read_toml(Settings, read_text(path), str(path)).model_dump(exclude_unset=True)
+    found = PRESETS.get(given.pop("preset", ""), {})
+    return found | {key: None if value == NONE else value for key, value in given.items()}
 
 
 @transaction.atomic

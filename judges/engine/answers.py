@@ -6,7 +6,7 @@ a dead worker's spool come to the same row.
 
 import json
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from judges.costs.prices import Price, cost
@@ -151,7 +151,7 @@ def sent_of(record: dict[str, Any]) -> Sent:
 
 def _fields(one: Judge | Price | Body | Quote) -> dict[str, Any]:
     """Fields by name, not copied: `asdict` takes longer than writing them all down."""
-    return {name: getattr(one, name) for name in one.__slots__}
+    return {field.name: getattr(one, field.name) for field in fields(one)}
 
 
 def one_line(text: str) -> str:

@@ -1,6 +1,7 @@
 """Settings of a collection from TOML: all or nothing, each refusal names its key."""
 
 import json
+import re
 from io import StringIO
 
 import pytest
@@ -54,9 +55,9 @@ def test_the_share_of_audits_and_the_hourly_rate_are_numbers(configure):
     assert configure("audit = 0.1\nhourly_rate = 40")[1]["changed"] == ["audit", "hourly_rate"]
     books = Collection.objects.get()
     assert (books.audit, books.hourly_rate) == (0.1, 40)
-    for bad in ("audit = 2", "audit = -0.1", "audit = nan", "hourly_rate = -1"):
-        assert f'"{bad.split()[0]}" must be from 0 to' in configure(bad)[2]
-    assert '"audit" must be a number' in configure('audit = "0.1"')[2]
+    for bad in ("audit = 2", "audit = -0.1", "audit = nan", 'audit = "0.1"'):
+        assert "line 1: audit must be a number from 0 to 1" in configure(bad)[2]
+    assert 'hourly_rate must be a number from 0 to 10000, or "none"' in configure("hourly_rate = -1")[2]
     assert configure("audit = 0")[1]["changed"] == ["audit"]
 
 
@@ -65,11 +66,11 @@ def test_arms_are_a_table_of_weights(configure):
     assert configure("arms = {hidden = 2, reveal = 1}")[1]["changed"] == ["arms"]
     assert Collection.objects.get().arms == {"shown": 0, "hidden": 2, "reveal": 1}
     for bad, said in (
-        ("{open = 1}", '"arms" names open; known are shown, hidden, reveal'),
-        ("{shown = 0}", '"arms" gives no arm a weight'),
+        ("{open = 1}", "[arms] names open; known are shown, hidden, reveal"),
+        ("{shown = 0}", "[arms] gives no arm a weight"),
         ("{shown = 101}", "the weight 101: whole numbers from 0 to 100 do"),
         ("{shown = 0.5}", "the weight 0.5"),
-        ("3", '"arms" must be a table like {shown=1, hidden=0, reveal=0}, not 3'),
+        ("3", "arms must be a table like {shown=1, hidden=0, reveal=0}"),
     ):
         assert said in configure(f"arms = {bad}")[2]
     assert configure("arms = {shown = 1, hidden = 0, reveal = 0}")[1]["changed"] == ["arms"]
@@ -81,21 +82,21 @@ def test_checks_repeats_batches_and_the_pass_mark_are_settings(configure):
     code, document, _ = configure("checks = 0.2\nrepeats = 0.05\nbatch = 10\npass_mark = 80")
     assert code == 0 and document["changed"] == ["checks", "repeats", "batch", "pass_mark"]
     for bad in ("checks = 0.6", "repeats = -0.1", "batch = 4", "pass_mark = 101"):
-        assert f'"{bad.split()[0]}" must be from' in configure(bad)[2]
+        assert re.search(rf"{bad.split()[0]} must be an? \w+ from", configure(bad)[2])
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("colour = 1", 'unknown key "colour"'),
-        ('overlap = "3"', '"overlap" must be an integer'),
-        ("overlap = true", '"overlap" must be an integer'),
-        ("overlap = 0", '"overlap" must be from 1 to 25'),
-        ("instruction = 3", '"instruction" must be a string'),
-        ('order = "newest"', '"order" must be one of uncertain, query, random'),
+        ("colour = 1", "settings.toml, line 1: colour is unknown; known are arms, audit"),
+        ('overlap = "3"', "overlap must be an integer from 1 to 25"),
+        ("overlap = true", "overlap must be an integer"),
+        ("# few\noverlap = 0", "line 2: overlap must be an integer from 1 to 25"),
+        ("instruction = 3", "instruction must be a string"),
+        ('order = "newest"', 'order "newest" is unknown; use one of uncertain, query, random'),
         ("relevant_from = 2", '"relevant_from" would be 2'),
-        ("lease_minutes = 1.5", '"lease_minutes" must be an integer'),
-        ("overlap = ", "not TOML"),
+        ("lease_minutes = 1.5", "lease_minutes must be an integer"),
+        ("overlap = ", "settings.toml: Invalid value (at"),
         (b'instruction = "caf\xe9"', "not UTF-8"),
     ],
 )
@@ -131,5 +132,5 @@ def test_the_preset_dream_sets_what_the_paper_did_and_the_files_own_keys_go_firs
     books = Collection.objects.get()
     assert (books.overlap, books.rounds, books.checks, books.pass_mark) == (3, "final", 0.1, 80)
     assert books.arms == {"shown": 1, "hidden": 0, "reveal": 0}
-    assert configure('preset = "paper"')[2].endswith("must be one of dream, not 'paper'\n")
+    assert configure('preset = "paper"')[2].endswith('preset "paper" is unknown; use one of dream\n')
     assert configure("preset = [1]")[0] == 2
