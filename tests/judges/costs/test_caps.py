@@ -277,11 +277,11 @@ def test_the_settings_file_takes_caps_and_takes_them_away(db: object, tmp_path: 
     collection = collection_of(1)
     file = tmp_path / "settings.toml"
     file.write_text("budget = 100\ndaily_budget = 2.5\nhourly_rate = 30\n")
-    assert configure(collection, read_settings(file)) == ["budget", "daily_budget", "hourly_rate"]
+    assert configure(collection, read_settings(file)) == ["hourly_rate", "budget", "daily_budget"]
     collection.refresh_from_db()
     assert (collection.budget, collection.daily_budget) == (100.0, 2.5)
     file.write_text('budget = "none"\nhourly_rate = "none"\n')
-    assert configure(collection, read_settings(file)) == ["budget", "hourly_rate"]
+    assert configure(collection, read_settings(file)) == ["hourly_rate", "budget"]
     collection.refresh_from_db()
     assert (collection.budget, collection.daily_budget, collection.hourly_rate) == (None, 2.5, None)
     for bad, said in (("budget = -1", "from 0 to"), ('daily_budget = "much"', 'or "none"')):

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from corpus.errors import BadInput
 from judges.domain.debate import PAIR
 from judges.domain.unwrapping import unwrapped
 from judges.domain.verdicts import parse
@@ -226,7 +225,7 @@ def test_a_preset_alone_is_enough(model_server: LocalModels, preset: str) -> Non
 
 
 def test_a_mode_that_a_host_lacks_is_refused_by_the_file_and_by_the_server(model_server: LocalModels) -> None:
-    with pytest.raises(BadInput, match='"json_schema" is nothing that provider deepseek has'):
+    with pytest.raises(ValidationError, match='"json_schema" is nothing that provider deepseek has'):
         judge_of(model_server, "deepseek", schema_mode="json_schema")
     wrong = replace(judge_of(model_server, "deepseek"), parameters={})
     with pytest.raises(Rejected, match="400 This response_format type is unavailable now"):
