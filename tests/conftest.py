@@ -48,11 +48,11 @@ def pytest_configure() -> None:
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    # The same examples in every run; `--hypothesis-profile=default` looks for others. How long one takes depends on the
-    # machine: the first text of a clean clone builds a table of all characters, which takes seconds on busy cores.
-    hypothesis.settings.register_profile(
-        "steady", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-    )
+    # The same few examples in every run, and once a week many others. How long one takes depends on the machine: the
+    # first text of a clean clone builds a table of all characters, which takes seconds on busy cores.
+    patient = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+    hypothesis.settings.register_profile("steady", patient, derandomize=True, max_examples=25)
+    hypothesis.settings.register_profile("weekly", patient, max_examples=500, print_blob=True)
     hypothesis.settings.load_profile("steady")
 
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from config.env import ROOT
 from judges.presets import PRESETS
 from tests.instances import PATIENCE, Instance
@@ -51,6 +53,7 @@ def test_the_section_is_as_short_as_it_says() -> None:
     assert all(command.startswith(PYTHON) for command in COMMANDS)
 
 
+@pytest.mark.slow
 def test_a_fresh_instance_has_its_first_label_after_three_commands(
     model_server: LocalModels, make_instance: Callable[..., Instance], tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ def instance(make_instance: Callable[..., Instance]) -> Instance:
     return make_instance()
 
 
+@pytest.mark.slow
 def test_two_commands_at_once_on_a_fresh_var_both_work(instance: Instance):
     with ThreadPoolExecutor(2) as pool:
         done = list(pool.map(lambda _: instance.manage("shell", "-v0", "-c", COUNT), range(2)))

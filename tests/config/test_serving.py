@@ -59,6 +59,7 @@ def page_as(name: str, address: str) -> int:
             return refused.code
 
 
+@pytest.mark.slow
 def test_serve_in_production_gets_ready_under_a_name_that_is_not_this_machines(make_instance: Callable[..., Instance]):
     instance = make_instance(**PRODUCTION, http_proxy="http://127.0.0.1:9")
     _, ready = serve(instance, "--judge-workers", "0")

@@ -9,20 +9,21 @@ import pytest
 from tests.plugin_browser import site
 from tests.slow_clients import HALF_BODY, HALF_HEADER, IDLE, clients, longest_of_five
 from tests.speed import slowness
+from tests.stages import first_quick
 
 KINDS = {"idle": IDLE, "half a header": HALF_HEADER, "half a body": HALF_BODY}
 MANY = {"idle": 2500, "half a header": 2500, "half a body": 2000}
 FEW = 100
 
 
-@pytest.fixture
-def port(instance: dict[str, str]) -> Iterator[int]:
+@pytest.fixture(scope="module")
+def port(instance_environment: dict[str, str]) -> Iterator[int]:
     """A site of one process, which is worse off than several."""
-    with site(instance) as address:
+    with site(instance_environment) as address:
         yield urlsplit(address).port or 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_quick(KINDS))
 def test_a_site_answers_within_a_second_beside_a_hundred_slow_clients(port: int, kind: str) -> None:
     longest_of_five(port)
     with clients(port, FEW, KINDS[kind]):

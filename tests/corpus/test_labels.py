@@ -128,7 +128,7 @@ class History:
 
 
 @pytest.mark.django_db
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 25))
 def test_incremental_labels_equal_rebuilt_ones_and_the_rule(seed, steps):
     history = History(seed)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.annotation.accounts.test_reach import pages, world
+from tests.stages import first_quick
 
 __all__ = ["world"]
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -61,7 +62,7 @@ def lost_by(page, path: str, kind: str) -> str | None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("who", ["annotator", "adjudicator", "owner"])
+@pytest.mark.parametrize("who", first_quick(["annotator", "adjudicator", "owner"]))
 def test_focus_is_kept_through_every_swap_of_every_page(world, new_page, console, instance, who):
     """Also through what is there only after another swap: undo, a flag, the next conflict."""
     page = new_page(user=world.people[who])

@@ -98,6 +98,7 @@ def test_an_invitation_leads_from_the_admins_page_to_the_collection(new_page, vi
     assert {"invitation.made", "invitation.accepted", "account.made", "member.joined", "session.in"} <= acts
 
 
+@pytest.mark.slow
 def test_a_second_factor_is_turned_on_used_and_replaced_by_a_recovery_code(new_page, violations):
     with_password(make_user("alice"))
     page = new_page()
@@ -137,6 +138,7 @@ def test_a_second_factor_is_turned_on_used_and_replaced_by_a_recovery_code(new_p
     assert len(page.locator("ul.codes li").all()) == 9
 
 
+@pytest.mark.slow
 def test_a_forgotten_password_is_set_by_the_link_that_an_owner_hands_over(new_page, violations):
     alice = make_user("alice")
     owner = new_page(user=make_user("boss", is_owner=True))
@@ -180,6 +182,7 @@ def test_a_forgotten_password_is_set_by_mail(new_page, mail, violations):
     assert to == ["bob@example.org"]
 
 
+@pytest.mark.slow
 def test_an_invited_person_joins_and_signs_in_by_the_provider(new_page, provider, violations):
     birds = make_collection("birds", title="Birds")
     admin = new_page(user=make_member(birds, "charlie", Role.ADMIN).user)

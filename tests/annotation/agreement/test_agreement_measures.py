@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
@@ -199,7 +199,6 @@ matrices = st.integers(2, 5).flatmap(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(matrices)
 def test_cohens_kappa_equals_scikit_learns(cells):
     first, second = np.array(cells).T
@@ -215,7 +214,6 @@ def test_cohens_kappa_equals_scikit_learns(cells):
             assert ours.value == pytest.approx(theirs, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(-1, 3), min_size=3, max_size=3), min_size=2, max_size=30), st.randoms())
 def test_the_order_of_items_and_repeated_items_as_patterns_change_nothing(rows, random):
     shuffled = random.sample(rows, len(rows))
@@ -276,7 +274,6 @@ def test_thirty_three_assessors_are_measured_within_seconds():
     assert time.perf_counter() - started < 10 * slowness()
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=2, max_size=30))
 def test_assessors_who_graded_everything_measure_as_they_do_beside_one_who_did_not(rows):
     whole = np.array(rows).T

@@ -151,6 +151,7 @@ def test_what_was_typed_stays_when_it_could_not_be_saved(
     console[:] = [line for line in console if "422" not in line]
 
 
+@pytest.mark.slow
 def test_a_page_is_fetched_refined_and_spread_over_two_aspects(
     scene: Scene,
     new_page: Callable[..., Any],
@@ -235,6 +236,7 @@ def test_the_pages_are_accessible_and_fit_in_every_look(
     assert {part: problems for part, problems in found.items() if problems} == {}
 
 
+@pytest.mark.slow
 def test_a_key_is_changed_named_everywhere_and_kept(
     scene: Scene, new_page: Callable[..., Any], violations: Callable[..., list[str]]
 ) -> None:

@@ -13,6 +13,7 @@ from corpus.models import Collection
 from judges.panels.offline_panel import ensure_offline
 from tests.admin_site import audited, judged_collection, people_at_work
 from tests.factories import make_user
+from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PHONE = {"viewport": {"width": 375, "height": 700}}
@@ -47,7 +48,7 @@ AGREEMENT = [
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
 
 
-@pytest.mark.parametrize("look", [DARK, PHONE], ids=["dark", "phone"])
+@pytest.mark.parametrize("look", first_quick([DARK, PHONE]), ids=["dark", "phone"])
 def test_admin_pages_are_accessible_and_fit(
     books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: dict[str, Any]
 ) -> None:
@@ -65,7 +66,7 @@ def test_admin_pages_are_accessible_and_fit(
     assert {part: problems for part, problems in found.items() if problems} == {}
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK, PHONE], ids=["light", "dark", "phone"])
+@pytest.mark.parametrize("look", first_quick([LIGHT, DARK, PHONE]), ids=["light", "dark", "phone"])
 def test_charts_of_the_home_and_of_agreement_are_accessible_and_fit(
     books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: dict[str, Any]
 ) -> None:
@@ -82,7 +83,7 @@ def test_charts_of_the_home_and_of_agreement_are_accessible_and_fit(
     assert {part: problems for part, problems in found.items() if problems} == {}
 
 
-@pytest.mark.parametrize("width", [1280, 800, 375])
+@pytest.mark.parametrize("width", first_quick([375, 800, 1280]))
 def test_the_masthead_is_one_line_and_its_menu_needs_no_script(
     books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], width: int
 ) -> None:

@@ -25,6 +25,7 @@ def home(collection: Collection) -> str:
     return str(response.content.decode())
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_every_sentence_of_the_demos_overview_is_true(worker, tmp_path) -> None:
     collection, _ = demo.load_collection(tmp_path, StringIO())

@@ -11,6 +11,7 @@ from annotation.exports.snapshots import begin, fill
 from annotation.models import Role, Snapshot
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_label, make_turn, make_votes
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -48,7 +49,7 @@ def charlie():
     return charlie.user
 
 
-@pytest.mark.parametrize("look", list(LOOKS))
+@pytest.mark.parametrize("look", first_quick(LOOKS))
 def test_the_agreement_page_has_no_violation(charlie, new_page, instance, violations, look):
     page = new_page(user=charlie, **LOOKS[look])
     page.goto("/c/books/agreement/")
@@ -93,7 +94,7 @@ def test_the_matrix_of_33_judges_scrolls_under_its_headers(charlie, new_page, in
     assert violations(page) == []
 
 
-@pytest.mark.parametrize("look", list(LOOKS))
+@pytest.mark.parametrize("look", first_quick(LOOKS))
 def test_the_exports_page_has_no_violation_when_empty_and_when_full(charlie, new_page, instance, violations, look):
     page = new_page(user=charlie, **LOOKS[look])
     page.goto("/c/books/exports/")
@@ -136,7 +137,7 @@ def test_the_list_shows_by_itself_when_an_export_is_ready(charlie, new_page, ins
     assert page.locator("#snapshots").get_attribute("hx-get") is None
 
 
-@pytest.mark.parametrize("look", list(LOOKS))
+@pytest.mark.parametrize("look", first_quick(LOOKS))
 def test_a_training_set_and_the_statistics_have_no_violation(charlie, new_page, instance, violations, look):
     page = new_page(user=charlie, **LOOKS[look])
     page.goto("/c/books/exports/")

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.exports.sets import near
@@ -66,7 +66,6 @@ def jaccard(a, b):
     return len(a & b) / len(a | b) if a | b else 1.0
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(words_of, max_size=14), st.sampled_from([0.4, 0.5, 0.8, 1.0]))
 def test_texts_of_different_groups_are_never_similar(texts, least):
     groups = near.groups_of({key: " ".join(words) for key, words in enumerate(texts)}, least, 1)
@@ -75,7 +74,6 @@ def test_texts_of_different_groups_are_never_similar(texts, least):
             assert groups[a] == groups[b]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=7), min_size=1, max_size=10), st.integers(2, 3))
 def test_shingles_are_runs_of_words_and_a_short_text_is_one(texts, size):
     def shingles(text):
@@ -94,7 +92,6 @@ def test_shingles_are_runs_of_words_and_a_short_text_is_one(texts, size):
     }
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(words_of, st.lists(words_of, min_size=1, max_size=3)), min_size=1, max_size=10),
     st.floats(0.05, 0.95),
@@ -240,7 +237,6 @@ def test_balancing_by_the_entropy_of_the_paper_reaches_the_aim_over_all_cells_or
         )
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9_000)), min_size=1, max_size=200), st.integers(0, 3))
 def test_balancing_always_reaches_the_aim_and_keeps_every_filled_cell(rows, seed):
     scores, lengths = [score for score, _ in rows], [length for _, length in rows]

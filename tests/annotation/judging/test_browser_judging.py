@@ -11,6 +11,7 @@ from annotation.models import Assignment, Role
 from corpus.models import Item, Judgment, Label
 from tests.factories import make_collection, make_member
 from tests.judging_scene import EVIL, make_evil_item, make_scene
+from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -260,7 +261,7 @@ def test_the_lease_is_mentioned_in_its_last_minute_only_and_can_be_kept(collecti
     assert not page.locator("#lease").is_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", first_quick(["light", "dark"]))
 def test_axe_finds_nothing_on_the_pages_of_judging(collection, alice, new_page, violations, instance, scheme):
     make_scene(collection, 3)
     page = new_page(user=alice.user, color_scheme=scheme)

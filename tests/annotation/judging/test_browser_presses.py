@@ -10,6 +10,7 @@ from tests.annotation.judging.test_browser_judging import PHONE
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judging_scene import TEXT, make_scene
 from tests.plugin_browser import NewPage
+from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 LOOKED = 450
@@ -55,8 +56,8 @@ def press_twice(page, press: Callable, after: int) -> None:
         press(page)
 
 
-@pytest.mark.parametrize(("press", "options"), [(by_key, {}), (by_mouse, {}), (by_touch, PHONE)])
-@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ADJUDICATOR])
+@pytest.mark.parametrize(("press", "options"), first_quick([(by_key, {}), (by_mouse, {}), (by_touch, PHONE)]))
+@pytest.mark.parametrize("role", first_quick([Role.ANNOTATOR, Role.ADJUDICATOR]))
 def test_a_second_press_judges_nothing(
     books, new_page: NewPage, instance, press: Callable, options: dict, role: Role
 ) -> None:
@@ -95,7 +96,7 @@ def test_skip_and_flag_rest_too(books, new_page: NewPage, instance) -> None:
     assert page.locator("#skip[open]").count() == 1
 
 
-@pytest.mark.parametrize("press", [by_key, by_mouse])
+@pytest.mark.parametrize("press", first_quick([by_mouse, by_key]))
 def test_on_a_whole_query_the_page_takes_no_second_press(books, new_page: NewPage, instance, press: Callable) -> None:
     query = make_query(books)
     for _ in range(4):

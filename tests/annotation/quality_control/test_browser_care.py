@@ -84,6 +84,7 @@ def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collect
     assert Label.objects.filter(origin="people").count() == 2
 
 
+@pytest.mark.slow
 def test_an_expert_makes_gold_by_keyboard(collection, new_page, violations, instance):
     for number in range(8):
         query = make_query(collection, f"In which order, number {number}?", answers=["In insertion order."])

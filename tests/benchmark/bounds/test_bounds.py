@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.bounds import assess
@@ -54,7 +54,6 @@ def completions(rankings: list[list[int]], judged: dict[int, int], top: int, k: 
     ]
 
 
-@settings(max_examples=150, deadline=None)
 @given(worlds())
 def test_bounds_are_the_extremes_over_every_completion(world: tuple[list[list[int]], dict[int, int], int, int]) -> None:
     rankings, judged, _, k = world
@@ -65,7 +64,6 @@ def test_bounds_are_the_extremes_over_every_completion(world: tuple[list[list[in
         assert (system.low, system.high) == pytest.approx((min(values), max(values)))
 
 
-@settings(max_examples=150, deadline=None)
 @given(worlds())
 def test_an_order_is_not_settled_when_completions_turn_it(
     world: tuple[list[list[int]], dict[int, int], int, int],

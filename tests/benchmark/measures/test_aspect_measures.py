@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects
@@ -86,7 +86,6 @@ IDS = ["d1", "d10", "d2", "D3", "d4", "d5", "a", "b"]
 aspects = st.dictionaries(st.sampled_from(IDS), st.frozensets(st.integers(0, 4), min_size=1, max_size=4), min_size=1)
 
 
-@settings(max_examples=200)
 @given(aspects, st.permutations([*IDS, "x", "y"]), st.integers(0, 10), st.data())
 def test_with_equal_weights_alpha_ndcg_is_that_of_ir_measures(
     supports: dict[str, frozenset[int]], order: list[str], length: int, data: st.DataObject

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management import call_command
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmark.measures.rankings import compare, evaluate, parse
@@ -130,7 +130,6 @@ written = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
 @given(written)
 @example("nDCG(rel=1)@1")
 def test_whatever_is_written_as_a_measure_has_values_or_is_refused(name: str) -> None:
@@ -213,7 +212,6 @@ def test_paired_tests_see_a_difference_and_do_not_see_none() -> None:
 differences = st.lists(st.integers(-10, 10).map(lambda tenth: tenth / 10), min_size=2, max_size=24)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(differences, min_size=1, max_size=5))
 def test_interval_and_p_are_one_test_and_never_contradict_each_other(columns: list[list[float]]) -> None:
     """Alone, and corrected by Holm over several systems; and each bound is where the test of it turns."""

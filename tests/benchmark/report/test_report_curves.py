@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.report import curves, measures
@@ -145,7 +145,6 @@ ranking = st.lists(st.integers(1, 6), max_size=3, unique=True)
 labelled = st.dictionaries(st.integers(0, 1), st.dictionaries(st.integers(1, 7), st.integers(0, 3), max_size=6))
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(ranking, ranking), min_size=2, max_size=4), labelled, labelled, st.integers(1, 2), st.data())
 def test_marginal_contribution_is_what_annotating_every_pool_gives(
     runs: list[tuple[list[int], list[int]]], before: Grades, after: Grades, relevant_from: int, data: st.DataObject

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.runs.combining import combined, repeats
@@ -22,7 +22,6 @@ from judges.retrieval.answers import pack, vectors_of
 JUDGE = Judge("vectors", "embed-endpoint", "m", "http://127.0.0.1:1/v1", id=1)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 40), st.integers(1, 12), st.integers(1, 9), st.integers(0, 2**31))
 def test_search_by_blocks_finds_what_sorting_everything_finds(documents, depth, block, seed):
     chance = np.random.default_rng(seed)

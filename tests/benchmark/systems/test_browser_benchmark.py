@@ -13,6 +13,7 @@ from corpus.models import Collection
 from tests import benchmark_scene as scene
 from tests.factories import make_member
 from tests.rankings import make_next_report
+from tests.stages import first_quick
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -63,7 +64,7 @@ def open_all(page: "Page") -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize("look", first_quick(["light", "dark", "phone"]))
 def test_no_page_of_the_benchmark_has_a_violation(
     instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
 ) -> None:
@@ -82,7 +83,7 @@ def test_no_page_of_the_benchmark_has_a_violation(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("look", ["light", "phone"])
+@pytest.mark.parametrize("look", first_quick(["light", "phone"]))
 def test_empty_pages_have_no_violation(
     instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
 ) -> None:

@@ -37,6 +37,7 @@ from tests.engine_parts import (
 )
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.stages import first_quick
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 
@@ -53,7 +54,7 @@ def asked(models: LocalModels) -> Counter[tuple[str, str, int, str]]:
     return Counter((r["model"], r["side"], r["round"], r["sha256"]) for r in models.requests())
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
+@pytest.mark.parametrize("provider", first_quick(["openai", "anthropic", "google"]))
 def test_each_round_is_a_batch_at_half_the_price(worker: object, model_server: LocalModels, provider: str) -> None:
     collection_of(PAIRS)
     make_panel(model_server, debate=("converge", "converge"), votes=("hash",) * 5, provider=provider)
@@ -92,6 +93,7 @@ def test_a_panel_that_no_batch_endpoint_serves_is_refused(model_server: LocalMod
     assert refused.code == 2 and "no judge is of a provider with a batch endpoint" in refused.err
 
 
+@pytest.mark.slow
 def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     instance: dict[str, str], instance_environment: dict[str, str], model_server: LocalModels
 ) -> None:
@@ -154,7 +156,7 @@ def begun(models: LocalModels, provider: str, pairs: int = 3, **settings: object
     return started.campaign, before
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_a_lost_answer_makes_one_creation_and_the_batch_is_adopted(
     worker: object, model_server: LocalModels, provider: str
 ) -> None:
@@ -198,7 +200,7 @@ def test_somebody_elses_batch_that_fits_is_given_back_and_never_cancelled(
     assert model_server.stats()["batch_posts"] - before == 1
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
     worker: object, model_server: LocalModels, provider: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,7 +229,7 @@ def test_a_lost_batch_of_a_cancelled_campaign_counts_as_paid_for(worker: object,
     assert set(Attempt.objects.values_list("outcome", "cost")) == {("error", None)}
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_a_provider_that_was_never_reached_gets_the_batch_later(
     worker: object, model_server: LocalModels, provider: str
 ) -> None:
@@ -250,7 +252,7 @@ def test_a_provider_that_was_never_reached_gets_the_batch_later(
     assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 2
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_a_refused_batch_is_split_and_not_failed(worker: object, model_server: LocalModels, provider: str) -> None:
     """The server takes what is two calls large; six come."""
     collection_of(7)
@@ -289,7 +291,7 @@ def test_a_fault_of_all_batches_ends_after_twenty_refusals(worker: object, model
     assert Work.objects.filter(state="failed").count() == 0
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_a_dead_key_is_one_creation(worker: object, model_server: LocalModels, provider: str) -> None:
     campaign, before = begun(model_server, provider, pairs=8, refuse=[401, 999])
     until(lambda: state_of(campaign) == "paused")
@@ -299,7 +301,7 @@ def test_a_dead_key_is_one_creation(worker: object, model_server: LocalModels, p
 
 
 @pytest.mark.parametrize("lost", [0, 1], ids=["looked at", "looked for"])
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_a_key_that_dies_while_a_batch_is_out_pauses_the_campaign(
     worker: object, model_server: LocalModels, provider: str, lost: int
 ) -> None:
@@ -329,7 +331,7 @@ def test_a_look_that_failed_for_a_moment_pauses_nothing(worker: object, model_se
     until(lambda: state_of(campaign) == "finished")
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_only_a_line_feed_ends_an_answer(worker: object, model_server: LocalModels, provider: str) -> None:
     """Other separators of lines are text, and stand in the file of answers as they are."""
     said = "one\u2028two\u2029three\u0085four\x0bfive\x1csix"
@@ -352,7 +354,7 @@ def test_the_bounds_leave_room_within_what_the_providers_take() -> None:
         assert MOST[wire].size <= 0.8 * size and (calls is None or MOST[wire].calls <= 0.8 * calls)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_no_call_is_larger_in_its_batch_than_was_counted(
     worker: object, model_server: LocalModels, provider: str
 ) -> None:
@@ -423,7 +425,7 @@ def test_a_cancelled_campaign_ends_its_batches(worker: object, model_server: Loc
     assert not model_server.requests() and not Attempt.objects.filter(counts=True).exists()
 
 
-@pytest.mark.parametrize(("status", "asked_for"), [(503, 3), (429, 3), (409, 1)])
+@pytest.mark.parametrize(("status", "asked_for"), first_quick([(503, 3), (429, 3), (409, 1)]))
 def test_a_cancel_that_was_not_heard_is_said_again(
     worker: object, model_server: LocalModels, status: int, asked_for: int
 ) -> None:

@@ -369,6 +369,7 @@ def answer_all(right: list[Work], assessor: Assessor) -> None:
     Item.objects.filter(reason="audit").update(state="settled", done=2, taken=2)
 
 
+@pytest.mark.slow
 def test_pairs_that_join_a_campaign_after_its_end_are_sampled_apart_and_the_estimate_has_no_bias(books, campaign):
     """`judge COLLECTION --limit 60`, then `judge COLLECTION`: the later pairs are right more often than the earlier.
 
@@ -443,6 +444,7 @@ def test_pairs_that_people_met_for_another_reason_are_not_drawn(books, campaign)
     assert not Audit.objects.filter(pair__in=[work.pair_id for work in met]).exists()
 
 
+@pytest.mark.slow
 def test_the_draw_of_a_route_is_fair(books, campaign):
     """Every pair of a route is in the sample equally often, over many seeds: as the campaign's end draws it."""
     size, n, times = 50, 10, 400

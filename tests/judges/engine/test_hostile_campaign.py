@@ -7,6 +7,7 @@ from judges.presets import UNWRAPS
 from tests.engine_parts import _standing_worker, collection_of, judge, worker
 from tests.judges.domain.test_unwrapping import ANSWERS, LETTERS
 from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.stages import first_quick
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 
@@ -24,7 +25,7 @@ def make_judge(models: LocalModels, alike: str, unwrap: str) -> None:
     )
 
 
-@pytest.mark.parametrize("unwrap", UNWRAPS)
+@pytest.mark.parametrize("unwrap", first_quick(UNWRAPS))
 def test_hostile_answers_become_labels_only_where_the_rule_says_so(
     worker: object, model_server: LocalModels, unwrap: str
 ) -> None:

@@ -13,6 +13,7 @@ from tests.engine_parts import _standing_worker, collection_of, judge, make_judg
 from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.speed import slowness
+from tests.stages import first_quick
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 
@@ -47,7 +48,7 @@ def ends_whole(campaign: Campaign, models: LocalModels) -> None:
     assert Attempt.objects.filter(counts=True).count() == PAIRS * CALLS
 
 
-@pytest.mark.parametrize("fault", OUTAGE)
+@pytest.mark.parametrize("fault", first_quick(OUTAGE))
 def test_an_outage_in_the_middle_fails_no_pair(worker: object, model_server: LocalModels, fault: str) -> None:
     """Five seconds, the circuit opens twice. On 45580ec pairs failed once four tries were over."""
     model_server.script(YES)
@@ -100,7 +101,7 @@ def two_accounts(models: LocalModels) -> None:
     JudgeVersion.objects.filter(name="v3").update(model="v3", **own)
 
 
-@pytest.mark.parametrize("fault", ["401", "403", "404"])
+@pytest.mark.parametrize("fault", first_quick(["401", "403", "404"]))
 def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(
     worker: object, model_server: LocalModels, fault: str
 ) -> None:

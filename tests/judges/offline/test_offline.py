@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.bundled import build
@@ -121,7 +121,6 @@ CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 TEXTS = st.text(CHARACTERS, max_size=120) | st.sampled_from(["", ". . .", "a the of", "映射", "DATA>>>\nyes", ANSWER])
 
 
-@settings(max_examples=60)
 @given(TEXTS, st.lists(TEXTS, max_size=3), TEXTS, TEXTS, TEXTS)
 def test_any_text_gets_answers_that_the_parser_takes(query, answers, title, document, other):
     inputs = Inputs(query, tuple(answers), title, document)

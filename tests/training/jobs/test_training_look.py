@@ -9,6 +9,7 @@ import pytest
 from annotation.models import Role
 from corpus.models import Collection
 from tests.factories import make_member
+from tests.stages import first_quick
 from tests.training.jobs.test_training_pages import birds as birds
 from tests.training.jobs.test_training_pages import finished
 from tests.training.jobs.test_training_pages import rows as rows
@@ -23,7 +24,7 @@ LOOKS = {
 SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
-@pytest.mark.parametrize("look", list(LOOKS))
+@pytest.mark.parametrize("look", first_quick(LOOKS))
 def test_training_pages_have_no_violation(
     instance: dict[str, str],
     birds: Collection,

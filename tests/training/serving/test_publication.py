@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from training.recipes.calibration import Calibration
@@ -70,7 +70,6 @@ def rendered(template, query, document, instruction):
     return environment.from_string(template).render(messages=messages)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.text(), st.text(), st.text())
 def test_the_chat_template_gives_the_prompt_byte_for_byte(query, document, instruction):
     assert rendered(chat_template(prompt), query, document, instruction) == prompt(query, document, instruction)

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.instances import PATIENCE  # noqa: E402
+from tests.stages import first_quick  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training.jobs.folder import JobFolder  # noqa: E402
 from training.recipes import data, rendering, table  # noqa: E402
@@ -69,7 +70,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("reduction", ["sum", pytest.param("mean", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", first_quick(SHAPES))
 def test_twenty_steps_have_the_losses_of_a_plain_implementation(
     shape: str, reduction: str, bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path
 ) -> None:
@@ -93,7 +94,7 @@ def test_twenty_steps_have_the_losses_of_a_plain_implementation(
         assert ours == pytest.approx(float(loss.detach()), rel=1e-5, abs=1e-5), f"step {step}"
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", first_quick(SHAPES))
 def test_label_position_logits_are_those_of_all_positions(
     shape: str, bases: dict[str, Path], rows: data.TrainingSet
 ) -> None:
