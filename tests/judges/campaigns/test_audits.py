@@ -504,6 +504,8 @@ def test_the_page_says_which_interval_the_sample_gives_and_draws_more_with_a_cli
     assert found.drawn == 30 and found.half > 0.05
     assert f"±{100 * found.half:.0f}" in page.text or f"±{100 * found.half:.1f}" in page.text
     assert f"{found.more} more would give ±5 points" in page.text
+    assert ("Worked out as if 19 of 20 were right" in page.text) is (not found.settled)
+    assert ("what people found so far" in page.text) is bool(found.settled)
     sure = next(route for route in found.routes if route.key == "r1.m5.n")
     assert sure.half == pytest.approx(width(sure.drawn), abs=1e-9)
     assert width(sure.enough) <= 0.05 < width(sure.enough - 1) or sure.enough == sure.population
