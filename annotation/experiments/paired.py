@@ -5,7 +5,7 @@ pair by pair, so the pairs that are drawn are the same on both sides.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -69,9 +69,6 @@ class PairedTable:
     hidden: PairedRow
     shown: PairedRow
     difference: PairedRow
-
-
-Stack = Callable[[str], Measure]
 
 
 def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = RESAMPLES) -> PairedTable:

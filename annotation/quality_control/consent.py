@@ -1,7 +1,6 @@
 """What annotators agree to before their first task, in versions, and that they did (SPEC S7)."""
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -33,11 +32,6 @@ You may stop at any time without giving a reason, and ask an admin of this colle
 def current(collection: Collection) -> ConsentText | None:
     """The version that holds; None where none was ever written."""
     return ConsentText.objects.filter(collection=collection).order_by("-version").first()
-
-
-def versions(collection: Collection) -> QuerySet[ConsentText]:
-    """All of them, newest first."""
-    return ConsentText.objects.filter(collection=collection).select_related("written_by").order_by("-version")
 
 
 @transaction.atomic

@@ -68,9 +68,3 @@ def withdraw(pairs: Sequence[int]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(WITHDRAW, {"pairs": list(pairs)})
         return int(cursor.rowcount)
-
-
-def waiting(collection: Collection) -> int:
-    """Holes that wait for people."""
-    states = (Item.State.OPEN, Item.State.CONFLICT)
-    return Item.objects.filter(collection=collection, reason=Item.Reason.HOLE, state__in=states).count()

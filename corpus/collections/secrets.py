@@ -27,11 +27,6 @@ def secret(name: str) -> str:
     return ""
 
 
-def where(name: str) -> str:
-    """Where this secret may stand, for a message that asks for it."""
-    return WORDS.format(name=name)
-
-
 def _read(path: Path, variable: str) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()

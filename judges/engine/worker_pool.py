@@ -1,6 +1,5 @@
 """Workers of a waiting command: started when no other live worker of this instance serves the queue."""
 
-import logging
 import os
 import subprocess
 import sys
@@ -15,8 +14,6 @@ from judges.engine import notifications
 
 STARTING_S = 20.0
 STARTS = 3
-
-logger = logging.getLogger(__name__)
 
 
 def worker_command(processes: int, name: str = "judge") -> list[str]:

@@ -25,7 +25,6 @@ KINDS = {
     "order": Job.Kind.ORDER,
     "generate": Job.Kind.GENERATE,
 }
-FILES = {"tuned": "tuned.run", "base": "base.run", "bm25": "bm25.run"}
 
 
 @action("admin")

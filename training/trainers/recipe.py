@@ -46,14 +46,6 @@ class TrainingTask:
         return self.device == "cuda" and not self.tiny if asked is None else asked
 
 
-@dataclass
-class Parts:
-    """The parts of one step's loss, summed over the rows that carry each, and how many they are."""
-
-    sums: dict[str, Tensor]
-    counts: dict[str, int]
-
-
 class Recipe(Protocol):
     """One recipe at work on one task."""
 
