@@ -5,9 +5,8 @@ allauth.usersessions keeps one row for each sign-in; nothing is written while pe
 
 import ipaddress
 import re
-from dataclasses import dataclass
-from datetime import datetime
 from importlib import import_module
+from typing import Any
 
 from allauth.account.adapter import get_adapter
 from allauth.usersessions.models import UserSession
@@ -24,23 +23,19 @@ NAMES = {"Edg": "Edge", "OPR": "Opera"}
 SYSTEMS = ("Android", "iPhone", "iPad", "Windows", "Mac OS X", "Linux")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSession:
-    """One browser in which somebody is signed in."""
-
-    pk: int
-    address: str
-    browser: str
-    since: datetime
-    is_this: bool
-
-
-def sessions_of(user: User, current: str | None) -> list[OpenSession]:
+def sessions_of(user: User, current: str | None) -> list[dict[str, Any]]:
     """The user's sessions that still let in, newest first; `current` is the key of the one that asks."""
     alive = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     rows = UserSession.objects.filter(user=user, session_key__in=alive).order_by("-created_at", "-pk")
     return [
-        OpenSession(row.pk, row.ip, browser(row.user_agent), row.created_at, row.session_key == current) for row in rows
+        {
+            "pk": row.pk,
+            "address": row.ip,
+            "browser": browser(row.user_agent),
+            "since": row.created_at,
+            "is_this": row.session_key == current,
+        }
+        for row in rows
     ]
 
 

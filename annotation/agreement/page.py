@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from annotation.agreement.assessments import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessors, Population, choose
 from annotation.agreement.measures import Couples, Pairwise, Statistic
-from annotation.agreement.report import AgreementReport, OneAssessor, of_itself
+from annotation.agreement.report import AgreementReport, of_itself
 from charts import Chart
 from charts import heat as heat_chart
 from corpus.models import Assessor, Collection
@@ -103,23 +103,15 @@ class PairCell:
     """Both are one model with the same parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class AssessorLine:
-    """A row of the heat map."""
-
-    assessor: OneAssessor
-    cells: tuple[PairCell, ...]
-
-
-def matrix(report: AgreementReport, asked: AgreementFilters) -> list[AssessorLine]:
+def matrix(report: AgreementReport, asked: AgreementFilters) -> list[dict[str, Any]]:
     """The pairwise values as a square table, in the order of the assessors."""
     found = {(pair.a, pair.b): pair for pair in report.measures.pairwise}
     places = range(len(report.assessors))
     return [
-        AssessorLine(
-            report.assessors[row],
-            tuple(_cell(report, asked, found.get((min(row, at), max(row, at))), row, at) for at in places),
-        )
+        {
+            "assessor": report.assessors[row],
+            "cells": tuple(_cell(report, asked, found.get((min(row, at), max(row, at))), row, at) for at in places),
+        }
         for row in places
     ]
 

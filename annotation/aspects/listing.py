@@ -1,6 +1,6 @@
 """The list of queries in the workshop: how far each is, filters in the URL, pages by key."""
 
-from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -13,29 +13,7 @@ PAGE = 50
 STATES = ("none", "review", "done")
 
 
-@dataclass(frozen=True, slots=True)
-class QueryLine:
-    """A query of the list."""
-
-    id: int
-    external_id: str
-    text: str
-    aspects: int
-    kept: int
-    """Documents under its aspects."""
-    to_review: int
-
-
-@dataclass(frozen=True, slots=True)
-class AspectList:
-    """A page of the list; `before` and `after` are keys of the neighbouring pages."""
-
-    lines: list[QueryLine]
-    before: int | None
-    after: int | None
-
-
-def listing(collection: Collection, *, q: str = "", state: str = "", after: int = 0, before: int = 0) -> AspectList:
+def listing(collection: Collection, *, q: str = "", state: str = "", after: int = 0, before: int = 0) -> dict[str, Any]:
     """Queries in the order of their import; `q` searches ids and texts."""
     found = _filtered(collection, q, state)
     if before:
@@ -46,11 +24,11 @@ def listing(collection: Collection, *, q: str = "", state: str = "", after: int 
         keys = list(found.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[: PAGE + 1])
         more_before, more_after = bool(after), len(keys) > PAGE
         keys = keys[:PAGE]
-    return AspectList(
-        _lines(collection, keys),
-        keys[0] if keys and more_before else None,
-        keys[-1] if keys and more_after else None,
-    )
+    return {
+        "lines": _lines(collection, keys),
+        "before": keys[0] if keys and more_before else None,
+        "after": keys[-1] if keys and more_after else None,
+    }
 
 
 def _filtered(collection: Collection, q: str, state: str) -> QuerySet[Query]:
@@ -88,27 +66,21 @@ FROM unnest(%(queries)s::bigint[]) AS q(id)
 """
 
 
-def _lines(collection: Collection, keys: list[int]) -> list[QueryLine]:
+def _lines(collection: Collection, keys: list[int]) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, {"queries": keys, "from": collection.relevant_from})
-        counts = {row[0]: row[1:] for row in cursor.fetchall()}
+        counts = {
+            pk: {"aspects": aspects, "kept": kept, "to_review": to_review}
+            for pk, aspects, kept, to_review in cursor.fetchall()
+        }
     rows = Query.objects.filter(pk__in=keys).annotate(begin=Left("text", 300)).order_by("pk")
     return [
-        QueryLine(pk, external_id, begin, *counts[pk])
+        {"id": pk, "external_id": external_id, "text": begin, **counts[pk]}
         for pk, external_id, begin in rows.values_list("pk", "external_id", "begin")
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Of the collection: queries, those with aspects, aspects."""
-
-    queries: int
-    decomposed: int
-    aspects: int
-
-
-def totals(collection: Collection) -> Totals:
+def totals(collection: Collection) -> dict[str, Any]:
     """Counted in one statement."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -118,4 +90,4 @@ def totals(collection: Collection) -> Totals:
                WHERE q.collection_id = %(c)s AND q.is_current AND a.is_current""",
             {"c": collection.pk},
         )
-        return Totals(*cursor.fetchone())
+        return dict(zip(("queries", "decomposed", "aspects"), cursor.fetchone(), strict=True))

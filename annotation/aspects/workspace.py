@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left, Length
@@ -49,19 +50,6 @@ class AspectCard:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownAspect:
-    """An aspect as it stands."""
-
-    entry: AspectEntry
-    weight: float
-    key: str
-    """The digit that means it; "" beyond the ninth."""
-    cards: list[AspectCard]
-    joinable: list[list[Document]]
-    """Groups of contiguous passages of one source under it."""
-
-
-@dataclass(frozen=True, slots=True)
 class Incoming:
     """A passage on its way in."""
 
@@ -81,7 +69,7 @@ class Workspace:
     query: Query
     number: int
     """Of the newest revision; 0 before the first."""
-    aspects: list[ShownAspect]
+    aspects: list[dict[str, Any]]
     to_review: list[AspectCard]
     discarded: list[AspectCard]
     cut_off: int
@@ -172,13 +160,13 @@ def _cards(query: Query) -> list[AspectCard]:
     ]
 
 
-def _shown(entries: Sequence[AspectEntry], cards: Sequence[AspectCard]) -> list[ShownAspect]:
+def _shown(entries: Sequence[AspectEntry], cards: Sequence[AspectCard]) -> list[dict[str, Any]]:
     by_weight = weights([entry.importance for entry in entries])
     shown = []
     for place, (entry, weight) in enumerate(zip(entries, by_weight, strict=True), 1):
         mine = [card for card in cards if entry.id in card.aspects]
         key = str(place) if place <= KEYS else ""
-        shown.append(ShownAspect(entry, weight, key, mine, _joinable(mine)))
+        shown.append({"entry": entry, "weight": weight, "key": key, "cards": mine, "joinable": _joinable(mine)})
     return shown
 
 

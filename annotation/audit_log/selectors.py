@@ -48,21 +48,12 @@ class AuditLogFilters:
         return urlencode({name: value for name, value in given.items() if value})
 
 
-@dataclass(frozen=True, slots=True)
-class AuditLogPage:
-    """Entries, newest first, and the keys of the pages beside."""
-
-    entries: list[AuditEntry]
-    older: int | None
-    is_newest: bool
-
-
-def page(collection: Collection | None, filters: AuditLogFilters, *, before: int | None) -> AuditLogPage:
+def page(collection: Collection | None, filters: AuditLogFilters, *, before: int | None) -> dict[str, Any]:
     """Entries older than the one numbered `before`; None: the newest. `collection` None: the whole site."""
     found = entries(collection, filters)
     rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
     older = rows[PAGE - 1].pk if len(rows) > PAGE else None
-    return AuditLogPage(rows[:PAGE], older, before is None)
+    return {"entries": rows[:PAGE], "older": older, "is_newest": before is None}
 
 
 def entries(collection: Collection | None, filters: AuditLogFilters) -> QuerySet[AuditEntry]:

@@ -31,14 +31,6 @@ SAID_ABOVE = {"conflicts", "skipped", "failed"}
 
 
 @dataclass(frozen=True)
-class Alarm:
-    """A decision with the address where it is taken."""
-
-    decision: RouteDecision
-    address: str
-
-
-@dataclass(frozen=True)
 class Dashboard:
     """Everything on the admin's home."""
 
@@ -46,7 +38,7 @@ class Dashboard:
     story: CollectionOverview
     standing: StoredStatistics
     costs: Costs
-    alarms: tuple[Alarm, ...]
+    alarms: tuple[dict[str, Any], ...]
     is_stale: bool
 
     @property
@@ -176,7 +168,9 @@ def dashboard(collection: Collection, campaign: Campaign | None) -> Dashboard:
         skipped=story.skipped,
         flips=canaries.flips(canaries.judges_of(campaign)),
     )
-    alarms = tuple(Alarm(one, address_of(one, collection)) for one in waiting if one.kind not in SAID_ABOVE)
+    alarms = tuple(
+        {"decision": one, "address": address_of(one, collection)} for one in waiting if one.kind not in SAID_ABOVE
+    )
     return Dashboard(collection, story, stand, costs(collection, story.status), alarms, is_stale(stand))
 
 

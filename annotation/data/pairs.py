@@ -104,25 +104,9 @@ class PairRow:
     gold: int | None
 
 
-@dataclass(frozen=True)
-class PairPage:
-    """Up to PAGE rows in the order of pair ids; `before` and `after` are keys of the neighbouring pages."""
-
-    rows: list[PairRow]
-    before: int | None
-    after: int | None
-    total: int
-    """Pairs that match, at most COUNTED + 1."""
-
-    @property
-    def many(self) -> bool:
-        """More than were counted."""
-        return self.total > COUNTED
-
-
 def page(
     collection: Collection, filters: PairFilters, *, campaign: Campaign | None, after: int = 0, before: int = 0
-) -> PairPage:
+) -> dict[str, Any]:
     """One page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
     found = matching(collection, filters, campaign=campaign)
     if before:
@@ -132,12 +116,14 @@ def page(
     else:
         rows = list(_columns(found.filter(pk__gt=after).order_by("pk"))[: PAGE + 1])
         earlier, later, rows = after > 0, len(rows) > PAGE, rows[:PAGE]
-    return PairPage(
-        rows=_with_state(rows, campaign, asked=filters.state),
-        before=rows[0]["pk"] if rows and earlier else None,
-        after=rows[-1]["pk"] if rows and later else None,
-        total=found.order_by()[: COUNTED + 1].count(),
-    )
+    total = found.order_by()[: COUNTED + 1].count()
+    return {
+        "rows": _with_state(rows, campaign, asked=filters.state),
+        "before": rows[0]["pk"] if rows and earlier else None,
+        "after": rows[-1]["pk"] if rows and later else None,
+        "total": total,
+        "many": total > COUNTED,
+    }
 
 
 def matching(collection: Collection, filters: PairFilters, *, campaign: Campaign | None) -> QuerySet[Pair]:

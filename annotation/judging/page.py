@@ -42,16 +42,6 @@ WHY = {
 WHY_ELSE = gettext_lazy("People are asked about it.")
 
 
-@dataclass(frozen=True, slots=True)
-class GradeChoice:
-    """A button: the grade, its words, and the key that presses it ("" beyond 9)."""
-
-    value: int
-    words: str
-    key: str
-    relevant: bool
-
-
 @dataclass(frozen=True)
 class TaskView:
     """A pair on somebody's desk. `seconds` are left of the lease (negative: it ran out)."""
@@ -260,15 +250,20 @@ def conflict_work(collection: Collection, item: int) -> TaskView:
     return _work(_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
 
 
-def grades(collection: Collection) -> list[GradeChoice]:
+def grades(collection: Collection) -> list[dict[str, Any]]:
     """The buttons of a collection's scale."""
     return scale(collection.grades, collection.relevant_from)
 
 
-def scale(highest: int, relevant_from: int) -> list[GradeChoice]:
+def scale(highest: int, relevant_from: int) -> list[dict[str, Any]]:
     """The buttons of a scale. Binary scales show relevant first, as the keys 1 and 0 do."""
     found = [
-        GradeChoice(value, _words(value, highest), str(value) if value < 10 else "", value >= relevant_from)
+        {
+            "value": value,
+            "words": _words(value, highest),
+            "key": str(value) if value < 10 else "",
+            "relevant": value >= relevant_from,
+        }
         for value in range(highest + 1)
     ]
     return found[::-1] if highest == 1 else found

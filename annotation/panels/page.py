@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -68,17 +69,6 @@ class CandidateLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Five:
-    """A proposed set. `query`: of the question whether it shall be the panel; empty where it cannot be."""
-
-    names: tuple[str, ...]
-    between: tuple[str, ...]
-    proposal: Proposal
-    without: tuple[tuple[str, float | None], ...]
-    query: str
-
-
-@dataclass(frozen=True, slots=True)
 class KappaCell:
     """Two candidates. `pair` None: one with itself. `errors`: correlation of their errors on gold."""
 
@@ -100,7 +90,7 @@ class PanelPage:
     measure: str
     by_gold: bool
     lines: tuple[CandidateLine, ...]
-    orders: tuple[tuple[str, tuple[Five, ...]], ...]
+    orders: tuple[tuple[str, tuple[dict[str, Any], ...]], ...]
     matrix: tuple[tuple[str, tuple[KappaCell, ...]], ...]
     names: tuple[str, ...]
     charts: tuple[Chart, ...]
@@ -153,16 +143,16 @@ def _line(chosen: Chosen, place: int) -> CandidateLine:
     )
 
 
-def _five(chosen: Chosen, one: Proposal) -> Five:
+def _five(chosen: Chosen, one: Proposal) -> dict[str, Any]:
     names = chosen.names(one.members)
     judges = [("judge", chosen.found.candidates[place].judge) for place in one.members]
-    return Five(
-        names=tuple(names),
-        between=tuple(chosen.names(one.subset.between)),
-        proposal=one,
-        without=tuple(zip(names, one.without, strict=True)),
-        query=urlencode(judges) if chosen.usable(one) else "",
-    )
+    return {
+        "names": tuple(names),
+        "between": tuple(chosen.names(one.subset.between)),
+        "proposal": one,
+        "without": tuple(zip(names, one.without, strict=True)),
+        "query": urlencode(judges) if chosen.usable(one) else "",
+    }
 
 
 def _row(chosen: Chosen, row: int, order: Sequence[int], relevant_from: int) -> tuple[KappaCell, ...]:

@@ -46,17 +46,6 @@ class PolicyLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """A cell of the cross table."""
-
-    cell: CrossingCell
-    words: str
-    handed: bool
-    query: str
-    """Query string of the list of its pairs."""
-
-
-@dataclass(frozen=True, slots=True)
 class PolicyPage:
     """Everything of the page."""
 
@@ -69,7 +58,7 @@ class PolicyPage:
     query: str
     """Query string of this page without the simulator, for what is downloaded."""
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Box | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[dict[str, Any] | None, ...]], ...]
     simulation: Simulation
     asked: bool
     """The simulator was asked; else it shows what debate + ensemble does."""
@@ -241,18 +230,21 @@ def _frontier_words(lines: Sequence[PolicyLine]) -> str:
 
 def _grid(
     cells: Sequence[CrossingCell], handed: set[str], campaign: int
-) -> tuple[tuple[str, tuple[Box | None, ...]], ...]:
+) -> tuple[tuple[str, tuple[dict[str, Any] | None, ...]], ...]:
     columns = sorted({cell.column for cell in cells}, key=column_order)
     boxes = {(cell.row, cell.column): _box(cell, handed, campaign) for cell in cells}
     rows = sorted({cell.row for cell in cells}, key=row_order)
     return tuple((row_words(row), tuple(boxes.get((row, column)) for column in columns)) for row in rows)
 
 
-def _box(cell: CrossingCell, handed: set[str], campaign: int) -> Box:
+def _box(cell: CrossingCell, handed: set[str], campaign: int) -> dict[str, Any]:
     words = f"{row_words(cell.row)}, {column_words(cell.column)}"
-    return Box(
-        cell, words, cell.label is None or cell.key in handed, urlencode({"campaign": campaign, "cross": cell.key})
-    )
+    return {
+        "cell": cell,
+        "words": words,
+        "handed": cell.label is None or cell.key in handed,
+        "query": urlencode({"campaign": campaign, "cross": cell.key}),
+    }
 
 
 def row_words(row: str) -> str:

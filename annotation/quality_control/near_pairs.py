@@ -48,19 +48,10 @@ class NearPairSide:
 
 
 @dataclass(frozen=True, slots=True)
-class NearPairs:
-    """Near-duplicates with at least two labels: some of them, those with the highest grade first."""
-
-    sides: list[NearPairSide]
-    more: int
-    """Pairs of the group that are not among `sides`."""
-
-
-@dataclass(frozen=True, slots=True)
 class Near:
     """What was found."""
 
-    groups: list[NearPairs]
+    groups: list[dict[str, Any]]
     compared: int = 0
     all: bool = True
     """Every label was compared."""
@@ -140,7 +131,7 @@ def _shown(collection: Collection, kept: dict[str, Any], *, stored: bool = False
     for members, size in zip(kept.get("groups", ()), kept.get("sizes", ()), strict=True):
         here = sorted((sides[pair] for pair in members if pair in sides), key=lambda one: (-one.grade, one.pair))
         if len({one.grade >= collection.relevant_from for one in here}) > 1:
-            groups.append(NearPairs(here, size - len(members)))
+            groups.append({"sides": here, "more": size - len(members)})
     at = parse_datetime(kept["at"]) if kept.get("at") else None
     return Near(groups, kept.get("compared", 0), kept.get("all", True), stored, at)
 

@@ -1,6 +1,5 @@
 """Passages on their way in: refining what was fetched or uploaded, and putting a text under aspects piece by piece."""
 
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -21,15 +20,6 @@ from corpus.aspects.documents import NewPassage
 from corpus.aspects.passages import segments
 from corpus.errors import BadInput
 from corpus.models import Aspect, Document, Query
-
-
-@dataclass(frozen=True, slots=True)
-class PassageRow:
-    """A segment of a text and the aspect that is chosen for it."""
-
-    number: int
-    text: str
-    mark: str
 
 
 @action("adjudicate")
@@ -167,9 +157,11 @@ def _spread(text: str, post: Any) -> dict[str, Any]:
     chosen = post.getlist("s") if post else []
     cut = segments(text)
     rows = [
-        PassageRow(
-            place, text[one.start : one.end], chosen[place - 1] if place <= len(chosen) else ("^" if place > 1 else "")
-        )
+        {
+            "number": place,
+            "text": text[one.start : one.end],
+            "mark": chosen[place - 1] if place <= len(chosen) else ("^" if place > 1 else ""),
+        }
         for place, one in enumerate(cut, 1)
     ]
     return {"rows": rows, "text_sha256": sha256(text.encode()).hexdigest()}
