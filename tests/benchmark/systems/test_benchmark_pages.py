@@ -188,7 +188,9 @@ def test_deleting_a_run_asks_first(charlie: Client, books: Collection) -> None:
 
 
 def test_a_hybrid_needs_a_run_first(charlie: Client) -> None:
-    assert "bring or make those first" in text(charlie, f"{HOME}runs/make/hybrid/")
+    page = " ".join(text(charlie, f"{HOME}runs/make/hybrid/").split())
+    assert "bring or make those first" in page and 'disabled aria-describedby="lacks"> Make it' in page
+    assert 'aria-describedby="lacks"' not in text(charlie, f"{HOME}runs/make/bm25/"), "it needs no run"
 
 
 def test_how_safe_names_bounds_and_open_orders(whole: Client) -> None:
