@@ -10,10 +10,6 @@ from pathlib import Path
 
 from corpus.errors import BadInput
 
-WORDS = (
-    "the environment variable {name}, a file that {name}_FILE names, or the file {name} in the folder QUORUM_SECRETS"
-)
-
 
 def secret(name: str) -> str:
     """The secret of this name, without white space around it; "" when there is none. An unreadable file: BadInput."""
