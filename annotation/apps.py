@@ -12,6 +12,7 @@ class AnnotationConfig(AppConfig):
         super().import_models()
         import_module("annotation.models.aspects")
         import_module("annotation.models.quality_control")
+        import_module("annotation.models.self_checks")
 
     def ready(self) -> None:
         """Listen to what Django and allauth do with accounts."""

@@ -1,7 +1,5 @@
 """Celery's side of annotation: exports, figures of large collections, and what asks judges or the web."""
 
-from celery import shared_task
-
 from annotation.agreement import cached_results as agreement
 from annotation.aspects import drafts
 from annotation.exports.listing import MAKE
@@ -11,13 +9,13 @@ from annotation.models import Snapshot, StoredAgreement
 from annotation.models.quality_control import ArgumentsRequest
 from annotation.panels.self_checks import TASK, run_later
 from annotation.policies import cached_results as policies
-from annotation.policies import lara_live, waking
+from annotation.policies import lara_live
 from annotation.quality_control import gold_reasons, near_pairs
 from corpus.errors import Incomplete, QuorumError
 from corpus.models import Collection
 from jobs.leases import Lease
 from jobs.models import BackgroundJob
-from jobs.tasks import register_background
+from jobs.tasks import CHORES, register_background
 from judges.models import Campaign
 
 
@@ -89,11 +87,13 @@ write_gold_reasons = register_background(gold_reasons.WRITE, _write_gold_reasons
 fetch_passage = register_background(drafts.FETCH, _fetch_passage)
 
 
-def _go_on_with_lara(campaign: int) -> None:
+def _go_on_with_lara(job: BackgroundJob, _lease: Lease) -> None:
     """Hand out the next batch where people have settled the last; quiet when there is nothing to do."""
-    found = Campaign.objects.select_related("collection").filter(pk=campaign, policy=lara_live.POLICY).first()
+    found = Campaign.objects.select_related("collection").filter(pk=job.subject, policy=lara_live.POLICY).first()
     if found is not None:
         lara_live.step(found)
 
 
-go_on_with_lara = shared_task(_go_on_with_lara, name=waking.GO_ON, ignore_result=True)
+go_on_with_lara = register_background(lara_live.GO_ON, _go_on_with_lara, expected=QuorumError)
+
+CHORES.append(("", lara_live.wake))

@@ -189,3 +189,25 @@ def resolve_where(condition: str, parameters: list[int | list[int]]) -> int:
         cursor.execute(_RESOLVE.format(wanted=wanted, measuring=measuring, written=_WRITTEN), parameters)
         (changed,) = cursor.fetchone()
     return int(changed)
+
+
+EXPERTS = "experts"
+"""The assessor under whose name the gold of this collection's own experts stands."""
+
+REFERENCE = f"""
+SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL
+ORDER BY j.pair_id, a.name <> '{EXPERTS}', j.id DESC
+"""
+"""One grade for each pair: what experts said before what was imported, and of that the newest."""
+
+
+def reference_grades(collection: Collection, pairs: Iterable[int] | None = None) -> dict[int, int]:
+    """Reference grades of the collection's pairs, or of those given."""
+    statement, values = REFERENCE, dict[str, int | list[int]](collection=collection.pk)
+    if pairs is not None:
+        statement = f"SELECT pair_id, grade FROM ({REFERENCE}) g WHERE pair_id = ANY(%(pairs)s)"
+        values |= {"pairs": list(pairs)}
+    with connection.cursor() as cursor:
+        cursor.execute(statement, dict(values))
+        return dict(cursor.fetchall())

@@ -13,7 +13,6 @@ from psycopg import Connection
 
 from annotation.audit_log.recording import record
 from annotation.models import Assignment, Membership
-from annotation.policies.waking import UNCERTAIN, go_on
 from annotation.queue.aggregation import UNDO_WITHIN, why_not_undo
 from annotation.queue.assignment import (
     SHARDS,
@@ -165,8 +164,6 @@ def _settle(
         shard=membership.pk % SHARDS,
     )
     record(membership.user, "conflict.settled", membership.collection, item=item_id, grade=given["grade"])
-    if own.reason == UNCERTAIN and own.campaign is not None:
-        go_on(own.campaign)
 
 
 def _known_already(membership: Membership, item_id: int, state: str, grade: int) -> None:

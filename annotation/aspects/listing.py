@@ -7,7 +7,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 
 from annotation.aspects.workspace import concerned
-from corpus.models import Aspect, Collection, CurrentJudgment, Query
+from corpus.models import Collection, CurrentJudgment, Query
+from corpus.models.aspects import Aspect
 
 PAGE = 50
 STATES = ("none", "review", "done")

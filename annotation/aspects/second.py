@@ -14,7 +14,8 @@ from annotation.models import Membership
 from annotation.models.aspects import BlindSample, SecondReading
 from corpus.aspects.entries import AspectEntry, Entries, load
 from corpus.errors import BadInput
-from corpus.models import AspectRevision, Collection
+from corpus.models import Collection
+from corpus.models.aspects import AspectRevision
 
 SIZE = 50
 """Queries of a sample (BRIGHT-Pro 3.3)."""

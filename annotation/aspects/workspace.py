@@ -13,7 +13,8 @@ from corpus.aspects.documents import as_passage
 from corpus.aspects.entries import AspectEntry, load, weights
 from corpus.aspects.passages import joinable
 from corpus.aspects.revising import earlier, newest_revision, undoable
-from corpus.models import Aspect, AspectRevision, Assessor, CurrentJudgment, Document, Judgment, Label, Pair, Query
+from corpus.models import Assessor, CurrentJudgment, Document, Judgment, Label, Pair, Query
+from corpus.models.aspects import Aspect, AspectRevision
 
 SHOWN = 3_000
 """Characters of a document on its card; the rest is a click away."""

@@ -6,8 +6,7 @@ from functools import cached_property
 from django.utils.translation import gettext as _
 
 from annotation.data import pairs
-from annotation.judging.debates import Debate, DebateText, debate_of, text_of
-from annotation.judging.highlighting import Stretch, highlight
+from annotation.judging.debates import Debate, DebateText, Stretch, debate_of, highlight, text_of
 from annotation.models import Assignment
 from corpus.models import Judgment, Label, Pair, Target
 from judges.campaigns import selectors

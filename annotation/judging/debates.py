@@ -1,16 +1,14 @@
-"""A debate as pages show it: turns, and quotes tied to the sentences of the document. Pure."""
+"""A debate as pages show it: turns, and the document with the sentences marked that both sides quote. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
-from annotation.judging.highlighting import Span
 from corpus.search.text import direction, language
-from judges import records
-from judges.domain import stance_flips
-from judges.domain.verdicts import Gone
-from judges.records import Quote, Seat, Side
+from judges.domain.stance_flips import Stance, flips
 
 LANGUAGE_FROM = 400
 """Characters that show a text's language well enough."""
@@ -29,6 +27,16 @@ class DebateText:
 def text_of(text: str) -> DebateText:
     """The text with its language and direction, found once for a process."""
     return DebateText(text, language(text[:LANGUAGE_FROM]), direction(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` to `end` of the document, quoted by `side` ("for" or "against") under `label` (F1, A2)."""
+
+    start: int
+    end: int
+    side: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +113,15 @@ def _place(turn: Turn) -> tuple[int, int, str]:
 
 
 def _changed(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
-    """Rounds, couples and sides whose turn changed sides without new evidence (judges.domain.stance_flips)."""
-    spoken: dict[tuple[int, Seat], records.Turn | Gone] = {}
+    """Rounds, couples and sides whose turn changed sides without new evidence."""
+    said = defaultdict[tuple[int, str], list[Stance]](list)
     for turn in turns:
-        quotes = tuple(Quote("", quote.get("start"), quote.get("end")) for quote in turn["quotes"])
-        verdict = turn["verdict"]
-        heard = Gone("unparsed") if verdict is None else records.Turn(verdict, "", quotes)
-        spoken[turn["round"], Seat(Side(turn["side"]), turn.get("couple", 0))] = heard
-    return {(round, seat.couple, seat.side.value) for round, seat in stance_flips.without_evidence(spoken)}
+        if turn["verdict"] is not None:
+            quotes = [(quote.get("start"), quote.get("end")) for quote in turn["quotes"]]
+            found = tuple((start, end) for start, end in quotes if start is not None and end is not None)
+            said[turn.get("couple", 0), turn["side"]].append(Stance(turn["round"], turn["verdict"], found))
+    agents = said.items()
+    return {(number, couple, side) for (couple, side), own in agents for number in flips(int(side == "for"), own)}
 
 
 def _spans(turns: Sequence[Turn]) -> Places:
@@ -145,3 +154,52 @@ def _said(turn: Turn, spans: Places, seen: set[str], changed: bool) -> DebateTur
         changed_sides=changed,
         quotes=tuple(quotes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of the document's text, and the quotes that cover all of it."""
+
+    text: str
+    sides: str = ""
+    """Who quotes it, in the alphabet's order: "", "for", "against" or "against for"."""
+    labels: str = ""
+    begins: tuple[Span, ...] = ()
+    """The quotes that begin here."""
+
+
+def highlight(text: str, spans: Sequence[Span]) -> list[Stretch]:
+    """Cut the text wherever a quote begins or ends: the stretches cover it once, in order, without gaps."""
+    by_label = {span.label: span for span in spans}
+    cut = pieces(len(text), [(span.start, span.end, span.label) for span in spans])
+    return [_stretch(text[one.start : one.end], one.start, [by_label[name] for name in one.marks]) for one in cut]
+
+
+def _stretch(text: str, start: int, spans: Sequence[Span]) -> Stretch:
+    sides = " ".join(sorted({span.side for span in spans}))
+    labels = " ".join(span.label for span in spans)
+    return Stretch(text, sides, labels, tuple(span for span in spans if span.start == start))
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of the document, and the names of the marks that cover all of it."""
+
+    start: int
+    end: int
+    marks: tuple[str, ...] = ()
+
+
+def pieces(length: int, marks: Iterable[tuple[int, int, str]]) -> Sequence[Piece]:
+    """A text of `length` characters cut wherever a mark (start, end, name) begins or ends.
+
+    The pieces cover the text once, in order, without gaps; overlapping marks share pieces, so nothing is ever nested.
+    Marks that are empty or lie outside are clipped or left out.
+    """
+    clipped = [(max(0, start), min(length, end), name) for start, end, name in marks]
+    kept = [mark for mark in clipped if mark[0] < mark[1]]
+    edges = sorted({0, length, *(start for start, _, _ in kept), *(end for _, end, _ in kept)})
+    return [
+        Piece(here, there, tuple(name for start, end, name in kept if start <= here and there <= end))
+        for here, there in pairwise(edges)
+    ]

@@ -7,7 +7,6 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership
 from annotation.queue.annotators import SubmittedAnswer
-from annotation.queue.public_ids import item_of
 from corpus.models import Collection
 
 LONGEST = 5_000
@@ -35,7 +34,7 @@ def answer(data: QueryDict, membership: Membership) -> SubmittedAnswer:
 
 def item(data: QueryDict, membership: Membership) -> int:
     """The item that the form is about, from its public id on the page."""
-    return item_of(membership, whole(data, "item"))
+    return Assignment.item_of(membership, whole(data, "item"))
 
 
 def grade(data: QueryDict, collection: Collection) -> int:

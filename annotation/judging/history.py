@@ -11,7 +11,6 @@ from django.utils.translation import gettext_noop
 from annotation.models import Assignment, Membership
 from annotation.queue.aggregation import UNDO_WITHIN
 from annotation.queue.assignment import EVIDENCE
-from annotation.queue.public_ids import item_of
 
 PAGE = 50
 DECIDED = [Assignment.State.DONE, Assignment.State.SKIPPED]
@@ -22,7 +21,7 @@ class PastDecision:
     """One line of the list. `grade` is None for a flag or a skip, which `what` names."""
 
     item: int
-    """Its public id (annotation.queue.public_ids)."""
+    """Its public id (Assignment.item_of)."""
     query: str
     document: str
     what: str
@@ -47,7 +46,9 @@ def page(membership: Membership, *, before: str = "") -> tuple[list[PastDecision
     moment, _, item = before.partition("_")
     time = parse_datetime(moment) if moment else None
     if time and item.isascii() and item.isdigit():
-        rows = rows.filter(Q(ended_at__lt=time) | Q(ended_at=time, item_id__lt=item_of(membership, int(item))))
+        rows = rows.filter(
+            Q(ended_at__lt=time) | Q(ended_at=time, item_id__lt=Assignment.item_of(membership, int(item)))
+        )
     found = list(rows[: PAGE + 1])
     return [_decision(row) for row in found[:PAGE]], len(found) > PAGE
 
@@ -61,7 +62,7 @@ def decision(membership: Membership, item: int) -> PastDecision | None:
 def neighbours(membership: Membership, here: PastDecision) -> tuple[int | None, int | None]:
     """Items of the next newer and the next older decision."""
     rows = Assignment.objects.filter(membership=membership, state__in=DECIDED)
-    item = item_of(membership, here.item)
+    item = Assignment.item_of(membership, here.item)
     newer = rows.filter(Q(ended_at__gt=here.ended_at) | Q(ended_at=here.ended_at, item_id__gt=item))
     older = rows.filter(Q(ended_at__lt=here.ended_at) | Q(ended_at=here.ended_at, item_id__lt=item))
     return (

@@ -10,9 +10,8 @@ from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.judging.debates import Debate, DebateText, debate_of, final_round, text_of
-from annotation.judging.evidence import Draft, draft_of
-from annotation.judging.highlighting import Stretch, highlight
+from annotation.judging.debates import Debate, DebateText, Stretch, debate_of, final_round, highlight, text_of
+from annotation.judging.drafts import Draft, draft_of
 from annotation.models import Membership
 from annotation.queue.assignment import EVIDENCE, rows
 from corpus.collections.arms import ALL_ROUNDS, FINAL_ROUND, REVEAL
@@ -47,7 +46,7 @@ class TaskView:
     """A pair on somebody's desk. `seconds` are left of the lease (negative: it ran out)."""
 
     item: int
-    """Its public id (annotation.queue.public_ids); its own id for adjudicators."""
+    """Its public id (Assignment.item_of); its own id for adjudicators."""
     token: str
     seconds: int
     why: str

@@ -10,10 +10,10 @@ from typing import Any
 
 from psycopg import Connection
 
-from annotation.quality_control import batches, qualification
-from annotation.quality_control.check_scheduling import QUALIFICATION
+from annotation.quality_control import batches, onboarding
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.queue.check_scheduling import QUALIFICATION
 
 FROM_THE_START = 16
 """One claim in so many ignores the watermark, because judges add items that come before it."""
@@ -87,7 +87,7 @@ def _claim_new(
     if desk.trial is not None:
         lease = assignment.lend_trial(db, desk)
         if lease is None:
-            qualification.decide(desk.membership)
+            onboarding.decide(desk.membership)
         return lease
     if desk.ends_batch:
         batches.close(desk.membership)

@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                     "+",
                     models.Value(4503599627370496),
                 ),
-                help_text="Random: stands for the item on this person's pages (annotation.queue.public_ids).",
+                help_text="Random: stands for the item on this person's pages (Assignment.item_of).",
             ),
         ),
         migrations.RunPython(keep_numbers, migrations.RunPython.noop),

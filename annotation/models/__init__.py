@@ -11,7 +11,6 @@ from django.db.models.functions import Cast, Floor, Now, Random
 from django.utils.translation import gettext_lazy
 
 from corpus.models import Assessor, Collection, Item, Judgment, Pair, append_only
-from judges.models import JudgeVersion
 
 
 class User(AbstractUser):
@@ -133,7 +132,7 @@ class Assignment(models.Model):
     token = models.CharField(max_length=43, default=new_token)
     public_id = models.BigIntegerField(
         db_default=Cast(Floor(Random() * float(LOWEST_PUBLIC_ID)), models.BigIntegerField()) + LOWEST_PUBLIC_ID,
-        help_text="Random: stands for the item on this person's pages (annotation.queue.public_ids).",
+        help_text="Random: stands for the item on this person's pages (Assignment.item_of).",
     )
     lent_at = models.DateTimeField(db_default=Now())
     served_at = models.DateTimeField(
@@ -178,6 +177,19 @@ class Assignment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item_id} to {self.membership_id}"
+
+    @classmethod
+    def item_of(cls, membership: Membership, number: int) -> int:
+        """Return the item that a number names to this annotator; 0, which is no item, for somebody else's public id.
+
+        Items have ids in the order in which they were made, so the id of an attention check, or of a repeat, would
+        stand out: pages show the public id in its place. An item's own id is understood too: programs know it from
+        exports.
+        """
+        if number < LOWEST_PUBLIC_ID:
+            return number
+        mine = cls.objects.filter(membership=membership, public_id=number)
+        return mine.values_list("item_id", flat=True).first() or 0
 
 
 class ReservedFor(models.Model):
@@ -344,23 +356,6 @@ class TeacherScore(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pair_id}: {self.score}"
-
-
-class SelfCheck(models.Model):
-    """How a judge graded documents whose order is known, each asked more than once. Append-only; the newest holds."""
-
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="self_checks", db_index=False)
-    judge = models.ForeignKey(JudgeVersion, models.PROTECT, related_name="self_checks")
-    passes = models.BooleanField()
-    findings = models.JSONField(help_text="judges.probes.known_orders.Findings, calls, cost, the first error.")
-    created_at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        indexes = [models.Index(fields=["collection", "judge", "-id"], name="self_check_newest")]
-        triggers = append_only.TRIGGERS
-
-    def __str__(self) -> str:
-        return f"{self.judge_id}: {'passes' if self.passes else 'fails'}"
 
 
 class AuditEntry(models.Model):

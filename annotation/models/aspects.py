@@ -7,7 +7,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.data.url_fetch.problems import said
 from annotation.models import Membership
-from corpus.models import AspectRevision, Collection, Query, append_only
+from corpus.models import Collection, Query, append_only
+from corpus.models.aspects import AspectRevision
 
 
 class PassageDraft(models.Model):

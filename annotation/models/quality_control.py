@@ -86,6 +86,11 @@ class ConsentText(models.Model):
     def __str__(self) -> str:
         return f"{self.collection} consent {self.version}"
 
+    @classmethod
+    def current(cls, collection: Collection) -> "ConsentText | None":
+        """The version that holds; None where none was ever written."""
+        return cls.objects.filter(collection=collection).order_by("-version").first()
+
 
 class Consent(models.Model):
     """That somebody agreed to a version of the text. Append-only."""

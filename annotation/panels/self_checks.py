@@ -12,7 +12,7 @@ from django.db.models import Min, Q
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from annotation.models import SelfCheck
+from annotation.models.self_checks import SelfCheck
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, CurrentJudgment, Pair, Query
 from jobs import background, notifications, workers

@@ -21,6 +21,7 @@ from corpus.collections.task_order import forget_watermarks
 from corpus.errors import BadInput
 from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection
+from jobs import background
 from judges.campaigns import counters
 from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.engine import leases, rows
@@ -31,6 +32,8 @@ from judges.models import Campaign, JudgeVersion
 from judges.records import Turn
 
 POLICY = Campaign.Policy.LARA.value
+GO_ON = "annotation.go_on_with_lara"
+"""A step in the background, for a campaign."""
 LOCK = "SELECT pg_advisory_xact_lock(7107, %s)"
 
 SHARE = "COALESCE(({vote}.probabilities->>'{said}')::float8, 1 - ({vote}.probabilities->>'{other}')::float8)"
@@ -62,6 +65,18 @@ LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL AND l.
 WHERE w.campaign_id = %(campaign)s ORDER BY w.pair_id
 """
 """People's label is read for the pairs alone that this campaign handed to them: no other can reach the fit."""
+
+SETTLED = """
+SELECT c.id FROM judges_campaign c
+WHERE c.policy = %(policy)s AND c.state = 'running'
+  AND EXISTS (SELECT FROM judges_work w WHERE w.campaign_id = c.id AND w.state = 'escalated')
+  AND NOT EXISTS (
+    SELECT FROM judges_work w
+    WHERE w.campaign_id = c.id AND w.state = 'escalated' AND NOT EXISTS (
+        SELECT FROM corpus_label l
+        WHERE l.pair_id = w.pair_id AND l.aspect_id IS NULL AND l.origin = ANY(%(people)s)))
+"""
+"""Campaigns of which people have settled all that they got."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +193,15 @@ def step(campaign: Campaign) -> LaraStep:
         _write(plan, now, [(int(place), int(probability[place] >= 0.5)) for place in rest], probability)
     in_transaction(partial(leases.finish, campaign=campaign.pk, collection=campaign.collection_id))
     return LaraStep(at.asked, 0, budget, labelled=len(rest))
+
+
+def wake() -> None:
+    """Ask for a step of each campaign of which people have settled all that they got."""
+    with connection.cursor() as cursor:
+        cursor.execute(SETTLED, {"policy": POLICY, "people": [PEOPLE, ADJUDICATOR]})
+        found = cursor.fetchall()
+    for (campaign,) in found:
+        background.enqueue(GO_ON, campaign)
 
 
 def _next_batch(now: LaraProgress, probability: NDArray[np.float64], budget: int) -> NDArray[np.int64]:

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
 from annotation.policies.rules import HUMAN, PolicyPanel, Rule, outcome, slots
 from annotation.policies.stored import AnswerGroup, Gathered, Sample, Slot, SpentCalls, Truth
+from judges.domain.collapse import rests_on_collapse
 from judges.domain.routing import VOTES_OF_HUMAN, RoutingOutcome, RoutingState
-from judges.domain.stance_flips import rests_on_collapse
 from judges.records import Turn
 
 Reference = Literal["gold", "people", "none"]

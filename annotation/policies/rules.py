@@ -11,8 +11,8 @@ from django.utils.translation import ngettext
 
 from annotation.policies.stored import AnswerGroup, Slot
 from judges.domain import debate, ensemble, routing
+from judges.domain.collapse import rests_on_collapse
 from judges.domain.routing import RoutingOutcome
-from judges.domain.stance_flips import rests_on_collapse
 from judges.domain.verdicts import Gone
 from judges.records import Seat, Turn
 

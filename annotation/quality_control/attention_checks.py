@@ -20,11 +20,11 @@ from django.utils.translation import gettext as _
 from annotation.audit_log.recording import record
 from annotation.models import User
 from annotation.quality_control import arguments
-from annotation.quality_control.gold_labels import REFERENCE
 from annotation.quality_control.matching import BLIND, Dressed, Form, PairFeatures, Turn, dress, shape_of, stance_of
 from annotation.queue.assignment import rows
 from corpus.collections.task_order import MEASURING
 from corpus.errors import BadInput
+from corpus.labels import REFERENCE
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import DebateRound, debate_of
 

@@ -11,9 +11,9 @@ from django.db.models import F
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import Batch
 from annotation.quality_control import exclusion
-from annotation.quality_control.check_scheduling import CHECK
-from annotation.quality_control.gold_labels import grades
+from annotation.queue.check_scheduling import CHECK
 from corpus.errors import BadInput
+from corpus.labels import reference_grades
 
 State = Assignment.State
 
@@ -61,7 +61,7 @@ def _look(row: Membership, begin: int, end: int) -> Looked | None:
     if any(one.state == State.OPEN for one in mine):
         return None
     checks = [one for one in mine if one.item.reason == CHECK and one.state == State.DONE and one.judgment]
-    known = grades(row.collection, [one.item.pair_id for one in checks])
+    known = reference_grades(row.collection, [one.item.pair_id for one in checks])
     mark = row.collection.relevant_from
     answered = [
         ((one.judgment.grade >= mark) == (known[one.item.pair_id] >= mark))

@@ -29,11 +29,6 @@ You may stop at any time without giving a reason, and ask an admin of this colle
 """)
 
 
-def current(collection: Collection) -> ConsentText | None:
-    """The version that holds; None where none was ever written."""
-    return ConsentText.objects.filter(collection=collection).order_by("-version").first()
-
-
 @transaction.atomic
 def write(*, collection: Collection, text: str, by: User) -> int:
     """A new version, which everybody is asked to agree to before they go on; its number. Raises BadInput when empty."""
@@ -41,7 +36,7 @@ def write(*, collection: Collection, text: str, by: User) -> int:
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if not text:
         raise BadInput(_("write what annotators agree to"))
-    held = current(collection)
+    held = ConsentText.current(collection)
     if held is not None and held.text == text and collection.consent_version:
         return held.version
     made = ConsentText.objects.create(

@@ -2,16 +2,17 @@
 
 Setting aside appends a withdrawal for each judgment, as its author's undo would: so labels, statistics, agreement and
 exports leave it out without knowing of it. Bringing back appends the judgment once more, with its own time. Nothing is
-changed or deleted, and which rows an act appended stands in annotation.models.quality_control.SettingAside.
+changed or deleted, and which rows an act appended stands in annotation.models.quality_control.SettingAside. Edited
+texts (contribution and evidence) leave with a person's judgments in the same way, and come back with them.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -19,12 +20,12 @@ from django.utils.translation import gettext as _
 from annotation.audit_log.recording import record
 from annotation.models import Assignment, Membership, User
 from annotation.models.quality_control import SettingAside
-from annotation.quality_control import excluded_texts
 from annotation.queue.aggregation import outcome
 from annotation.queue.assignment import EVIDENCE, SHARDS, settled_key
 from annotation.queue.undo import end_lease
 from corpus.collections.task_order import MEASURING, forget_watermarks
 from corpus.errors import BadInput
+from corpus.evidence.targets import SET_ASIDE, next_version
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, Item, Judgment, Pair, Query, Target
 from judges.campaigns import counters
@@ -73,7 +74,7 @@ def set_aside(
     _hold_aspects(membership)
     wanted = standing(membership, since=since)
     found = list((wanted.filter(item__in=items) if items is not None else wanted).order_by("pk"))
-    texts = list(excluded_texts.standing(membership, since=since, items=items).order_by("pk"))
+    texts = list(standing_texts(membership, since=since, items=items).order_by("pk"))
     if not found and not texts:
         raise BadInput(_("nothing to set aside: no judgment of this person stands"))
     locked = _locked([*found, *texts])
@@ -91,9 +92,9 @@ def set_aside(
         for one in found
     ]
     rows = Judgment.objects.bulk_create(gone)
-    withdrawn = excluded_texts.withdraw(membership, texts)
+    withdrawn = _withdraw_texts(membership, texts)
     left = _point(membership, rows, Assignment.State.DONE, Assignment.State.ASIDE)
-    left += excluded_texts.move(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
+    left += _move_texts(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
     Item.objects.filter(pk__in=left).update(taken=F("taken") - 1, done=F("done") - 1)
     restate(locked, shard=membership.pk % SHARDS)
     resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
@@ -127,9 +128,9 @@ def bring_back(*, act: SettingAside, by: User | None, note: str = "") -> Setting
     gone = Judgment.objects.heads().filter(pk__in=act.judgments).select_related("supersedes").order_by("pk")
     locked = _locked([*gone, *Target.objects.filter(pk__in=act.texts)])
     rows = Judgment.objects.bulk_create([_again(one) for one in gone if one.supersedes])
-    texts = excluded_texts.again(act.texts)
+    texts = _texts_again(act.texts)
     back = _point(membership, rows, Assignment.State.ASIDE, Assignment.State.DONE)
-    back += excluded_texts.move(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
+    back += _move_texts(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
     Item.objects.filter(pk__in=back).update(
         taken=F("taken") + 1, done=F("done") + 1, overlap=Greatest(F("overlap"), F("taken") + 1)
     )
@@ -243,3 +244,63 @@ def _state(now: Item, grades: list[int], flagged: bool, decided: bool) -> str:
     if now.reason in MEASURING:
         return Item.State.SETTLED if len(grades) >= now.overlap else Item.State.OPEN
     return outcome(grades, overlap=now.overlap, flagged=flagged).state
+
+
+def standing_texts(
+    membership: Membership, *, since: datetime | None = None, items: Sequence[int] | None = None
+) -> QuerySet[Target]:
+    """Texts of this person that hold or could: not withdrawn. `items`: only those written on these items."""
+    found = Target.objects.filter(
+        pair__collection=membership.collection_id,
+        kind=Target.Kind.PERSON,
+        writer=membership.assessor.name,
+        item__isnull=False,
+        withdraws=None,
+        withdrawn_by=None,
+    )
+    if since:
+        found = found.filter(created_at__gte=since)
+    return found if items is None else found.filter(item__in=items)
+
+
+def _withdraw_texts(membership: Membership, texts: Iterable[Target]) -> list[Target]:
+    """Append what withdraws them; nobody goes on with such a text. The pairs are locked."""
+    return [
+        Target.objects.create(
+            pair_id=one.pair_id,
+            version=next_version(one.pair_id),
+            kind=Target.Kind.PERSON,
+            writer=membership.assessor.name,
+            measures=SET_ASIDE,
+            good=False,
+            item_id=one.item_id,
+            withdraws=one,
+        )
+        for one in texts
+    ]
+
+
+def _texts_again(withdrawals: Iterable[int]) -> list[Target]:
+    """The texts once more. Where somebody has written another one meanwhile, theirs holds, and nothing is appended."""
+    others = Target.objects.filter(
+        pair=OuterRef("pair"), kind=Target.Kind.PERSON, good=True, withdraws=None, withdrawn_by=None
+    )
+    gone = Target.objects.filter(pk__in=list(withdrawals)).exclude(Exists(others)).select_related("withdraws")
+    back = []
+    for row in gone.order_by("pk"):
+        text = row.withdraws
+        if text is not None:
+            text.pk, text.version, text._state.adding = None, next_version(text.pair_id), True
+            text.save(force_insert=True)
+            back.append(text)
+    return back
+
+
+def _move_texts(
+    membership: Membership, texts: Sequence[Target], before: Assignment.State, after: Assignment.State
+) -> list[int]:
+    """The assignments on whose desk they were written carry the new state; ids of their items."""
+    mine = Assignment.objects.filter(membership=membership, item__in=[one.item_id for one in texts], state=before)
+    items = list(mine.select_for_update().values_list("item", flat=True))
+    Assignment.objects.filter(membership=membership, item__in=items).update(state=after)
+    return items

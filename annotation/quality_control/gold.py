@@ -23,9 +23,9 @@ from annotation.label_quality.records import missing
 from annotation.models import Membership, User
 from annotation.models.quality_control import GoldAnswer, GoldPair, GoldSet
 from annotation.quality_control import gold_reasons
-from annotation.quality_control.gold_labels import EXPERTS
 from annotation.queue.assignment import check_time
 from corpus.errors import BadInput
+from corpus.labels import EXPERTS
 from corpus.models import Assessor, Collection, Judgment, Pair
 from judges.campaigns.selectors import DebateRound, debate_of
 from judges.domain.quotes import locate

@@ -1,17 +1,53 @@
-"""The calm pages that an annotator meets in place of a pair: paused, consent, practice, test, failed, passed."""
+"""The calm pages that an annotator meets in place of a pair: paused, consent, practice, test, failed, passed.
+
+The qualification test: practice with feedback, then a test with a pass mark; below it no items (SPEC S7).
+"""
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from annotation.data import guidelines
-from annotation.models import Membership
-from annotation.models.quality_control import ConsentText, SettingAside
-from annotation.quality_control import consent, qualification
-from annotation.quality_control.access_checks import closed, is_tried
-from annotation.quality_control.qualification import PRACTICE, Feedback, QualificationResult
+from django.db import connection
+from django.db.models import F
+from django.utils import timezone
 
+from annotation.data import guidelines
+from annotation.models import Assignment, Membership
+from annotation.models.quality_control import ConsentText, GoldPair, SettingAside
+from annotation.queue.annotators import closed, is_tried
+from corpus.labels import reference_grades
+from corpus.models import Item
+
+PRACTICE = 5
+"""Examples with feedback before the test (DREAM A.2)."""
 SHOWN = 50
 """Returned batches that their author reads of."""
+
+
+@dataclass(frozen=True, slots=True)
+class QualificationResult:
+    """How far somebody is in a test: pairs answered, of how many, and how many of them right."""
+
+    answered: int
+    right: int
+    total: int
+    practised: int
+
+    @property
+    def score(self) -> float | None:
+        """Percent right of the whole test."""
+        return 100 * self.right / self.total if self.total else None
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """After an example: what one said, what experts say, and their reasons."""
+
+    given: int
+    expected: int
+    right: bool
+    query: str
+    document: str
+    comments: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +73,14 @@ def stop(membership: Membership) -> OnboardingStop | None:
     if why == "paused":
         return OnboardingStop("paused", note=membership.pause_note)
     if why == "consent":
-        return OnboardingStop("consent", text=consent.current(membership.collection))
-    found = qualification.result(membership)
+        return OnboardingStop("consent", text=ConsentText.current(membership.collection))
+    found = result(membership)
     if why == "failed" or membership.qualified_at is not None:
         return OnboardingStop(why or "passed", result=found, mark=mark)
     if not found.total:
         return OnboardingStop("untested")
     kind = "practice" if found.practised else "trial"
-    return OnboardingStop(kind, result=found, mark=mark, feedback=qualification.feedback(membership))
+    return OnboardingStop(kind, result=found, mark=mark, feedback=feedback(membership))
 
 
 def announced(membership: Membership) -> bool:
@@ -93,3 +129,67 @@ def acknowledge(membership: Membership, version: int) -> None:
     """The member says that they have read this version; never one that was not written, or less than before."""
     version = min(version, membership.collection.guideline_version)
     Membership.objects.filter(pk=membership.pk, guideline_read__lt=version).update(guideline_read=version)
+
+
+RESULT = """
+SELECT count(j.id) FILTER (WHERE i.priority = 0) AS answered,
+       count(*) FILTER (WHERE i.priority = 0 AND (j.grade >= c.relevant_from) = (g.grade >= c.relevant_from)) AS right,
+       count(*) FILTER (WHERE i.priority = 0) AS total,
+       count(j.id) FILTER (WHERE i.priority < 0) AS practised
+FROM corpus_item i JOIN corpus_collection c ON c.id = i.collection_id
+LEFT JOIN annotation_assignment a ON a.item_id = i.id AND a.membership_id = %(membership)s AND a.state = 'done'
+LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
+LEFT JOIN LATERAL (
+    SELECT r.grade FROM current_judgment r JOIN corpus_assessor s ON s.id = r.assessor_id AND s.kind = 'reference'
+    WHERE r.pair_id = i.pair_id AND r.aspect_id IS NULL
+    ORDER BY s.name <> 'experts', r.id DESC LIMIT 1) g ON true
+WHERE i.collection_id = %(collection)s AND i.reason = 'qualification' AND i.seq = %(trial)s AND i.state = 'standing'
+"""
+
+
+def result(membership: Membership) -> QualificationResult:
+    """Of the test that this member takes, or took last."""
+    values = {"membership": membership.pk, "collection": membership.collection_id, "trial": membership.trial}
+    with connection.cursor() as cursor:
+        cursor.execute(RESULT, values)
+        return QualificationResult(*cursor.fetchone())
+
+
+def decide(membership: int) -> bool | None:
+    """After the last pair: passed or not; None where there is no test. A skip counts as wrong."""
+    row = Membership.objects.select_related("collection").get(pk=membership)
+    found = result(row)
+    if not found.total:
+        return None
+    passed = 100 * found.right >= row.collection.pass_mark * found.total
+    row.qualified_at, row.failed_at = (timezone.now(), None) if passed else (None, timezone.now())
+    row.save(update_fields=["qualified_at", "failed_at"])
+    return passed
+
+
+def feedback(membership: Membership) -> Feedback | None:
+    """On the example that was answered last, where nothing came after it."""
+    last = (
+        Assignment.objects.filter(membership=membership, state=Assignment.State.DONE, judgment__grade__isnull=False)
+        .select_related("item__pair__query", "item__pair__document", "judgment")
+        .order_by(F("ended_at").desc())
+        .first()
+    )
+    if (
+        last is None
+        or last.judgment is None
+        or last.item.reason != Item.Reason.QUALIFICATION
+        or last.item.priority >= 0
+    ):
+        return None
+    expected = reference_grades(membership.collection, [last.item.pair_id]).get(last.item.pair_id)
+    given = last.judgment.grade
+    if expected is None or given is None:
+        return None
+    mark = membership.collection.relevant_from
+    comments = GoldPair.objects.filter(pair=last.item.pair_id, answers__comment__gt="").values_list(
+        "answers__comment", flat=True
+    )
+    pair = last.item.pair
+    right = (given >= mark) == (expected >= mark)
+    return Feedback(given, expected, right, pair.query.text, pair.document.text, tuple(comments[:3]))

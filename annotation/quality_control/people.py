@@ -7,8 +7,8 @@ from django.db.models import Count, Q
 from annotation.agreement.assessments import known_assessors
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import Batch, SettingAside
-from annotation.quality_control import excluded_texts, exclusion, qualification
-from annotation.quality_control.qualification import QualificationResult
+from annotation.quality_control import exclusion, onboarding
+from annotation.quality_control.onboarding import QualificationResult
 from corpus.models import Assessor
 
 SHOWN = 50
@@ -39,10 +39,10 @@ def care_of(membership: Membership) -> Care:
         .select_related("made_by", "reverses", "reversed_by")
         .order_by("-pk")[:SHOWN]
     )
-    found = qualification.result(membership)
+    found = onboarding.result(membership)
     return Care(
         standing=exclusion.standing(membership).count(),
-        texts=excluded_texts.standing(membership).count(),
+        texts=exclusion.standing_texts(membership).count(),
         acts=acts,
         batches=list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
         result=found if found.answered else None,

@@ -4,10 +4,9 @@ Its items stand, as checks do: everybody who has to pass is lent each of them on
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from random import Random
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, Max, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -15,31 +14,15 @@ from django.utils.translation import gettext as _
 from annotation.audit_log.recording import record
 from annotation.models import Assignment, Membership, Role, User
 from annotation.models.quality_control import GoldPair
-from annotation.quality_control.gold_labels import grades
+from annotation.quality_control.onboarding import PRACTICE
 from corpus.errors import BadInput
+from corpus.labels import reference_grades
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debate_of
 
-PRACTICE = 5
-"""Examples with feedback before the test (DREAM A.2)."""
 OVERLAP = 32_000
 FIRST = -1.0
 """Priority of practice: before the test, whose items have 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class QualificationResult:
-    """How far somebody is in a test: pairs answered, of how many, and how many of them right."""
-
-    answered: int
-    right: int
-    total: int
-    practised: int
-
-    @property
-    def score(self) -> float | None:
-        """Percent right of the whole test."""
-        return 100 * self.right / self.total if self.total else None
 
 
 def tests(collection: Collection) -> list[int]:
@@ -59,7 +42,7 @@ def _free(collection: Collection, gold: Mapping[int, int]) -> QuerySet[Pair]:
 
 def has_room(collection: Collection) -> bool:
     """There is gold enough for a test of one pair."""
-    return _free(collection, grades(collection))[: PRACTICE + 1].count() > PRACTICE
+    return _free(collection, reference_grades(collection))[: PRACTICE + 1].count() > PRACTICE
 
 
 @transaction.atomic
@@ -69,7 +52,7 @@ def make(*, collection: Collection, size: int, seed: int, by: User | None) -> in
     Pairs that were in an earlier test are taken only when gold is too small. Raises BadInput when it is smaller still.
     """
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
-    gold = grades(collection)
+    gold = reference_grades(collection)
     used = set(
         Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION).values_list("pair_id", flat=True)
     )
@@ -127,42 +110,6 @@ def _turns(pair: int) -> list[dict[str, object]] | None:
     return made or None
 
 
-RESULT = """
-SELECT count(j.id) FILTER (WHERE i.priority = 0) AS answered,
-       count(*) FILTER (WHERE i.priority = 0 AND (j.grade >= c.relevant_from) = (g.grade >= c.relevant_from)) AS right,
-       count(*) FILTER (WHERE i.priority = 0) AS total,
-       count(j.id) FILTER (WHERE i.priority < 0) AS practised
-FROM corpus_item i JOIN corpus_collection c ON c.id = i.collection_id
-LEFT JOIN annotation_assignment a ON a.item_id = i.id AND a.membership_id = %(membership)s AND a.state = 'done'
-LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
-LEFT JOIN LATERAL (
-    SELECT r.grade FROM current_judgment r JOIN corpus_assessor s ON s.id = r.assessor_id AND s.kind = 'reference'
-    WHERE r.pair_id = i.pair_id AND r.aspect_id IS NULL
-    ORDER BY s.name <> 'experts', r.id DESC LIMIT 1) g ON true
-WHERE i.collection_id = %(collection)s AND i.reason = 'qualification' AND i.seq = %(trial)s AND i.state = 'standing'
-"""
-
-
-def result(membership: Membership) -> QualificationResult:
-    """Of the test that this member takes, or took last."""
-    values = {"membership": membership.pk, "collection": membership.collection_id, "trial": membership.trial}
-    with connection.cursor() as cursor:
-        cursor.execute(RESULT, values)
-        return QualificationResult(*cursor.fetchone())
-
-
-def decide(membership: int) -> bool | None:
-    """After the last pair: passed or not; None where there is no test. A skip counts as wrong."""
-    row = Membership.objects.select_related("collection").get(pk=membership)
-    found = result(row)
-    if not found.total:
-        return None
-    passed = 100 * found.right >= row.collection.pass_mark * found.total
-    row.qualified_at, row.failed_at = (timezone.now(), None) if passed else (None, timezone.now())
-    row.save(update_fields=["qualified_at", "failed_at"])
-    return passed
-
-
 @transaction.atomic
 def again(*, membership: Membership, by: User | None) -> None:
     """Somebody who failed may take the next test. Raises BadInput when there is none that they have not taken."""
@@ -178,46 +125,6 @@ def let_pass(*, membership: Membership, by: User | None) -> None:
     """Somebody works without the test."""
     Membership.objects.filter(pk=membership.pk).update(qualified_at=timezone.now(), failed_at=None)
     record(by, "qualification.passed", membership.collection, concerns=membership.user)
-
-
-@dataclass(frozen=True, slots=True)
-class Feedback:
-    """After an example: what one said, what experts say, and their reasons."""
-
-    given: int
-    expected: int
-    right: bool
-    query: str
-    document: str
-    comments: tuple[str, ...]
-
-
-def feedback(membership: Membership) -> Feedback | None:
-    """On the example that was answered last, where nothing came after it."""
-    last = (
-        Assignment.objects.filter(membership=membership, state=Assignment.State.DONE, judgment__grade__isnull=False)
-        .select_related("item__pair__query", "item__pair__document", "judgment")
-        .order_by(F("ended_at").desc())
-        .first()
-    )
-    if (
-        last is None
-        or last.judgment is None
-        or last.item.reason != Item.Reason.QUALIFICATION
-        or last.item.priority >= 0
-    ):
-        return None
-    expected = grades(membership.collection, [last.item.pair_id]).get(last.item.pair_id)
-    given = last.judgment.grade
-    if expected is None or given is None:
-        return None
-    mark = membership.collection.relevant_from
-    comments = GoldPair.objects.filter(pair=last.item.pair_id, answers__comment__gt="").values_list(
-        "answers__comment", flat=True
-    )
-    pair = last.item.pair
-    right = (given >= mark) == (expected >= mark)
-    return Feedback(given, expected, right, pair.query.text, pair.document.text, tuple(comments[:3]))
 
 
 def standing_of(collection: Collection) -> list[Membership]:

@@ -1,14 +1,52 @@
-"""Who sits at the desk, as the queue needs to know it, and what they answer."""
+"""Who sits at the desk, as the queue needs to know it, what closes the queue to them, and what they answer.
+
+What closes it - a pause, the consent, the qualification test - is read from the membership and its collection, which
+each request loads anyway.
+"""
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from annotation.models import Membership
-from annotation.quality_control.access_checks import closed, is_tried
-from annotation.quality_control.check_scheduling import passed, place
+from django.utils.translation import gettext as _
+
+from annotation.models import Membership, Role
+from annotation.queue.check_scheduling import passed, place
 from corpus.collections.arms import ALL_ROUNDS, SHOWN_ONLY, Weights, draw, weights_of
 from corpus.models import Collection
+
+Closed = Literal["", "paused", "consent", "failed"]
+
+
+def closed(membership: Membership) -> Closed:
+    """Why nothing is lent to this member; "" where the queue is open, or the qualification test is."""
+    if membership.paused_at is not None:
+        return "paused"
+    if membership.consent < membership.collection.consent_version:
+        return "consent"
+    if membership.failed_at is not None and is_tried(membership):
+        return "failed"
+    return ""
+
+
+def is_tried(membership: Membership) -> bool:
+    """Whether the qualification test comes first. It is for annotators: who has another role was chosen for it."""
+    asked = membership.collection.qualification and membership.qualified_at is None
+    return asked and membership.role == Role.ANNOTATOR
+
+
+def refuses(membership: Membership) -> str:
+    """Why a decision of this member is not counted, in a sentence; "" where it is."""
+    return why_closed(closed(membership))
+
+
+def why_closed(closed: str) -> str:
+    """The same for what `closed` says."""
+    if closed in ("", "consent"):
+        return ""
+    if closed == "paused":
+        return _("Your work here is paused, so this was not counted.")
+    return _("You have not passed the qualification test, so this was not counted.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +71,7 @@ class AnnotatorContext:
     shares: tuple[int, float, float] = (20, 0.0, 0.0)
     """Size of a batch, share of checks, share of repeats."""
     closed: str = ""
-    """Why nothing is lent (annotation.quality_control.access_checks); empty: the queue is open."""
+    """Why nothing is lent (`closed`); empty: the queue is open."""
     least_ms: int = 0
     """A grade that comes sooner after its pair was served is refused."""
     trial: int | None = None

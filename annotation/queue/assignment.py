@@ -19,12 +19,10 @@ from psycopg import errors
 from psycopg.rows import tuple_row
 
 from annotation.models import new_token
-from annotation.policies.waking import UNCERTAIN, go_on
-from annotation.quality_control.access_checks import why_closed
-from annotation.quality_control.check_scheduling import CHECK, QUALIFICATION, SEPARATE
 from annotation.queue import statements as sql
 from annotation.queue.aggregation import Aggregation, outcome
-from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer, why_closed
+from annotation.queue.check_scheduling import CHECK, QUALIFICATION, SEPARATE
 from corpus.collections.arms import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
 from corpus.collections.task_order import MEASURING
 
@@ -185,8 +183,6 @@ def settle(db: psycopg.Connection[Any], desk: AnnotatorContext, answer: Submitte
         tally=settled_key(own.reason),
         shard=desk.membership % SHARDS,
     )
-    if own.reason == UNCERTAIN and came_to.grade is not None:
-        go_on(own.campaign)
     return own
 
 

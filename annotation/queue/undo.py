@@ -8,12 +8,12 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.judging import evidence
 from annotation.models import Assignment, Membership, new_token
-from annotation.quality_control.access_checks import refuses
 from annotation.queue.aggregation import why_not_undo
+from annotation.queue.annotators import refuses
 from annotation.queue.assignment import EVIDENCE, SHARDS, Lost, Unknown, retried, settled_key
 from corpus.collections.task_order import next_place
+from corpus.evidence import targets
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from judges.campaigns import counters
@@ -105,7 +105,7 @@ def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
     withdrawal = _withdraw(own.judgment, membership) if judged and own.judgment else own.judgment_id
     edited = item.reason == EVIDENCE and own.state == Assignment.State.DONE and not own.flagged
     if edited:
-        evidence.withdraw(item, membership)
+        targets.withdraw(item, membership.assessor.name)
     Assignment.objects.filter(pk=own.pk).update(
         state=Assignment.State.OPEN,
         token=new_token(),

@@ -16,7 +16,8 @@ from benchmark.report.naming import ASPECTS
 from benchmark.runs import rankings
 from benchmark.runs.rankings.storing import names_of
 from corpus.aspects.entries import weights
-from corpus.models import AspectRevision, Collection
+from corpus.models import Collection
+from corpus.models.aspects import AspectRevision
 
 SUPPORTS = """
 SELECT a.query_id, a.importance,

@@ -11,7 +11,8 @@ from corpus.aspects.passages import AspectPassage, gaps, in_order, joined, sourc
 from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, hold, revise
 from corpus.errors import BadInput
 from corpus.importing.records import content_hash
-from corpus.models import AspectRevision, Assessor, Document, Query
+from corpus.models import Assessor, Document, Query
+from corpus.models.aspects import AspectRevision
 
 LONGEST = 200_000
 """Characters of a passage: more is a book."""

@@ -15,7 +15,8 @@ from corpus.aspects import entries as sets
 from corpus.aspects.entries import Entries, Wording, dump, load
 from corpus.errors import BadInput
 from corpus.labels import resolve_pairs
-from corpus.models import Aspect, AspectRevision, Assessor, CurrentJudgment, Document, Judgment, Pair, Query
+from corpus.models import Assessor, CurrentJudgment, Document, Judgment, Pair, Query
+from corpus.models.aspects import Aspect, AspectRevision
 
 Act = AspectRevision.Act
 

@@ -30,6 +30,15 @@ _MONTH = (
     r"|Sept?(?:ember|\.)?|Oct(?:ober|\.)?|Nov(?:ember|\.)?|Dec(?:ember|\.)?)"
 )
 _NUMBER = r"\d+(?:[.,]\d+)*"
+DIMENSIONS = (
+    "contribution_accuracy",
+    "contribution_coverage",
+    "evidence_faithfulness",
+    "evidence_self_contained",
+    "evidence_concision",
+    "language",
+)
+"""What a judge measures, each from 1 to 5 (judges.evidence.quality)."""
 PATTERNS = (
     ("date", re.compile(rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\s+\d{{4}}\b")),
     ("date", re.compile(rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,)?\s+\d{{4}}\b")),

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.db.models import Case, IntegerField, Max, QuerySet, Value, When
 
 from corpus.evidence import measures
-from corpus.models import Collection, Pair, Target
+from corpus.models import Collection, Item, Pair, Target
 
 _PERSON_FIRST = Case(When(kind=Target.Kind.PERSON, then=Value(0)), default=Value(1), output_field=IntegerField())
 
@@ -44,3 +44,30 @@ def last_text(pair: Pair | int) -> Target | None:
 def last_of_judge(pair: Pair | int) -> Target | None:
     """The newest text that a judge wrote, with what was wrong with it."""
     return Target.objects.filter(pair=pair, kind=Target.Kind.JUDGE).order_by("-version").first()
+
+
+def withdraw(item: Item, writer: str) -> None:
+    """Take back what was saved on this item: a row that withdraws it; the texts stay for who goes on."""
+    pair = locked_pair(item.pair_id)
+    last = Target.objects.filter(item=item, withdraws=None, withdrawn_by=None).order_by("-version").first()
+    if last is not None:
+        Target.objects.create(
+            pair=pair,
+            version=next_version(pair.pk),
+            kind=Target.Kind.PERSON,
+            writer=writer,
+            good=False,
+            item=item,
+            withdraws=last,
+        )
+
+
+def locked_pair(pair: int) -> Pair:
+    """Whoever adds a target locks its pair first: versions count without a gap."""
+    rows = Pair.objects.select_for_update(no_key=True, of=("self",))
+    return rows.select_related("query", "document").get(pk=pair)
+
+
+def next_version(pair: int) -> int:
+    """The number of the next text of a pair, which is locked."""
+    return int(Target.objects.filter(pair=pair).aggregate(last=Max("version"))["last"] or 0) + 1

@@ -1,13 +1,10 @@
 """What is judged: collections, queries, documents, pairs, and the judgments, labels and items of pairs."""
 
-from corpus.models.aspects import Aspect, AspectRevision
 from corpus.models.judging import Assessor, CurrentJudgment, ExportRecord, Item, Judgment, Label, Target
 from corpus.models.texts import NAME, Collection, Document, Pair, Query, Versioned, shown_only
 
 __all__ = [
     "NAME",
-    "Aspect",
-    "AspectRevision",
     "Assessor",
     "Collection",
     "CurrentJudgment",

@@ -7,7 +7,7 @@ from typing import Any
 from corpus.collections.task_order import priority
 from judges import prompts
 from judges.costs.budget import BudgetExhausted
-from judges.domain import audits, debate, ensemble, routing, stance_flips
+from judges.domain import audits, collapse, debate, ensemble, routing
 from judges.domain.routing import Gone, RoutingOutcome, RoutingState
 from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
@@ -65,7 +65,7 @@ def _decide(plan: Plan, claimed: Claimed) -> RoutingOutcome:
         agents=plan.seats or debate.PAIR,
         adjudicated=claimed.ended.get(("adjudicate", plan.rounds, 0)),
         filtered=filtered(claimed),
-        collapsed=isinstance(move, debate.Agreed) and stance_flips.rests_on_collapse(turns, move.round),
+        collapsed=isinstance(move, debate.Agreed) and collapse.rests_on_collapse(turns, move.round),
     )
 
 

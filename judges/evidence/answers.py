@@ -8,10 +8,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from corpus.evidence.measures import EvidenceTarget, Malformed, check, parse_target
+from corpus.evidence.measures import DIMENSIONS, EvidenceTarget, Malformed, check, parse_target
 from judges.domain.quotes import locate
 from judges.domain.verdicts import STRICT, OutOfRange, ParsingRules, Unparsed, fields_of, string
-from judges.evidence.quality import DIMENSIONS
 from judges.records import Quote, Turn
 
 ROLES = ("write", "entity", "measure")

@@ -9,8 +9,7 @@ from typing import Any
 
 from charts.phrases import gettext_noop
 from corpus.evidence import measures
-from corpus.evidence.measures import EvidenceMeasures, EvidenceOutput, EvidenceTarget
-from judges.evidence.quality import DIMENSIONS
+from corpus.evidence.measures import DIMENSIONS, EvidenceMeasures, EvidenceOutput, EvidenceTarget
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,6 @@ from typing import Any
 from corpus.evidence.measures import EvidenceMeasures
 from judges.records import Judge
 
-DIMENSIONS = (
-    "contribution_accuracy",
-    "contribution_coverage",
-    "evidence_faithfulness",
-    "evidence_self_contained",
-    "evidence_concision",
-    "language",
-)
 WORDS = {
     "contribution_accuracy": "the contribution does not say what the document gives",
     "contribution_coverage": "the contribution leaves out a point, or repeats one",

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from corpus.evidence.measures import EvidenceTarget
-from judges.evidence.quality import DIMENSIONS
+from corpus.evidence.measures import DIMENSIONS, EvidenceTarget
 from judges.prompts import templates
 from judges.prompts.render import (
     TEXT_LIMIT,

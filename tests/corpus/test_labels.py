@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from corpus.collections.task_order import MEASURING
 from corpus.labels import Grade, Resolved, rebuild_labels, resolve, resolve_pairs
-from corpus.models import Aspect, Assessor, Item, Judgment, Label
+from corpus.models import Assessor, Item, Judgment, Label
+from corpus.models.aspects import Aspect
 from tests.factories import make_collection, make_item, make_pair
 
 PERSON, POLICY, HUMAN, JUDGE, REFERENCE = "person", "policy", "human-import", "judge-import", "reference"

@@ -13,7 +13,7 @@ from annotation.aspects import drafts, forms, listing
 from annotation.aspects.workspace import desk, incoming_of
 from annotation.audit_log.recording import record
 from annotation.permissions import Scope, action
-from annotation.quality_control import access_checks
+from annotation.queue.annotators import refuses
 from corpus.aspects import documents, revising
 from corpus.aspects.documents import NewPassage
 from corpus.aspects.entries import ANCHORS
@@ -150,7 +150,7 @@ def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpRespons
 
 def may_work(scope: Scope) -> None:
     """BadInput for a member whose work is paused: nothing of theirs would count."""
-    if why := access_checks.refuses(scope.member):
+    if why := refuses(scope.member):
         raise BadInput(why)
 
 

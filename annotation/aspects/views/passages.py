@@ -19,7 +19,8 @@ from corpus.aspects import documents
 from corpus.aspects.documents import NewPassage
 from corpus.aspects.passages import segments
 from corpus.errors import BadInput
-from corpus.models import Aspect, Document, Query
+from corpus.models import Document, Query
+from corpus.models.aspects import Aspect
 
 
 @action("adjudicate")

@@ -6,8 +6,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from annotation.judging import history, page
+from annotation.models import Assignment
 from annotation.permissions import Scope, action
-from annotation.queue.public_ids import item_of
 
 
 @action("judge")
@@ -23,7 +23,7 @@ def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_safe
 def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpResponse:
     """One pair that the member decided on, with their grade; `n` and `p` go on from here."""
-    item = item_of(scope.member, item)
+    item = Assignment.item_of(scope.member, item)
     decision = history.decision(scope.member, item)
     work = page.own_work(scope.member, item)
     if decision is None or work is None:

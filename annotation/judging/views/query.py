@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
-from annotation.adjudication.constant_time import evenly
 from annotation.data import guidelines
 from annotation.judging import page, submitting
 from annotation.judging.forms import Invalid, answer, skip_reason, text
 from annotation.judging.forms import item as item_of
+from annotation.judging.views.judging import evenly
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
 from annotation.queue import assignment, undo

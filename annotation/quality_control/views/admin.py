@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation.audit_log.recording import record
 from annotation.models import Membership
-from annotation.models.quality_control import SettingAside
+from annotation.models.quality_control import ConsentText, SettingAside
 from annotation.permissions import Scope, action
 from annotation.quality_control import attention_checks, consent, exclusion, gold_reasons, people, qualification
 from annotation.quality_control.forms import CareForm, ChecksForm, ConsentForm, NoteForm, SizeForm
@@ -128,7 +128,7 @@ def _care(
 ) -> HttpResponse:
     if form is not None and form.is_bound:
         scope.collection.refresh_from_db()
-    held = consent.current(scope.collection)
+    held = ConsentText.current(scope.collection)
     ordinary, gold = attention_checks.looks(scope.collection)
     context = {
         "scope": scope,

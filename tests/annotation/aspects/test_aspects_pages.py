@@ -9,7 +9,8 @@ from django.test import Client
 from annotation.models import AuditEntry
 from corpus.aspects import documents, revising
 from corpus.aspects.entries import Wording
-from corpus.models import Aspect, AspectRevision, Document, Label, Query
+from corpus.models import Document, Label, Query
+from corpus.models.aspects import Aspect, AspectRevision
 from tests.aspects_scene import ICE, ice_scene
 
 pytestmark = pytest.mark.django_db

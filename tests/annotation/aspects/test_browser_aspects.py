@@ -14,7 +14,8 @@ from annotation.models import Membership
 from annotation.models.aspects import PassageDraft
 from corpus.aspects import documents, revising
 from corpus.aspects.entries import Wording
-from corpus.models import Aspect, Collection, Document, Label, Query
+from corpus.models import Collection, Document, Label, Query
+from corpus.models.aspects import Aspect
 from tests.aspects_scene import ICE, ice_scene
 from tests.open_web import NOISY, open_web
 

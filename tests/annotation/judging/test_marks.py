@@ -8,8 +8,7 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.judging.debates import text_of
-from annotation.judging.highlighting import Span, highlight
+from annotation.judging.debates import Span, highlight, pieces, text_of
 
 TEXT = "One sentence. Another one."
 
@@ -55,3 +54,21 @@ spans = st.builds(
 @given(st.text(max_size=40), st.lists(spans, max_size=6, unique_by=lambda span: span.label))
 def test_no_character_is_lost_or_doubled_whatever_is_quoted(text, quoted):
     assert plain(marked(text, quoted)) == (text or "(empty document)")
+
+
+def test_overlapping_marks_share_pieces():
+    found = [(piece.start, piece.end, piece.marks) for piece in pieces(10, [(2, 6, "F1"), (4, 8, "A1")])]
+    assert found == [(0, 2, ()), (2, 4, ("F1",)), (4, 6, ("F1", "A1")), (6, 8, ("A1",)), (8, 10, ())]
+
+
+MARKS = st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40), st.sampled_from(["F1", "F2", "A1"])), max_size=6)
+
+
+@given(st.integers(0, 30), MARKS)
+def test_pieces_cover_the_text_once(length, marks):
+    found = pieces(length, marks)
+    assert "".join("x" * (piece.end - piece.start) for piece in found) == "x" * length
+    for piece in found:
+        assert piece.start < piece.end
+        for at in range(piece.start, piece.end):
+            assert sorted(piece.marks) == sorted(name for start, end, name in marks if start <= at < end)

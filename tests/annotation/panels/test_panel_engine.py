@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from annotation.models import SelfCheck
+from annotation.models.self_checks import SelfCheck
 from annotation.panels import self_checks
 from corpus.models import Collection, Judgment
 from jobs import background

@@ -7,7 +7,8 @@ from io import StringIO
 
 import pytest
 
-from annotation.models import Role, SelfCheck
+from annotation.models import Role
+from annotation.models.self_checks import SelfCheck
 from annotation.panels.applying import make_panel
 from corpus.errors import BadInput
 from corpus.models import Assessor

@@ -3,7 +3,6 @@
 import pytest
 
 from annotation.policies import lara_live
-from annotation.policies.waking import UNCERTAIN
 from corpus.models import Collection, Item
 from judges.campaigns.selectors import debate_of, status
 from judges.costs.spending_limits import caps_of
@@ -28,7 +27,7 @@ def source(instance: object, model_server: LocalModels, monkeypatch: pytest.Monk
 def test_a_pair_that_lara_hands_over_was_debated_first(source: Campaign, model_server: LocalModels) -> None:
     campaign = lara_live.start(source.collection, judge="sure", share=0.2)
     assert lara_live.step(campaign).handed == 1
-    item = Item.objects.get(reason=UNCERTAIN, state="open")
+    item = Item.objects.get(reason=Item.Reason.UNCERTAIN, state="open")
     turns = Attempt.objects.filter(campaign=campaign, pair=item.pair, counts=True)
     assert sorted(turns.values_list("role", "round")) == [
         ("against", 1), ("against", 2), ("for", 1), ("for", 2),
@@ -55,7 +54,7 @@ def test_without_money_the_pair_reaches_people_without_a_debate(source: Campaign
     campaign = lara_live.start(source.collection, judge="sure", share=0.2)
     assert lara_live.step(campaign).handed == 1
     assert not model_server.requests() and caps_of(source.collection).spent == 0
-    assert Item.objects.filter(reason=UNCERTAIN, state="open").count() == 1
+    assert Item.objects.filter(reason=Item.Reason.UNCERTAIN, state="open").count() == 1
 
 
 def test_a_setting_switches_laras_debates_off(source: Campaign, model_server: LocalModels) -> None:

@@ -11,12 +11,12 @@ from django.test import Client
 from annotation.judging import submitting
 from annotation.models import Role
 from annotation.policies import lara, lara_live
-from annotation.policies.waking import UNCERTAIN
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.tasks import go_on_with_lara
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Label
+from jobs.background import is_unfinished
 from judges.campaigns import selectors
 from judges.models import Audit, Campaign, Work
 from tests.annotation.policies.test_lara import believing_campaign
@@ -72,12 +72,16 @@ def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_a
     assert (status["pairs"], status["escalations"], status["running"]) == (40, {"uncertain": 1}, 39)
     assert sums_up(status)
     for _ in range(10):
-        assert Item.objects.filter(reason=UNCERTAIN, state="open").count() == 1, "a hundredth of the pairs at a time"
+        waiting = Item.objects.filter(reason=Item.Reason.UNCERTAIN, state="open").count()
+        assert waiting == 1, "a hundredth of the pairs at a time"
+        lara_live.wake()
+        assert not is_unfinished(lara_live.GO_ON, campaign.pk), "people have not settled what they got"
         assert people_answer(books, truth, alice) == 1
-        go_on_with_lara(campaign.pk)
+        lara_live.wake()
+        go_on_with_lara()
 
     wanted = lara.run(beliefs, lambda places: gold[places], 0.25)
-    handed = Item.objects.filter(reason=UNCERTAIN).order_by("pk").values_list("pair", flat=True)
+    handed = Item.objects.filter(reason=Item.Reason.UNCERTAIN).order_by("pk").values_list("pair", flat=True)
     assert [pairs.index(pair) for pair in handed] == wanted.asked.tolist()
     labels = dict(Label.objects.filter(pair__in=pairs).values_list("pair", "grade"))
     assert [labels[pair] for pair in pairs] == wanted.label.tolist()
@@ -109,8 +113,8 @@ def test_nothing_is_handed_out_before_the_last_batch_is_settled_or_while_it_is_p
     assert lara_live.step(campaign).handed == 1
     again = lara_live.step(campaign)
     assert (again.handed, again.waiting, again.asked, again.budget) == (0, 1, 1, 4)
-    Item.objects.filter(reason=UNCERTAIN).update(state="settled")
-    Label.objects.create(pair=Item.objects.get(reason=UNCERTAIN).pair, grade=1, origin="people")
+    Item.objects.filter(reason=Item.Reason.UNCERTAIN).update(state="settled")
+    Label.objects.create(pair=Item.objects.get(reason=Item.Reason.UNCERTAIN).pair, grade=1, origin="people")
     Campaign.objects.filter(pk=campaign.pk).update(state="paused")
     assert lara_live.step(campaign).handed == 0
     Campaign.objects.filter(pk=campaign.pk).update(state="running")

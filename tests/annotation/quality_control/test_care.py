@@ -19,13 +19,13 @@ from annotation.quality_control import (
     arguments,
     attention_checks,
     batches,
-    check_scheduling,
     consent,
     matching,
     qualification,
 )
 from annotation.quality_control.matching import Form
-from annotation.queue import assignment
+from annotation.quality_control.onboarding import PRACTICE
+from annotation.queue import assignment, check_scheduling
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.assignment import Lost
 from corpus.errors import BadInput
@@ -593,7 +593,7 @@ def answer_right(lease: Assignment, wrong: bool = False) -> int:
 
 def take_test(member: Membership, *, wrong: int) -> None:
     """Practice, one at a time; then the test with so many wrong answers."""
-    for _ in range(qualification.PRACTICE):
+    for _ in range(PRACTICE):
         lease = claim(member)
         assert lease.item.priority < 0
         assert submit(member, lease, 0) is None

@@ -5,9 +5,10 @@ from django.test import Client
 
 from annotation.models import Membership, Role
 from annotation.models.quality_control import GoldAnswer, GoldPair
-from annotation.quality_control import gold, gold_labels, near_pairs
+from annotation.quality_control import gold, near_pairs
 from annotation.tasks import compare_near_pairs
 from corpus.errors import BadInput
+from corpus.labels import reference_grades
 from corpus.models import Judgment, Label, Pair
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 
@@ -87,7 +88,7 @@ def test_experts_practise_first_then_share_the_pairs_and_what_they_say_is_the_re
         gold.answer(membership=bob, gold_pair=first.pk, who="expert", grade=0)
     while (row := gold.next_for_expert(bob)) is not None:
         gold.answer(membership=bob, gold_pair=row.pk, who="expert", grade=0)
-    assert sorted(gold_labels.grades(books).values()) == [0] * 9 + [1]
+    assert sorted(reference_grades(books).values()) == [0] * 9 + [1]
     assert not Label.objects.exists(), "gold measures and never settles"
 
 
@@ -109,7 +110,7 @@ def test_the_senior_looks_at_the_random_share_never_at_their_own_and_their_word_
     assert (found.pairs, found.graded, found.relevant, found.looked, found.done) == (10, 10, 9, 4, True)
     assert found.same.value == 0.75
     assert (round(found.same.low, 3), round(found.same.high, 3)) == (0.194, 0.994)  # Clopper-Pearson, 3 of 4
-    assert sorted(gold_labels.grades(books).values()) == [0] + [1] * 9
+    assert sorted(reference_grades(books).values()) == [0] + [1] * 9
     assert Judgment.objects.filter(superseded_by=None).count() == 10
 
 

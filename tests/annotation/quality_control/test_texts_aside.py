@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from annotation.judging.evidence import draft_of
+from annotation.judging.drafts import draft_of
 from annotation.models import Membership
 from annotation.quality_control import exclusion
 from corpus.aspects import documents, revising

@@ -8,7 +8,6 @@ from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 
 from annotation.models import LOWEST_PUBLIC_ID, Assignment, Membership
-from annotation.queue.public_ids import item_of
 from corpus.models import Item, Judgment
 from tests.annotation.judging.test_judging_pages import HTMX, claim, signed_in
 from tests.factories import make_collection, make_item, make_member, make_pair
@@ -47,9 +46,9 @@ def test_a_public_id_names_the_item_to_its_annotator_alone_and_an_items_own_id_n
     alice, bob = make_member(books, "alice"), make_member(books, "bob")
     (mine,) = lend(alice, 1)
     mine.refresh_from_db()
-    assert item_of(alice, mine.public_id) == mine.item_id
-    assert item_of(bob, mine.public_id) == 0
-    assert item_of(bob, mine.item_id) == mine.item_id
+    assert Assignment.item_of(alice, mine.public_id) == mine.item_id
+    assert Assignment.item_of(bob, mine.public_id) == 0
+    assert Assignment.item_of(bob, mine.item_id) == mine.item_id
 
 
 @pytest.mark.django_db

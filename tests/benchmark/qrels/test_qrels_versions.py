@@ -56,8 +56,8 @@ def test_other_reference_grades_make_another_original_and_the_first_stays(books:
 
 
 def test_gold_of_the_collections_own_experts_is_no_part_of_it(books: Collection) -> None:
-    from annotation.quality_control.gold_labels import EXPERTS
     from benchmark.qrels import versions
+    from corpus.labels import EXPERTS
 
     assert EXPERTS == versions.EXPERTS
     experts = Assessor.objects.create(collection=books, kind="reference", name=EXPERTS)

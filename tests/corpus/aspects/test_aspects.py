@@ -14,7 +14,8 @@ from corpus.aspects.entries import AspectEntry, Wording, weights
 from corpus.aspects.exchange import export_aspects, import_aspects
 from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
-from corpus.models import Aspect, AspectRevision, Assessor, Document, Judgment, Label, Pair, Query
+from corpus.models import Assessor, Document, Judgment, Label, Pair, Query
+from corpus.models.aspects import Aspect, AspectRevision
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 
 WHY = "Without it the answer is wrong."

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.evidence import measures
-from corpus.evidence.measures import EvidenceTarget, Malformed, measure
+from corpus.evidence.measures import DIMENSIONS, EvidenceTarget, Malformed, measure
 from judges.evidence import quality
 
 GOOD = "<contribution>It states the boiling point.</contribution>\n<evidence>Water boils at 100 °C.</evidence>"
@@ -138,7 +138,7 @@ def test_compression_is_tokens_of_evidence_over_tokens_of_document() -> None:
     assert measures.quantiles([]) == {"p10": None, "median": None, "p90": None}
 
 
-SCORES = dict.fromkeys(quality.DIMENSIONS, 5)
+SCORES = dict.fromkeys(DIMENSIONS, 5)
 
 
 def test_rules_cap_what_a_judge_overlooks() -> None:

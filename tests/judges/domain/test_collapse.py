@@ -2,8 +2,8 @@
 
 import pytest
 
+from judges.domain.collapse import rests_on_collapse, without_evidence
 from judges.domain.debate import AGAINST, FOR
-from judges.domain.stance_flips import rests_on_collapse, without_evidence
 from judges.domain.verdicts import Gone
 from judges.records import Quote, Seat, Side, Turn
 

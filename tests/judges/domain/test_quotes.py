@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.domain.quotes import locate, pieces
+from judges.domain.quotes import locate
 
 DOCUMENT = "The map.\n\n  A mapping maps\n   hashable values.  The map. 映射是可变的。"
 
@@ -61,21 +61,3 @@ def test_what_is_found_has_the_words_of_the_quote(text, document):
     assert quote.text == text
     if quote.start is not None:
         assert document[quote.start : quote.end].split() == text.split()
-
-
-def test_overlapping_marks_share_pieces():
-    found = [(piece.start, piece.end, piece.marks) for piece in pieces(10, [(2, 6, "F1"), (4, 8, "A1")])]
-    assert found == [(0, 2, ()), (2, 4, ("F1",)), (4, 6, ("F1", "A1")), (6, 8, ("A1",)), (8, 10, ())]
-
-
-MARKS = st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40), st.sampled_from(["F1", "F2", "A1"])), max_size=6)
-
-
-@given(st.integers(0, 30), MARKS)
-def test_pieces_cover_the_text_once(length, marks):
-    found = pieces(length, marks)
-    assert "".join("x" * (piece.end - piece.start) for piece in found) == "x" * length
-    for piece in found:
-        assert piece.start < piece.end
-        for at in range(piece.start, piece.end):
-            assert sorted(piece.marks) == sorted(name for start, end, name in marks if start <= at < end)

@@ -10,13 +10,13 @@ from django.test import Client
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from corpus.evidence.measures import DIMENSIONS
 from corpus.models import Pair
 from judges.campaigns import selectors
 from judges.domain.probabilities import of_answer
 from judges.domain.unwrapping import WHITESPACE, unwrapped
 from judges.domain.verdicts import STRICT, ParsingRules, Unusable, parse, parse_turn, parse_vote
 from judges.evidence import answers as writings
-from judges.evidence.quality import DIMENSIONS
 from judges.models import Attempt, AttemptBody
 from judges.presets import UNWRAPS
 from judges.probes.injections import INJECTIONS, Injection

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from corpus.evidence.measures import DIMENSIONS
 from corpus.models import Label, Target
 from judges.evidence.outputs import JudgedOutput, OutputRow, means, table
-from judges.evidence.quality import DIMENSIONS
 from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
 from tests.engine_parts import collection_of, make_judge, pairs_of

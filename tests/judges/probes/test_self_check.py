@@ -9,7 +9,8 @@ from django.core.management import call_command
 from django.db import Error, transaction
 from django.utils import timezone
 
-from annotation.models import Role, SelfCheck
+from annotation.models import Role
+from annotation.models.self_checks import SelfCheck
 from annotation.panels import self_checks
 from annotation.tasks import self_check as run_self_check
 from corpus.models import Collection
