@@ -29,7 +29,7 @@ from django.shortcuts import resolve_url
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 
-from annotation.accounts.languages import speak_to
+from annotation.languages import speak_to
 from annotation.models import Membership, Role, User
 from corpus.access import Action, View
 from corpus.models import Collection

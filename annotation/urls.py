@@ -2,8 +2,11 @@
 
 from annotation.accounts.urls import urlpatterns as accounts
 from annotation.accounts.urls_display import urlpatterns as reach
+from annotation.adjudication.urls import urlpatterns as adjudication
+from annotation.agreement.urls import urlpatterns as agreement
 from annotation.aspects.urls import urlpatterns as aspects
 from annotation.audit_log.urls import urlpatterns as audit_log
+from annotation.campaigns.urls import urlpatterns as campaigns
 from annotation.costs.urls import urlpatterns as money
 from annotation.dashboard.urls import urlpatterns as admin
 from annotation.experiments.urls import urlpatterns as fairness
@@ -12,17 +15,22 @@ from annotation.judging.urls import urlpatterns as judging
 from annotation.label_quality.urls import urlpatterns as trust
 from annotation.panels.urls import urlpatterns as panel
 from annotation.panels.urls_canaries import urlpatterns as canaries
+from annotation.policies.urls import urlpatterns as policies
 from annotation.quality_control.urls import urlpatterns as care
 
-# Money before the administration: there `campaigns/<id>/<act>/` would take its address.
+# Money before campaigns: there `campaigns/<id>/<act>/` would take its address.
 urlpatterns = [
     *judging,
+    *adjudication,
     *aspects,
     *accounts,
     *audit_log,
     *money,
     *admin,
+    *campaigns,
     *trust,
+    *policies,
+    *agreement,
     *reports,
     *panel,
     *canaries,

@@ -6,8 +6,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation import guidelines
 from annotation.adjudication import conflicts
-from annotation.data import guidelines
 from annotation.judging import page, shown
 from annotation.judging.forms import Invalid, grade, milliseconds, text, whole
 from annotation.permissions import Scope, action

@@ -1,29 +1,24 @@
-"""Pages of agreement: all assessors two by two, two of them closely, over time, and annotator by annotator."""
+"""Pages of agreement: all assessors two by two, as numbers, as a heat map and as a table."""
 
 from collections.abc import Callable
 from functools import wraps
 from itertools import chain
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from annotation.agreement import cached_results, page, trends, two
+from annotation.agreement import cached_results, page
 from annotation.agreement.assessments import known_assessors
 from annotation.agreement.measures import MANY
 from annotation.agreement.report import mixed_prompts
 from annotation.audit_log.recording import record
-from annotation.data import pairs as listing
-from annotation.label_quality import statistics
-from annotation.label_quality.statistics import is_stale
 from annotation.permissions import Scope, action
 from charts.cells import csv_line
 from corpus.chart_downloads import download
-from corpus.errors import BadInput
-from judges.models import Campaign
 
 
 @action("admin")
@@ -134,55 +129,3 @@ def says_why(page: Page) -> Page:
             return redirect("agreement", scope.collection.name)
 
     return shown
-
-
-@action("admin")
-@require_GET
-@says_why
-def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """A cell of the matrix opened: the cross table of two assessors, and the pairs behind the cell that was asked."""
-    filters = listing.PairFilters.read(request.GET)
-    if not (filters.a and filters.b):
-        return redirect("agreement", scope.collection.name)
-    campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
-    after, before = (_key(request.GET.get(name, "")) for name in ("after", "before"))
-    try:
-        found = two.compare(scope.collection, filters)
-        rows = listing.page(scope.collection, filters, campaign=campaign, after=after, before=before)
-    except BadInput as error:
-        raise Http404(str(error)) from error
-    if file := download(request, [found.chart]):
-        return file
-    context = {"scope": scope, "section": "agreement", "two": found, "filters": filters, "page": rows}
-    return render(request, "reports/two.html", {**context, "campaign": campaign})
-
-
-def _key(text: str) -> int:
-    """The key of a page: the id of a pair; 0 where there is none."""
-    return int(text) if text.isdecimal() and len(text) <= 18 else 0
-
-
-@action("admin")
-@require_GET
-@says_why
-def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Agreement of judges and of people by day or week."""
-    found = statistics.standing(scope.collection, None)
-    chart = trends.chart(scope.collection.name, found.over_time)
-    if file := download(request, [chart]):
-        return file
-    context = {"scope": scope, "section": "agreement", "chart": chart, "over": found.over_time, "job": found.job}
-    return render(request, "reports/over_time.html", {**context, "stale": is_stale(found)})
-
-
-@action("admin")
-@require_GET
-@says_why
-def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
-    found = statistics.standing(scope.collection, None)
-    charts = trends.people_charts(scope.collection.name, found.people)
-    if file := download(request, charts):
-        return file
-    context = {"scope": scope, "section": "members", "people": found.people, "charts": charts, "job": found.job}
-    return render(request, "reports/people.html", {**context, "stale": is_stale(found)})

@@ -12,11 +12,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.audit_log.recording import record
-from annotation.data.url_fetch import texts
-from annotation.data.url_fetch.pages import FetchedPage, FetchLimits, checked, fetch
-from annotation.data.url_fetch.problems import NoPage
 from annotation.models import Membership
 from annotation.models.aspects import PassageDraft
+from annotation.url_fetch import texts
+from annotation.url_fetch.pages import FetchedPage, FetchLimits, checked, fetch
+from annotation.url_fetch.problems import NoPage
 from corpus.errors import BadInput
 from corpus.importing import recognition
 from corpus.models import Query

@@ -7,7 +7,6 @@ from annotation.costs.views import costs, prices
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/campaigns/<int:campaign>/ledger/", costs.ledger, name="ledger"),
     path("c/<slug:name>/campaigns/<int:campaign>/ledger.csv", costs.ledger_csv, name="ledger_csv"),
-    path("c/<slug:name>/settings/money/", costs.money_settings, name="money_settings"),
     path("c/<slug:name>/prices/", prices.prices, name="prices"),
     path("c/<slug:name>/prices/<int:version>/", prices.price, name="price"),
 ]

@@ -3,7 +3,6 @@
 from django.urls import path
 
 from annotation.accounts.views import members, site_people
-from annotation.campaigns import views
 from annotation.dashboard.views import collection, site
 from annotation.data.views import imports, pairs, settings
 
@@ -19,6 +18,8 @@ collection_urls = [
     path("", collection.home, name="collection"),
     path("import/", imports.import_files, name="import"),
     path("settings/", settings.settings, name="settings"),
+    path("settings/money/", settings.money_settings, name="money_settings"),
+    path("settings/arms/", settings.arms_settings, name="arms_settings"),
     path("settings/preset/", settings.apply_preset, name="apply_preset"),
     path("settings/instruction/", settings.instruction, name="instruction"),
     path("settings/guidelines/", settings.guidelines_editor, name="guidelines_editor"),
@@ -29,10 +30,7 @@ collection_urls = [
     path("members/invite/", members.invite, name="invite"),
     path("members/join/", members.join, name="join_as_owner"),
     path("invitations/<int:invitation>/revoke/", members.revoke, name="revoke_invitation"),
-    path("campaigns/", views.campaigns, name="campaigns"),
-    path("campaigns/start/", views.start, name="start_campaign"),
-    path("campaigns/evidence/", views.write_evidence, name="write_evidence"),
-    path("campaigns/<int:campaign>/<slug:act>/", views.control, name="control_campaign"),
+    path("agreement/two/", pairs.two_assessors, name="two_assessors"),
     path("pairs/", pairs.pairs, name="pairs"),
     path("pairs/skipped/adjudicate/", pairs.hand_over_skipped, name="hand_over_skipped"),
     path("pairs/<int:pair>/", pairs.pair, name="pair"),

@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from annotation import guidelines
 from annotation.audit_log.recording import record
-from annotation.data import guidelines
 from annotation.models import InstructionVersion, User
 from corpus.collections.task_order import change_overlap, reprioritise
 from corpus.errors import BadInput

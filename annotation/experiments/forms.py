@@ -1,50 +1,13 @@
-"""Forms of the arms: their weights, and a paired study."""
+"""The form of a paired study."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.experiments.studies import MOST
 from annotation.models import Membership
-from corpus.collections.arms import ARMS, HIGHEST, weights_of
 from corpus.models import Collection
-
-
-def _weight(label: Any, help_text: Any) -> forms.IntegerField:
-    return forms.IntegerField(min_value=0, max_value=HIGHEST, label=label, help_text=help_text)
-
-
-class ArmsForm(forms.Form):
-    """How often each arm comes."""
-
-    shown = _weight(_("Debate shown"), _("The debate stands beside the text from the start."))
-    hidden = _weight(_("Debate hidden"), _("Query and document alone."))
-    reveal = _weight(
-        _("First vote, then the debate"), _("A vote on query and document alone, then the debate, then the final vote.")
-    )
-
-    NAMES: ClassVar = {"shown": shown.label, "hidden": hidden.label, "reveal": reveal.label}
-
-    @classmethod
-    def of(cls, collection: Collection) -> "ArmsForm":
-        """Filled with what holds."""
-        return cls(initial={arm: collection.arms.get(arm, 0) for arm in ARMS})
-
-    def clean(self) -> dict[str, Any]:
-        """At least one arm has a weight."""
-        found = {arm: self.cleaned_data.get(arm) for arm in ARMS}
-        if None not in found.values():
-            try:
-                weights_of(found)
-            except ValueError:
-                raise forms.ValidationError(_("Give at least one arm a weight above 0.")) from None
-        return self.cleaned_data
-
-    @property
-    def arms(self) -> dict[str, int]:
-        """As the collection keeps them."""
-        return {arm: self.cleaned_data[arm] for arm in ARMS}
 
 
 class StudyForm(forms.Form):

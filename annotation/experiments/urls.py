@@ -10,5 +10,4 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/fairness.csv", views.fairness_csv, name="fairness_csv"),
     path("c/<slug:name>/fairness/studies/", views.new_study, name="new_study"),
     path("c/<slug:name>/fairness/studies/<int:study>/end/", views.stop_study, name="stop_study"),
-    path("c/<slug:name>/settings/arms/", views.arms_settings, name="arms_settings"),
 ]

@@ -1,26 +1,23 @@
-"""The arms of a collection: what was measured, their weights, and paired studies."""
+"""The arms of a collection: what was measured, and paired studies."""
 
 import json
 from datetime import date
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from annotation.audit_log.recording import record
-from annotation.data.views.settings import settings_page
+from annotation.data.settings_forms import ArmsForm
 from annotation.experiments import page as pages
 from annotation.experiments import report
-from annotation.experiments.forms import ArmsForm, StudyForm
+from annotation.experiments.forms import StudyForm
 from annotation.experiments.studies import end_study, make_study
 from annotation.models import Study
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
-from corpus.collections.configure import configure
 from corpus.errors import BadInput
 
 
@@ -45,23 +42,6 @@ def fairness_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Every statistic of it, a line each."""
     text = "".join(report.csv(_document(request, scope)))
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=_named(scope, "csv"))
-
-
-@action("admin")
-@require_POST
-def arms_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Weights of the arms; items that somebody has, or had, keep theirs."""
-    form = ArmsForm(request.POST)
-    if not form.is_valid():
-        return settings_page(request, scope, arms=form, status=422)
-    with transaction.atomic():
-        changed = configure(scope.collection, {"arms": form.arms})
-        if changed:
-            record(scope, "settings.arms", arms=form.arms)
-    messages.success(
-        request, _("Saved: it holds for what is lent from now on.") if changed else _("Nothing was changed.")
-    )
-    return redirect("settings", scope.collection.name)
 
 
 @action("admin")

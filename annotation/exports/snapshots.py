@@ -14,8 +14,8 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 
+from annotation import guidelines
 from annotation.audit_log.recording import record
-from annotation.data import guidelines
 from annotation.exports import files
 from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.rows import rows_of

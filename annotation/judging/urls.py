@@ -1,9 +1,8 @@
-"""Addresses of judging, adjudication and my judgments (CONTRACT, Addresses for programs that judge)."""
+"""Addresses of judging, of my judgments and of gold's desks (CONTRACT, Addresses for programs that judge)."""
 
 from django.urls import URLPattern, path
 
-from annotation.adjudication import views
-from annotation.judging.views import evidence, history, judging, query
+from annotation.judging.views import evidence, gold, history, judging, onboarding, query
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/", judging.judge, name="judge"),
@@ -22,7 +21,9 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/undo/", judging.judge_undo, name="judge_undo"),
     path("c/<slug:name>/judge/history/", history.judge_history, name="judge_history"),
     path("c/<slug:name>/judge/history/<int:item>/", history.judge_history_item, name="judge_history_item"),
-    path("c/<slug:name>/adjudicate/", views.adjudicate, name="adjudicate"),
-    path("c/<slug:name>/adjudicate/submit/", views.adjudicate_submit, name="adjudicate_submit"),
-    path("c/<slug:name>/adjudicate/undo/", views.adjudicate_undo, name="adjudicate_undo"),
+    path("c/<slug:name>/judge/consent/", onboarding.judge_consent, name="judge_consent"),
+    path("c/<slug:name>/judge/returned/", onboarding.judge_returned, name="judge_returned"),
+    path("c/<slug:name>/judge/guidelines/", onboarding.judge_guidelines, name="judge_guidelines"),
+    path("c/<slug:name>/gold/grade/", gold.gold_desk, name="gold_desk"),
+    path("c/<slug:name>/gold/review/", gold.gold_review, name="gold_review"),
 ]

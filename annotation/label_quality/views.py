@@ -1,4 +1,4 @@
-"""Pages of trust: audits by route, what goes back to people, the second aggregate, statistics computed anew."""
+"""Pages of trust: audits by route, what goes back to people, the second aggregate, agreement over time, annotators."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -10,11 +10,12 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation.agreement import cached_results, page
 from annotation.agreement.assessments import known_assessors
+from annotation.agreement.views import says_why
 from annotation.audit_log.recording import record
-from annotation.label_quality import returning
+from annotation.label_quality import returning, statistics, trends
 from annotation.label_quality.audits import audits
-from annotation.label_quality.statistics import refresh
 from annotation.permissions import Scope, action
+from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Pair
 from judges.campaigns import audit_sampling, counters, stopped_routes
@@ -131,10 +132,36 @@ def aggregate(request: HttpRequest, scope: Scope) -> HttpResponse:
 def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Compute the stored statistics of a large collection anew; a worker does it where one lives."""
     if request.headers.get("HX-Request"):  # a page that saw old figures asks by itself: nobody's act
-        refresh(scope.collection)
+        statistics.refresh(scope.collection)
         return HttpResponse(status=204)
     with transaction.atomic():
-        done = refresh(scope.collection)
+        done = statistics.refresh(scope.collection)
         record(scope, "statistics.asked")
     messages.info(request, _("The figures are new.") if done else _("A worker computes the figures anew."))
     return redirect("collection", scope.collection.name)
+
+
+@action("admin")
+@require_GET
+@says_why
+def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Agreement of judges and of people by day or week."""
+    found = statistics.standing(scope.collection, None)
+    chart = trends.chart(scope.collection.name, found.over_time)
+    if file := download(request, [chart]):
+        return file
+    context = {"scope": scope, "section": "agreement", "chart": chart, "over": found.over_time, "job": found.job}
+    return render(request, "reports/over_time.html", {**context, "stale": statistics.is_stale(found)})
+
+
+@action("admin")
+@require_GET
+@says_why
+def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
+    found = statistics.standing(scope.collection, None)
+    charts = trends.people_charts(scope.collection.name, found.people)
+    if file := download(request, charts):
+        return file
+    context = {"scope": scope, "section": "members", "people": found.people, "charts": charts, "job": found.job}
+    return render(request, "reports/people.html", {**context, "stale": statistics.is_stale(found)})

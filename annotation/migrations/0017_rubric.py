@@ -24,7 +24,7 @@ How to judge
 
 def keep_what_held(apps, schema_editor):
     """The built-in text of before becomes number 0, the one around the definition of relevance number 1."""
-    from annotation.data.guidelines import built_in
+    from annotation.guidelines import built_in
     from corpus.rubric import Rubric
 
     collections, guidelines = apps.get_model("corpus", "Collection"), apps.get_model("annotation", "Guideline")

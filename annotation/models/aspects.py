@@ -5,8 +5,8 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from annotation.data.url_fetch.problems import said
 from annotation.models import Membership
+from annotation.url_fetch.problems import said
 from corpus.models import Collection, Query, append_only
 from corpus.models.aspects import AspectRevision
 

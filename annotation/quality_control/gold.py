@@ -19,7 +19,6 @@ from django.utils.translation import gettext_noop
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import exact
 from annotation.audit_log.recording import record
-from annotation.label_quality.records import missing
 from annotation.models import Membership, User
 from annotation.models.quality_control import GoldAnswer, GoldPair, GoldSet
 from annotation.quality_control import gold_reasons
@@ -292,7 +291,7 @@ def _progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int)
     seniors = {pair: grade for (pair, who), grade in said.items() if who == Who.SENIOR}
     same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
     final = experts | seniors
-    statistic = missing(_("no pair was looked at yet"))
+    statistic = Statistic(None, None, None, 0, _("no pair was looked at yet"))
     if same:
         statistic = Statistic(sum(same) / len(same), *exact(sum(same), len(same)), len(same), None)
     return GoldProgress(

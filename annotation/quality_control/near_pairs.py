@@ -14,9 +14,9 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from annotation.exports.sets.near import DOCUMENT_WORDS, QUERY_WORDS, groups_of
 from annotation.models import Computed
 from corpus.models import Collection, Document, Label, Query
+from corpus.search.near import DOCUMENT_WORDS, QUERY_WORDS, groups_of
 from jobs import background, workers
 from jobs.models import BackgroundJob
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from annotation.data import guidelines
+from annotation import guidelines
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import ConsentText, GoldPair, SettingAside
 from annotation.queue.annotators import closed, is_tried

@@ -1,13 +1,10 @@
-"""Addresses of care: consent, announced guidelines, checks, the test, people paused or set aside, gold, twins."""
+"""Addresses of care: consent, checks, the test, people paused or set aside, gold, near-duplicates."""
 
 from django.urls import URLPattern, path
 
-from annotation.quality_control.views import admin, gold, own
+from annotation.quality_control.views import admin, gold
 
 urlpatterns: list[URLPattern] = [
-    path("c/<slug:name>/judge/consent/", own.judge_consent, name="judge_consent"),
-    path("c/<slug:name>/judge/returned/", own.judge_returned, name="judge_returned"),
-    path("c/<slug:name>/judge/guidelines/", own.judge_guidelines, name="judge_guidelines"),
     path("c/<slug:name>/care/", admin.care, name="care"),
     path("c/<slug:name>/care/checks/", admin.make_checks, name="make_checks"),
     path("c/<slug:name>/care/checks/withdraw/", admin.withdraw_checks, name="withdraw_checks"),
@@ -23,8 +20,6 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/gold/", gold.gold_sets, name="gold"),
     path("c/<slug:name>/gold/<int:gold_set>/", gold.gold_answers, name="gold_answers"),
     path("c/<slug:name>/gold/<int:gold_set>/end/", gold.gold_end, name="gold_end"),
-    path("c/<slug:name>/gold/grade/", gold.gold_desk, name="gold_desk"),
-    path("c/<slug:name>/gold/review/", gold.gold_review, name="gold_review"),
     path("c/<slug:name>/care/near-duplicates/", gold.near_duplicates, name="near_pairs"),
     path("c/<slug:name>/care/near-duplicates/compare/", gold.compare_near_duplicates, name="compare_near_pairs"),
 ]

@@ -97,7 +97,7 @@ def configure(collection: Collection, settings: dict[str, Any]) -> list[str]:
 
     A new order or seed gives open items their place anew; a new overlap holds for open items too, but never below
     what people already took. A new rubric or instruction is a new version of the guidelines, too: whoever changes one
-    does so within `annotation.data.guidelines.redefining`. Raises BadInput for a scale that the judgments contradict.
+    does so within `annotation.guidelines.redefining`. Raises BadInput for a scale that the judgments contradict.
     """
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]

@@ -18,7 +18,8 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils.translation import override
 
-from annotation.data import guidelines, texts
+from annotation import guidelines
+from annotation.data import texts
 from annotation.exports.sets.completion import PROMPT
 from annotation.models import Guideline, Role
 from annotation.quality_control import gold, gold_reasons

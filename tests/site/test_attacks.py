@@ -174,7 +174,7 @@ def test_no_address_leads_to_another_site(target: str) -> None:
 def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
     """Which modules speak to a network, and whose addresses they use. A new one has to come into this table."""
     speaks = {
-        "annotation/data/url_fetch": "addresses that people give (passages): private ones are refused there",
+        "annotation/url_fetch": "addresses that people give (passages): private ones are refused there",
         "annotation/reranker_scores/client.py": "the rerank API that the command's caller names",
         "annotation/accounts/views/single_sign_on.py": "only the names of errors",
         "annotation/accounts/invitations.py": "only the names of errors",
@@ -210,7 +210,7 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
                     found.add(str(path.relative_to(env.ROOT)))
     unknown = [path for path in sorted(found) if not any(path.startswith(known) for known in speaks)]
     assert unknown == []
-    assert any(path.startswith("annotation/data/url_fetch") for path in found)
+    assert any(path.startswith("annotation/url_fetch") for path in found)
 
 
 def _imports(path: Path) -> set[str]:
@@ -232,7 +232,7 @@ def _imports(path: Path) -> set[str]:
     ],
 )  # fmt: skip
 def test_a_page_to_fetch_never_lies_inside(url: str) -> None:
-    from annotation.data.url_fetch.pages import fetch
+    from annotation.url_fetch.pages import fetch
 
     with pytest.raises(BadInput):
         fetch(url)

@@ -1,4 +1,4 @@
-"""The pairs of a collection, and everything that is known about one of them."""
+"""The pairs of a collection, everything that is known about one of them, and those that two assessors graded."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -8,11 +8,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
+from annotation.agreement.views import says_why
 from annotation.audit_log.recording import record
 from annotation.data import pair_detail
 from annotation.data import pairs as listing
+from annotation.data import two_assessors as crossing
 from annotation.permissions import Scope, action
 from annotation.queue import skipped
+from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Pair
 from judges.models import Campaign
@@ -66,6 +69,27 @@ def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
     told = words % {"count": f"{count:,}"}
     messages.success(request, told if count else _("No pair was left that everybody skipped."))
     return redirect("collection", scope.collection.name)
+
+
+@action("admin")
+@require_GET
+@says_why
+def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """A cell of the matrix opened: the cross table of two assessors, and the pairs behind the cell that was asked."""
+    filters = listing.PairFilters.read(request.GET)
+    if not (filters.a and filters.b):
+        return redirect("agreement", scope.collection.name)
+    campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
+    after, before = (_key(request.GET.get(name, "")) for name in ("after", "before"))
+    try:
+        found = crossing.compare(scope.collection, filters)
+        rows = listing.page(scope.collection, filters, campaign=campaign, after=after, before=before)
+    except BadInput as error:
+        raise Http404(str(error)) from error
+    if file := download(request, [found.chart]):
+        return file
+    context = {"scope": scope, "section": "agreement", "two": found, "filters": filters, "page": rows}
+    return render(request, "reports/two.html", {**context, "campaign": campaign})
 
 
 def _campaign(collection: Collection, asked: str) -> Campaign | None:

@@ -7,11 +7,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import guidelines
 from annotation.audit_log.recording import record
-from annotation.costs.forms import MoneyForm
-from annotation.data import guidelines, texts
+from annotation.data import texts
 from annotation.data.forms import SettingsForm, TextForm
-from annotation.experiments.forms import ArmsForm
+from annotation.data.settings_forms import NAMES, ArmsForm, MoneyForm
 from annotation.permissions import Scope, action
 from corpus.collections.configure import PRESETS, configure
 from corpus.errors import BadInput
@@ -27,10 +27,10 @@ def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
         texts.configure(collection=form.save(commit=False), changed=form.changed_data, by=scope.user)
         messages.success(request, _("Settings saved."))
         return redirect("settings", scope.collection.name)
-    return settings_page(request, scope, form, status=422 if form.is_bound else 200)
+    return _settings_page(request, scope, form, status=422 if form.is_bound else 200)
 
 
-def settings_page(
+def _settings_page(
     request: HttpRequest,
     scope: Scope,
     form: SettingsForm | None = None,
@@ -54,6 +54,38 @@ def settings_page(
         "departs": not guidelines.follows(scope.collection),
     }
     return render(request, "collections/settings.html", context, status=status)
+
+
+@action("admin")
+@require_POST
+def money_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """What an hour costs and what judges may cost; an empty field takes it away."""
+    form = MoneyForm(request.POST)
+    if not form.is_valid():
+        return _settings_page(request, scope, money=form, status=422)
+    wanted = {name: form.cleaned_data[name] for name in NAMES}
+    with transaction.atomic():
+        changed = configure(scope.collection, wanted)
+        record(scope, "settings.money", **wanted)
+    messages.success(request, _("Saved: it holds from now on.") if changed else _("Nothing was changed."))
+    return redirect("settings", scope.collection.name)
+
+
+@action("admin")
+@require_POST
+def arms_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Weights of the arms; items that somebody has, or had, keep theirs."""
+    form = ArmsForm(request.POST)
+    if not form.is_valid():
+        return _settings_page(request, scope, arms=form, status=422)
+    with transaction.atomic():
+        changed = configure(scope.collection, {"arms": form.arms})
+        if changed:
+            record(scope, "settings.arms", arms=form.arms)
+    messages.success(
+        request, _("Saved: it holds for what is lent from now on.") if changed else _("Nothing was changed.")
+    )
+    return redirect("settings", scope.collection.name)
 
 
 @action("admin")

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from annotation.exports.files import Counts, ExportFiles
-from annotation.exports.sets import near, source
+from annotation.exports.sets import source
 from annotation.exports.sets.assumed import add_assumed
 from annotation.exports.sets.balancing import balance
 from annotation.exports.sets.batches import SetWriter, batches
@@ -27,6 +27,7 @@ from charts.phrases import gettext_noop
 from corpus.errors import BadInput
 from corpus.evidence.targets import texts_of
 from corpus.models import Collection
+from corpus.search import near
 from corpus.search.lengths import counter
 from corpus.search.text import words
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
-from annotation.data import guidelines
+from annotation import guidelines
 from annotation.judging import page as judging
 from annotation.judging import submitting
 from annotation.judging.drafts import RATINGS

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.data import guidelines
+from annotation import guidelines
 from corpus.collections.configure import KEYS, configure, read_settings
 from corpus.collections.selectors import collection_named
 from corpus.commands import QuorumCommand

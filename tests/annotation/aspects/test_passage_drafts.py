@@ -11,10 +11,10 @@ from django.test import Client
 from django.utils import timezone, translation
 
 from annotation.aspects import drafts
-from annotation.data.url_fetch.pages import FetchLimits
 from annotation.models import AuditEntry
 from annotation.models.aspects import PassageDraft
 from annotation.tasks import fetch_passage
+from annotation.url_fetch.pages import FetchLimits
 from corpus.aspects import revising
 from corpus.aspects.entries import Wording
 from corpus.errors import BadInput

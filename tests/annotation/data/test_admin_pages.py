@@ -9,8 +9,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
+from annotation import guidelines
 from annotation.agreement.assessments import pairs_where
-from annotation.data import guidelines, pairs
+from annotation.data import pairs
 from annotation.models import Invitation, Membership
 from corpus.models import Collection, Item, Pair
 from judges.campaigns import counters

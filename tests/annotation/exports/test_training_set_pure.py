@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.exports.sets import near
 from annotation.exports.sets.balancing import LENGTHS, balance, cells_of, spread
 from annotation.exports.sets.choosing import choose
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow, place
 from annotation.exports.sets.splitting import split
 from corpus.errors import BadInput
+from corpus.search import near
 
 
 def row(doc, relevant=False, query="q1", key=1, **values):

@@ -675,7 +675,7 @@ def test_nobody_is_lent_a_pair_before_they_agree_and_a_new_text_asks_again():
 
 
 def test_changed_guidelines_are_announced_until_they_are_acknowledged():
-    from annotation.data import guidelines
+    from annotation import guidelines
 
     collection = make_collection("books")
     make_item(make_pair(collection))

@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from annotation.data.url_fetch import addresses, pages, texts
-from annotation.data.url_fetch.addresses import is_public
-from annotation.data.url_fetch.pages import FetchLimits, fetch
+from annotation.url_fetch import addresses, pages, texts
+from annotation.url_fetch.addresses import is_public
+from annotation.url_fetch.pages import FetchLimits, fetch
 from corpus.errors import BadInput
 from tests.open_web import NOISY, PUBLIC, Web, open_web
 

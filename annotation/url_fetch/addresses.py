@@ -8,7 +8,7 @@ import ipaddress
 import socket
 from dataclasses import dataclass
 
-from annotation.data.url_fetch.problems import NoPage
+from annotation.url_fetch.problems import NoPage
 
 _PRIVATE_4 = [
     ipaddress.IPv4Network(block)

@@ -1,4 +1,4 @@
-"""An annotator's own pages of care: consent, and guidelines that were changed."""
+"""What an annotator answers before the next pair: consent, batches that went back, guidelines that were changed."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render

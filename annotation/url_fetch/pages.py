@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from annotation.data.url_fetch.addresses import FetchTarget, place_of
-from annotation.data.url_fetch.problems import NoPage
+from annotation.url_fetch.addresses import FetchTarget, place_of
+from annotation.url_fetch.problems import NoPage
 
 PORTS = {"http": 80, "https": 443}
 TYPES = ("text/html", "application/xhtml+xml", "text/plain")

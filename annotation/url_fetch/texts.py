@@ -2,8 +2,8 @@
 
 import re
 
-from annotation.data.url_fetch.pages import FetchedPage
-from annotation.data.url_fetch.problems import NoPage
+from annotation.url_fetch.pages import FetchedPage
+from annotation.url_fetch.problems import NoPage
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _BLANK = re.compile(r"\n{3,}")
