@@ -7,7 +7,7 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from annotation.accounts import languages
+from annotation import languages
 from annotation.permissions import PublicScope, action
 
 
