@@ -7,11 +7,13 @@ are written by the engine's own statement, so items, labels, audits and counters
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import numpy as np
 from django.db import connection, transaction
+from django.utils import timezone
 from numpy.typing import NDArray
 
 from annotation.policies import lara
@@ -22,6 +24,7 @@ from corpus.errors import BadInput
 from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection
 from jobs import background
+from jobs.models import BackgroundJob
 from judges.campaigns import counters
 from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.engine import leases, rows
@@ -34,6 +37,8 @@ from judges.records import Turn
 POLICY = Campaign.Policy.LARA.value
 GO_ON = "annotation.go_on_with_lara"
 """A step in the background, for a campaign."""
+REST = timedelta(minutes=10)
+"""A step that failed is asked for again after so long, or by `lara NAME`."""
 LOCK = "SELECT pg_advisory_xact_lock(7107, %s)"
 
 SHARE = "COALESCE(({vote}.probabilities->>'{said}')::float8, 1 - ({vote}.probabilities->>'{other}')::float8)"
@@ -199,9 +204,17 @@ def wake() -> None:
     """Ask for a step of each campaign of which people have settled all that they got."""
     with connection.cursor() as cursor:
         cursor.execute(SETTLED, {"policy": POLICY, "people": [PEOPLE, ADJUDICATOR]})
-        found = cursor.fetchall()
-    for (campaign,) in found:
-        background.enqueue(GO_ON, campaign)
+        found = [campaign for (campaign,) in cursor.fetchall()]
+    last = background.newest(GO_ON, found)
+    for campaign in found:
+        if not _rests(last.get(campaign)):
+            background.enqueue(GO_ON, campaign)
+
+
+def _rests(job: BackgroundJob | None) -> bool:
+    """The last step failed a moment ago."""
+    failed = job is not None and job.state == job.FAILED and job.ended_at
+    return bool(failed and failed > timezone.now() - REST)
 
 
 def _next_batch(now: LaraProgress, probability: NDArray[np.float64], budget: int) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from django.core.management import call_command
+from django.db.models.functions import Now
 from django.test import Client
 
 from annotation.judging import submitting
@@ -17,6 +18,7 @@ from annotation.tasks import go_on_with_lara
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Label
 from jobs.background import is_unfinished
+from jobs.models import BackgroundJob
 from judges.campaigns import selectors
 from judges.models import Audit, Campaign, Work
 from tests.annotation.policies.test_lara import believing_campaign
@@ -117,7 +119,15 @@ def test_nothing_is_handed_out_before_the_last_batch_is_settled_or_while_it_is_p
     Label.objects.create(pair=Item.objects.get(reason=Item.Reason.UNCERTAIN).pair, grade=1, origin="people")
     Campaign.objects.filter(pk=campaign.pk).update(state="paused")
     assert lara_live.step(campaign).handed == 0
+    lara_live.wake()
+    assert not BackgroundJob.objects.exists()
     Campaign.objects.filter(pk=campaign.pk).update(state="running")
+    job = BackgroundJob.objects.create(kind=lara_live.GO_ON, subject=campaign.pk, state="failed", ended_at=Now())
+    lara_live.wake()
+    assert not is_unfinished(lara_live.GO_ON, campaign.pk), "a step that failed rests"
+    BackgroundJob.objects.filter(pk=job.pk).update(ended_at=Now() - lara_live.REST)
+    lara_live.wake()
+    assert is_unfinished(lara_live.GO_ON, campaign.pk)
     assert lara_live.step(campaign).handed == 1
 
 
