@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from django.db import Error, transaction
+from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -147,7 +148,7 @@ def measuring(collection: Collection) -> Iterator[None]:
     """Measure while a page waits. Raises MeasuringFailed and logs what broke; refusals and outages stay as they are."""
     try:
         yield
-    except (QuorumError, Error):
+    except (QuorumError, Error, Http404):
         raise
     except Exception as error:
         logger.exception("the agreement of %s cannot be measured", collection)
